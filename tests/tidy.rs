@@ -70,6 +70,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::password"],
     &["http::state"],
     &["http::extract", "http::invitations"],
+    &["http::stored_invoice"],
     &["http::search"],
     &["http::idempotency"],
     &["http::metrics::process"],

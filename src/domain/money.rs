@@ -1,5 +1,6 @@
 //! Exact amounts, parsed from digits and never through a float. Only `round_half_up` rounds.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 
@@ -94,6 +95,14 @@ impl Amount {
         )
     }
 
+    /// Cuts everything after this number of digits behind the decimal point.
+    fn cut(self, digits: u32) -> Self {
+        Self(
+            self.0
+                .round_dp_with_strategy(digits, RoundingStrategy::ToZero),
+        )
+    }
+
     /// Returns the same amount with at least this many digits after the decimal point.
     #[must_use]
     pub fn with_digits(self, digits: u32) -> Self {
@@ -113,6 +122,32 @@ impl Amount {
     pub fn sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
         amounts.into_iter().try_fold(Self::ZERO, Self::plus)
     }
+}
+
+/// Rounds amounts to this number of digits so that they add up to `total` exactly (largest remainder): each is cut, and
+/// what is then missing goes to those that lost most, one unit of the last digit each. Anything left after that, because
+/// `total` is not near the sum of the amounts, goes to the largest. Returns `None` if a sum is too large.
+pub fn apportion(total: Amount, exact: &[Amount], digits: u32) -> Option<Vec<Amount>> {
+    let unit = Amount(Decimal::new(1, digits));
+    let mut parts: Vec<_> = exact.iter().map(|amount| amount.cut(digits)).collect();
+    let mut missing = total.minus(Amount::sum(parts.iter().copied())?)?;
+    let mut by_loss: Vec<_> = (0..parts.len()).collect();
+    by_loss.sort_by_key(|at| {
+        let lost = exact.get(*at).zip(parts.get(*at));
+        Reverse(lost.and_then(|(exact, part)| exact.minus(*part)))
+    });
+    for at in by_loss {
+        if missing < unit {
+            break;
+        }
+        let part = parts.get_mut(at)?;
+        *part = part.plus(unit)?;
+        missing = missing.minus(unit)?;
+    }
+    if let Some(largest) = parts.iter_mut().max() {
+        *largest = largest.plus(missing)?;
+    }
+    Some(parts)
 }
 
 /// Drops zeros at the end of a fraction that is longer than allowed. Other fractions keep their zeros, as sent.
@@ -214,6 +249,34 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn rounded_parts_add_up_to_their_total() {
+        let cases: [(&str, u32, &[&str], &[&str]); 7] = [
+            (
+                "1",
+                2,
+                &["0.333333", "0.333333", "0.333334"],
+                &["0.33", "0.33", "0.34"],
+            ),
+            ("0.01", 2, &["0.005", "0.005"], &["0.01", "0.00"]),
+            ("100", 0, &["33.4", "66.6"], &["33", "67"]),
+            ("7.5", 2, &["7.5"], &["7.5"]),
+            ("0", 2, &[], &[]),
+            ("9", 2, &["7.5"], &["9"]),
+            ("7", 2, &["7.5", "1.001"], &["6.00", "1.00"]),
+        ];
+        for (total, digits, exact, parts) in cases {
+            let amounts = |texts: &[&str]| -> Vec<_> {
+                texts
+                    .iter()
+                    .map(|text| Amount::parse(text).unwrap())
+                    .collect()
+            };
+            let found = apportion(Amount::parse(total).unwrap(), &amounts(exact), digits);
+            assert_eq!(found, Some(amounts(parts)), "{total}");
+        }
+    }
 
     #[test]
     fn digits_are_read_exactly() {

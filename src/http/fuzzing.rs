@@ -73,7 +73,10 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, |reader| {
         vat_report::read(reader, None, false)
     });
-    judge(body, submission::read(body, None, catalog));
+    judge(
+        body,
+        submission::read(submission::DocumentSource::Caller, body, None, catalog),
+    );
     judge(body, validation::read(body, None, catalog));
 }
 

@@ -13,6 +13,7 @@
 //! | `replicas` | the signs that the replicas give to each other |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
+//! | `stored_invoice` | a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `state` | everything that handlers share |
@@ -54,6 +55,7 @@ mod rights_tests;
 pub(crate) mod search;
 pub mod state;
 mod stopping;
+pub(crate) mod stored_invoice;
 pub(crate) mod suggest_patch;
 #[cfg(test)]
 mod testing;

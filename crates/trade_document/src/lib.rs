@@ -142,7 +142,7 @@ pub enum ItemKind {
     Service,
 }
 
-/// A tax category, such as STANDARD_VAT with the name VAT and 7.5 percent.
+/// A tax category, such as `STANDARD_VAT` with the name VAT and 7.5 percent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tax {
     pub category: Coded,

@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 use database::page::Page;
+use serde_json::{Map, Value};
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
@@ -19,6 +20,7 @@ use crate::console::page::{Answer, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::kernel::codes::SettableStatus;
 use crate::domain::money::Amount;
@@ -29,6 +31,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices::{self, payments, timeline};
 use crate::store::runs;
@@ -59,6 +62,8 @@ struct InvoiceDetailsPage {
     /// The address of the list of the customer's invoices.
     customer_invoices_address: String,
     breakdown: Breakdown,
+    /// Where the document that was sent to the authority is not the stored invoice.
+    differences: Differences,
     qr: Option<QrPicture>,
     status: Badge,
     authority: Badge,
@@ -140,7 +145,7 @@ pub(super) async fn render(
 ) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
-    let seller = taxpayers::with_id(store.reader(), id)
+    let supplier = taxpayers::with_id(store.reader(), id)
         .await?
         .ok_or_else(ApiError::taxpayer_not_found)?;
     let entries = payments::owned_by_with_invoice(store, id, invoice.id).await?;
@@ -152,12 +157,17 @@ pub(super) async fn render(
     };
     let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
     let catalog = state.catalog.get();
+    let stored = StoredInvoice::load(store, supplier, invoice).await?;
+    let differences = sent_differences(&runs, &stored.document(&catalog)?);
+    let StoredInvoice {
+        invoice, supplier, ..
+    } = stored;
     let digits = catalog.currency_digits(&invoice.currency);
     let is_refused = forms.status.is_refused() || forms.payment.is_refused();
     let page = InvoiceDetailsPage {
         frame: Frame::for_account(session, &invoice.invoice_no),
         base: base(session),
-        breakdown: Breakdown::from_invoice(&invoice, &catalog),
+        breakdown: Breakdown::from_invoice(&invoice, &catalog)?,
         customer_invoices_address: customer_invoices_address(session, &invoice),
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         status: invoice.status.into(),
@@ -179,7 +189,8 @@ pub(super) async fn render(
         status_form: forms.status,
         payment_form: forms.payment,
         invoice,
-        seller,
+        seller: supplier,
+        differences,
     };
     let status = if is_refused {
         StatusCode::UNPROCESSABLE_ENTITY
@@ -187,6 +198,13 @@ pub(super) async fn render(
         StatusCode::OK
     };
     show_with_status(status, &page)
+}
+
+/// Compares what the last submission sent with the document of the stored invoice.
+fn sent_differences(runs: &[Run], stored: &Map<String, Value>) -> Differences {
+    let sent = runs.iter().find_map(|run| run.payload.submission());
+    sent.map(|sent| Differences::between(&sent.callers_body(), stored))
+        .unwrap_or_default()
 }
 
 fn customer_invoices_address(session: &AccountSession, invoice: &Invoice) -> String {

@@ -1,23 +1,31 @@
-//! The totals of an invoice for a reader: each line, the tax of each category, and the sums. If the document states its
-//! totals, these are used, because the authority signs them. Otherwise the totals are computed from the lines.
+//! The amounts of an invoice: each line, the tax of each category, and the sums. If the document states its totals, these
+//! are used, because the caller computed with them. Otherwise they follow from the lines, and add up to the payable.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::domain::invoice::totals::net;
+use crate::domain::invoice::totals::{TotalTooLarge, net};
 use crate::domain::invoice::{Invoice, Line};
-use crate::domain::money::Amount;
+use crate::domain::money::{Amount, apportion};
 use crate::domain::reference::catalog::Catalog;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breakdown {
-    /// The amount of each line before tax, in the order of the lines; `None` if it is too large.
-    pub lines: Vec<Option<Amount>>,
-    pub net: Option<Amount>,
+    /// The amount of each line after discounts and before tax, in the order of the lines.
+    pub lines: Vec<Amount>,
+    pub totals: DocumentTotals,
     pub taxes: Vec<TaxSubtotal>,
-    pub payable: Amount,
+}
+
+/// The totals of an invoice, under the names that spec.md gives them (`legal_monetary_total`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct DocumentTotals {
+    pub line_extension_amount: Amount,
+    pub tax_exclusive_amount: Amount,
+    pub tax_inclusive_amount: Amount,
+    pub payable_amount: Amount,
 }
 
 /// The tax of one category.
@@ -30,51 +38,98 @@ pub struct TaxSubtotal {
 }
 
 impl Breakdown {
-    pub fn from_invoice(invoice: &Invoice, catalog: &Catalog) -> Self {
+    /// Fails only for an invoice that no form accepts.
+    pub fn from_invoice(invoice: &Invoice, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
         let digits = catalog.currency_digits(&invoice.currency);
-        let shown = |amount: Amount| amount.round_half_up(digits).with_digits(digits);
+        let stated = invoice.extras.get("legal_monetary_total");
+        let stated = stated.and_then(|totals| DocumentTotals::deserialize(totals).ok());
+        let found = match stated {
+            Some(totals) => Self::from_stated(invoice, totals, catalog),
+            None => Self::from_lines(invoice, digits, catalog),
+        };
+        Ok(found.ok_or(TotalTooLarge)?.with_digits(digits))
+    }
+
+    /// Keeps the totals that the document states. Taxes that it does not state are the taxes of its lines.
+    fn from_stated(invoice: &Invoice, totals: DocumentTotals, catalog: &Catalog) -> Option<Self> {
         let lines: Vec<_> = invoice
             .lines
             .iter()
-            .map(|line| line_amount(line).map(shown))
-            .collect();
-        let stated = invoice
-            .extras
-            .get("legal_monetary_total")
-            .and_then(|totals| amount_field(totals, "tax_exclusive_amount"));
-        let net =
-            stated.or_else(|| Amount::sum(lines.iter().copied().collect::<Option<Vec<_>>>()?));
-        let taxes = stated_taxes(&invoice.extras);
-        let taxes = if taxes.is_empty() {
-            computed_taxes(&invoice.lines, catalog)
-        } else {
-            taxes
-        };
-        Self {
-            lines,
-            net: net.map(shown),
-            taxes: taxes
-                .into_iter()
-                .map(|part| TaxSubtotal {
-                    base: shown(part.base),
-                    tax: shown(part.tax),
-                    ..part
-                })
-                .collect(),
-            payable: shown(invoice.payment.payable),
+            .map(line_amount)
+            .collect::<Option<_>>()?;
+        let mut taxes = stated_taxes(&invoice.extras);
+        if taxes.is_empty() {
+            taxes = subtotals(&invoice.lines, &lines, catalog, line_tax)?;
         }
+        Some(Self {
+            lines,
+            totals,
+            taxes,
+        })
+    }
+
+    /// Rounds the amounts of the lines and the taxes so that together they are exactly the payable. Each of them is less
+    /// than one unit of the currency's last digit away from its exact value.
+    fn from_lines(invoice: &Invoice, digits: u32, catalog: &Catalog) -> Option<Self> {
+        let exact: Vec<_> = invoice.lines.iter().map(net).collect::<Option<_>>()?;
+        let taxes = subtotals(&invoice.lines, &exact, catalog, |_| None)?;
+        let before_tax = Amount::sum(exact.iter().copied())?.round_half_up(digits);
+        let payable = invoice.payment.payable;
+        let lines = apportion(before_tax, &exact, digits)?;
+        let exact_taxes: Vec<_> = taxes.iter().map(|part| part.tax).collect();
+        let rounded_taxes = apportion(payable.minus(before_tax)?, &exact_taxes, digits)?;
+        let bases = subtotals(&invoice.lines, &lines, catalog, |_| None)?;
+        let taxes = bases.into_iter().zip(rounded_taxes);
+        Some(Self {
+            taxes: taxes
+                .map(|(part, tax)| TaxSubtotal { tax, ..part })
+                .collect(),
+            totals: DocumentTotals {
+                line_extension_amount: before_tax,
+                tax_exclusive_amount: before_tax,
+                tax_inclusive_amount: payable,
+                payable_amount: payable,
+            },
+            lines,
+        })
+    }
+
+    /// Writes every amount with at least the digits of the currency. No amount changes.
+    fn with_digits(mut self, digits: u32) -> Self {
+        let totals = &mut self.totals;
+        let amounts = self.lines.iter_mut();
+        let amounts = amounts.chain([
+            &mut totals.line_extension_amount,
+            &mut totals.tax_exclusive_amount,
+            &mut totals.tax_inclusive_amount,
+            &mut totals.payable_amount,
+        ]);
+        for amount in amounts {
+            *amount = amount.with_digits(digits);
+        }
+        for part in &mut self.taxes {
+            part.base = part.base.with_digits(digits);
+            part.tax = part.tax.with_digits(digits);
+        }
+        self
+    }
+
+    /// Returns the sum of the taxes; `None` if it is too large.
+    pub fn tax(&self) -> Option<Amount> {
+        Amount::sum(self.taxes.iter().map(|part| part.tax))
     }
 }
 
 fn line_amount(line: &Line) -> Option<Amount> {
-    let stated = line
-        .extras
-        .get("line_extension_amount")
-        .and_then(|value| Amount::deserialize(value).ok());
-    stated.or_else(|| net(line))
+    amount_field(&line.extras, "line_extension_amount").or_else(|| net(line))
 }
 
-fn amount_field(object: &Value, name: &str) -> Option<Amount> {
+/// Returns the tax that the caller stated for a line.
+fn line_tax(line: &Line) -> Option<Amount> {
+    amount_field(&line.extras, "total_tax")
+}
+
+fn amount_field(object: &Map<String, Value>, name: &str) -> Option<Amount> {
     Amount::deserialize(object.get(name)?).ok()
 }
 
@@ -86,12 +141,12 @@ fn stated_taxes(extras: &Map<String, Value>) -> Vec<TaxSubtotal> {
         .iter()
         .flat_map(|total| list(total.get("tax_subtotal")));
     subtotals
-        .filter_map(|subtotal| stated_tax(&subtotal))
+        .filter_map(|subtotal| stated_tax(subtotal.as_object()?))
         .collect()
 }
 
-fn stated_tax(subtotal: &Value) -> Option<TaxSubtotal> {
-    let category = subtotal.get("tax_category")?;
+fn stated_tax(subtotal: &Map<String, Value>) -> Option<TaxSubtotal> {
+    let category = subtotal.get("tax_category")?.as_object()?;
     Some(TaxSubtotal {
         category: category
             .get("id")
@@ -104,40 +159,44 @@ fn stated_tax(subtotal: &Value) -> Option<TaxSubtotal> {
     })
 }
 
-/// Returns the tax of each category of the lines. A category whose sum is too large is left out.
-fn computed_taxes(lines: &[Line], catalog: &Catalog) -> Vec<TaxSubtotal> {
-    let mut bases: BTreeMap<&str, Option<Amount>> = BTreeMap::new();
-    for line in lines {
-        let base = bases
-            .entry(&line.tax_category)
-            .or_insert(Some(Amount::ZERO));
-        *base = base
-            .zip(line_amount(line))
-            .and_then(|(sum, amount)| sum.plus(amount));
-    }
-    let parts = bases.into_iter().filter_map(|(category, base)| {
-        let base = base?;
+/// Returns the unrounded tax of each category of the lines, whose amounts are given beside them. A line has the tax that
+/// `stated` returns, else the percent of its category.
+fn subtotals(
+    lines: &[Line],
+    amounts: &[Amount],
+    catalog: &Catalog,
+    stated: fn(&Line) -> Option<Amount>,
+) -> Option<Vec<TaxSubtotal>> {
+    let mut parts: BTreeMap<&str, TaxSubtotal> = BTreeMap::new();
+    for (line, amount) in lines.iter().zip(amounts) {
+        let category = line.tax_category.as_str();
         let percent = catalog.tax_percent(category);
-        let tax = percent.percent_of(base)?;
-        Some(TaxSubtotal {
+        let part = parts.entry(category).or_insert_with(|| TaxSubtotal {
             category: category.to_owned(),
             percent: Some(percent),
-            base,
-            tax,
-        })
-    });
-    parts.collect()
+            base: Amount::ZERO,
+            tax: Amount::ZERO,
+        });
+        let tax = match stated(line) {
+            Some(tax) => tax,
+            None => percent.percent_of(*amount)?,
+        };
+        part.base = part.base.plus(*amount)?;
+        part.tax = part.tax.plus(tax)?;
+    }
+    Some(parts.into_values().collect())
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
     use jiff::civil::Date;
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
     use crate::domain::invoice::irn::Irn;
-    use crate::domain::invoice::{Draft, InvoiceIdentity};
+    use crate::domain::invoice::{Draft, InvoiceIdentity, totals};
     use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
     use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
     use crate::domain::party::{Address, CustomerDetails, InvoiceCustomer};
@@ -145,12 +204,14 @@ mod tests {
 
     fn catalog() -> Catalog {
         let mut catalog = Catalog::default();
-        let list = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 }]);
+        let list = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 },
+            { "code": "REDUCED_VAT", "percent": 5 }]);
         catalog.load(ReferenceList::TaxCategories, &list);
         catalog
     }
 
     fn invoice(lines: Vec<Line>, extras: &Value) -> Invoice {
+        let payable = totals::payable(&lines, "NGN", &catalog()).unwrap();
         let draft = Draft {
             invoice_no: "1".into(),
             irn: None,
@@ -169,7 +230,7 @@ mod tests {
                 telephone: None,
             },
             lines,
-            payable: 100.into(),
+            payable,
             declared: DeclaredPaymentStatus::Pending,
             extras: extras.as_object().cloned().unwrap_or_default(),
             batch_no: None,
@@ -216,7 +277,8 @@ mod tests {
             line("50", "ZERO_VAT"),
             line("1", "STANDARD_VAT"),
         ];
-        let found = Breakdown::from_invoice(&invoice(lines, &json!({})), &catalog());
+        let invoice = invoice(lines, &json!({}));
+        let found = Breakdown::from_invoice(&invoice, &catalog()).unwrap();
         assert_eq!(
             texts(&found),
             [
@@ -224,23 +286,70 @@ mod tests {
                 "ZERO_VAT 0: 0.00 of 50.00"
             ]
         );
-        assert_eq!(found.net.unwrap().to_string(), "151.00");
-        assert_eq!(found.lines[1].unwrap().to_string(), "50.00");
+        assert_eq!(found.totals.tax_exclusive_amount.to_string(), "151.00");
+        assert_eq!(found.lines[1].to_string(), "50.00");
     }
 
     #[test]
     fn stated_totals_are_believed() {
         let extras = json!({
-            "legal_monetary_total": { "tax_exclusive_amount": 99.5, "payable_amount": 107 },
+            "legal_monetary_total": {
+                "line_extension_amount": 100, "tax_exclusive_amount": 99.5, "tax_inclusive_amount": 107,
+                "payable_amount": 107,
+            },
             "tax_total": [{ "tax_amount": 7.5, "tax_subtotal": [{
                 "taxable_amount": 100, "tax_amount": 7.5, "tax_category": { "id": "LOCAL", "percent": 7.5 },
             }] }],
         });
-        let found = Breakdown::from_invoice(
-            &invoice(vec![line("100", "STANDARD_VAT")], &extras),
-            &catalog(),
-        );
+        let invoice = invoice(vec![line("100", "STANDARD_VAT")], &extras);
+        let found = Breakdown::from_invoice(&invoice, &catalog()).unwrap();
         assert_eq!(texts(&found), ["LOCAL 7.5: 7.50 of 100.00"]);
-        assert_eq!(found.net.unwrap().to_string(), "99.50");
+        assert_eq!(found.totals.tax_exclusive_amount.to_string(), "99.50");
+    }
+
+    #[test]
+    fn without_stated_taxes_those_of_the_lines_count() {
+        let mut taxed = line("100", "STANDARD_VAT");
+        taxed.extras.insert("total_tax".into(), json!(7.49));
+        let extras = json!({ "legal_monetary_total": {
+            "line_extension_amount": 100, "tax_exclusive_amount": 100, "tax_inclusive_amount": 107.49,
+            "payable_amount": 107.49,
+        } });
+        let found = Breakdown::from_invoice(&invoice(vec![taxed], &extras), &catalog()).unwrap();
+        assert_eq!(texts(&found), ["STANDARD_VAT 7.5: 7.49 of 100.00"]);
+    }
+
+    proptest! {
+        /// Whatever the lines are, the rounded parts add up to the payable without a hundredth left over.
+        #[test]
+        fn the_parts_add_up_exactly(
+            lines in prop::collection::vec((0_i64..9_999_999, 1_i64..99_999, 0_i64..10_000, any::<bool>()), 1..9),
+        ) {
+            let thousandths = |value: i64| Amount::parse(&format!("{}.{:03}", value / 1_000, value % 1_000)).unwrap();
+            let lines: Vec<_> = lines
+                .into_iter()
+                .map(|(price, quantity, rate, standard)| Line {
+                    quantity: thousandths(quantity),
+                    unit_price: thousandths(price),
+                    discount_rate: Some(thousandths(rate)),
+                    tax_category: if standard { "STANDARD_VAT" } else { "REDUCED_VAT" }.into(),
+                    ..Line::sample()
+                })
+                .collect();
+            let invoice = invoice(lines, &json!({}));
+            let found = Breakdown::from_invoice(&invoice, &catalog()).unwrap();
+            let totals = found.totals;
+            prop_assert_eq!(totals.payable_amount, invoice.payment.payable);
+            prop_assert_eq!(Amount::sum(found.lines.iter().copied()), Some(totals.line_extension_amount));
+            prop_assert_eq!(totals.tax_exclusive_amount.plus(found.tax().unwrap()), Some(totals.payable_amount));
+            prop_assert_eq!(Amount::sum(found.taxes.iter().map(|part| part.base)), Some(totals.tax_exclusive_amount));
+            for (rounded, line) in found.lines.iter().zip(&invoice.lines) {
+                prop_assert!(rounded.is_about(net(line).unwrap()), "{rounded}");
+            }
+            for part in &found.taxes {
+                let due = part.percent.unwrap().percent_of(part.base).unwrap();
+                prop_assert!(part.tax.minus(due).unwrap() <= Amount::parse("0.02").unwrap(), "{part:?}");
+            }
+        }
     }
 }

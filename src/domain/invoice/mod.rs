@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod breakdown;
+pub mod document_difference;
 pub mod history;
 pub mod invoice_ref;
 pub mod invoice_view;
@@ -11,7 +12,9 @@ pub mod item;
 pub mod lifecycle;
 pub mod qr_picture;
 pub mod redaction;
+pub mod report_body;
 pub mod revision;
+pub mod stored_document;
 pub mod timeline;
 pub mod totals;
 

@@ -192,10 +192,19 @@ words! {
     Subscription { Active = "active", Inactive = "inactive" }
 }
 
+/// The authority's invoice type code for a commercial invoice.
+pub const INVOICE_CODE: &str = "381";
 /// The authority's invoice type code for a credit note.
 pub const CREDIT_NOTE_CODE: &str = "380";
+/// Invoice type codes of documents that the buyer issues: self billed, self-billed credit note and self-billed invoice.
+const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
 /// The word for a credit note in requests whose invoice type is free text.
 pub const CREDIT_NOTE_WORD: &str = "CREDIT_NOTE";
+
+/// Returns true if the taxpayer that submits a document of this type is the buyer, not the supplier.
+pub fn is_self_billed(type_code: &str) -> bool {
+    SELF_BILLED_CODES.contains(&type_code)
+}
 
 #[cfg(test)]
 mod tests {

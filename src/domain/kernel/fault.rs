@@ -134,6 +134,22 @@ impl Faults {
         self.kept.iter()
     }
 
+    /// Returns the faults at the paths that `rename` gives them. Faults of one rule that come to one path become one.
+    #[must_use]
+    pub fn renamed(self, rename: impl Fn(&str) -> String) -> Self {
+        let mut kept: Vec<Fault> = Vec::new();
+        for fault in self.kept {
+            let fault = Fault {
+                path: rename(&fault.path),
+                ..fault
+            };
+            if !kept.contains(&fault) {
+                kept.push(fault);
+            }
+        }
+        Self { kept, ..self }
+    }
+
     /// Returns the first fault's message and the number of further faults, such as `(and 2 more errors)`.
     pub fn summary(&self) -> String {
         let first = self

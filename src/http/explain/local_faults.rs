@@ -45,7 +45,8 @@ mod tests {
 
     fn explained_submission(body: Value) -> Vec<Explanation> {
         let body = object(body);
-        let faults = submission::read(&body, None, &catalog()).unwrap_err();
+        let faults = submission::read(submission::DocumentSource::Caller, &body, None, &catalog())
+            .unwrap_err();
         explanations(&faults, &body)
     }
 

@@ -1,8 +1,10 @@
 //! Reads the parties, totals, taxes and lines of an authority document (spec.md, "Submit" and "Validate").
 
+use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
+use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
@@ -14,8 +16,19 @@ use crate::http::forms::text_checks::{country_rule, is_letters};
 /// A telephone number is a `+` followed by this many digits.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
+/// A document that passed the rules of its form.
+#[derive(Debug)]
+pub(crate) struct ReadDocument {
+    pub(crate) irn: Irn,
+    pub(crate) document: AuthorityDocument,
+}
+
 /// Reads the supplier or the customer of a document. If `taxpayer` is given, the tax number must be that taxpayer's.
-pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
+pub(crate) fn party(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+    needs_zone: bool,
+) -> Option<()> {
     reader.required("party_name").text(TEXT_CHARS_MAX);
     ownership::read_tin(reader, taxpayer);
     reader.required("email").email();
@@ -28,7 +41,7 @@ pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Opt
         .long_text(0, LONG_TEXT_CHARS_MAX);
     reader
         .required("postal_address")
-        .object(|reader| address(reader, true))
+        .object(|reader| address(reader, needs_zone))
 }
 
 pub(crate) fn is_telephone(text: &str) -> bool {

@@ -57,14 +57,6 @@ pub(crate) fn read_optional_fields(reader: &mut Reader<'_>) {
         .long_text(0, LONG_TEXT_CHARS_MAX);
 }
 
-/// Invoice type codes of documents that the buyer issues: self billed, self-billed credit note and self-billed invoice.
-const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
-
-/// Returns true if the taxpayer that submits a document of this type is the buyer, not the supplier.
-pub(crate) fn is_self_billed(type_code: &str) -> bool {
-    SELF_BILLED_CODES.contains(&type_code)
-}
-
 /// Returns true if a document of this type changes an earlier invoice. Such a document must reference that invoice.
 pub(crate) fn is_correction(type_code: &str) -> bool {
     matches!(type_code, CREDIT_NOTE_CODE | DEBIT_NOTE_CODE)

@@ -4,13 +4,12 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, is_self_billed};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
-use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::document;
+use crate::http::forms::document::{self, ReadDocument};
 use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::normalized::normalize;
@@ -33,17 +32,34 @@ pub(crate) struct Submission {
 }
 
 /// Reads a submission. `taxpayer` is `None` if the request names none; the handler then refuses the request anyway.
+/// Where a document comes from. The profile of a taxpayer has no postal code, so a document that was made from it may
+/// lack that of the taxpayer; the authority does not ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DocumentSource {
+    Caller,
+    StoredInvoice,
+}
+
+impl DocumentSource {
+    /// True if the party must have a postal code: the taxpayer, or the other party.
+    fn has_postal_zone(self, is_taxpayer: bool) -> bool {
+        self == Self::Caller || !is_taxpayer
+    }
+}
+
 pub(crate) fn read(
+    source: DocumentSource,
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
-) -> Result<Accepted<RunRequest>, Faults> {
-    let (read, unknown) =
-        report::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
+) -> Result<Accepted<ReadDocument>, Faults> {
+    let (read, unknown) = report::read_with_unknown_paths(body, catalog, |reader| {
+        read_fields_from(source, reader, taxpayer)
+    })?;
     let document = document(body, &read.value, &unknown);
-    let value = RunRequest {
+    let value = ReadDocument {
         irn: read.value.irn,
-        payload: RunPayload::Submit(Box::new(document)),
+        document,
     };
     Ok(Accepted {
         value,
@@ -52,6 +68,14 @@ pub(crate) fn read(
 }
 
 pub(crate) fn read_fields(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+) -> Option<Submission> {
+    read_fields_from(DocumentSource::Caller, reader, taxpayer)
+}
+
+fn read_fields_from(
+    source: DocumentSource,
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
@@ -71,16 +95,27 @@ pub(crate) fn read_fields(
     let category = reader
         .required("invoice_category")
         .word(Category::parse, Category::allowed);
-    let is_self_billed = type_code
-        .as_deref()
-        .is_some_and(document_header::is_self_billed);
+    let is_self_billed = type_code.as_deref().is_some_and(is_self_billed);
     // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
     // it would only report the same mistake twice.
     let compared = taxpayer.filter(|taxpayer| {
         irn.as_ref()
             .is_none_or(|irn| irn.has_service_id(&taxpayer.service_id))
     });
-    read_parties(reader, compared, is_self_billed, category);
+    let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);
+    let expected = ExpectedParties::new(compared, is_self_billed);
+    reader
+        .required("accounting_supplier_party")
+        .object(|reader| {
+            let needs_zone = source.has_postal_zone(!is_self_billed);
+            document::party(reader, expected.supplier, needs_zone)
+        });
+    reader
+        .required_if(needs_customer, "accounting_customer_party")
+        .object(|reader| {
+            let needs_zone = source.has_postal_zone(is_self_billed);
+            document::party(reader, expected.customer, needs_zone)
+        });
     references::read(
         reader,
         type_code
@@ -119,26 +154,8 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
 }
 
 /// Reads the supplier and the customer, one of whom must be the taxpayer.
-fn read_parties(
-    reader: &mut Reader<'_>,
-    taxpayer: Option<&Taxpayer>,
-    is_self_billed: bool,
-    category: Option<Category>,
-) {
-    let expected = ExpectedParties::new(taxpayer, is_self_billed);
-    reader
-        .required("accounting_supplier_party")
-        .object(|reader| document::party(reader, expected.supplier));
-    let needs_customer = is_self_billed || category.is_none_or(Category::needs_tin);
-    reader
-        .required_if(needs_customer, "accounting_customer_party")
-        .object(|reader| document::party(reader, expected.customer));
-}
-
-/// Returns a warning if the issue date is in the future. The legal deadline counts from that date, which cannot be
-/// changed once the invoice is signed.
-pub(crate) fn future_issue_date_warning(request: &RunRequest, today: Date) -> Option<String> {
-    let issued = request.payload.submission()?.issue_date?;
+pub(crate) fn future_issue_date_warning(form: &ReadDocument, today: Date) -> Option<String> {
+    let issued = form.document.issue_date?;
     let warning =
         "issue_date is in the future: the deadline counts from it, and once signed it stays";
     (issued > today).then(|| warning.to_owned())
@@ -169,19 +186,12 @@ mod tests {
         with_member,
     };
 
-    fn read_body(body: Value) -> Result<Accepted<RunRequest>, Faults> {
-        read(&object(body), None, &catalog())
+    fn read_body(body: Value) -> Result<Accepted<ReadDocument>, Faults> {
+        read(DocumentSource::Caller, &object(body), None, &catalog())
     }
 
     fn sent_document(body: Value) -> Value {
-        read_body(body)
-            .unwrap()
-            .value
-            .payload
-            .submission()
-            .unwrap()
-            .as_json()
-            .clone()
+        read_body(body).unwrap().value.document.as_json().clone()
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
@@ -517,7 +527,7 @@ mod tests {
             form.warnings,
             ["unknown field: invoice_line.0.item.colour, colour"]
         );
-        let document = form.value.payload.submission().unwrap().as_json();
+        let document = form.value.document.as_json();
         assert!(!document.to_string().contains("colour"));
         assert_eq!(
             (document.get("note"), document.get("buyer_reference")),

@@ -4,14 +4,14 @@
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, is_self_billed};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::email::is_email;
 use crate::domain::party::normal_form::is_same_tin;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::document::{self, is_telephone};
+use crate::http::forms::document::{self, ReadDocument, is_telephone};
 use crate::http::forms::document_header;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::normalized::normalize;
@@ -25,13 +25,6 @@ const CUSTOMER_FIELD: &str = "accounting_customer_party";
 /// Replaces an invalid email address, at which the authority would stop without checking the other fields.
 const PLACEHOLDER_EMAIL: &str = "not-checked@example.invalid";
 
-/// A document that the authority is asked to validate.
-#[derive(Debug)]
-pub(crate) struct Validation {
-    pub(crate) irn: Irn,
-    pub(crate) document: AuthorityDocument,
-}
-
 /// The values from the body that `read` needs to build the document for the authority.
 pub(crate) struct ValidationFields {
     irn: Irn,
@@ -43,7 +36,7 @@ pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
-) -> Result<Accepted<Validation>, Faults> {
+) -> Result<Accepted<ReadDocument>, Faults> {
     let (read, unknown) =
         report::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
     let mut fields = normalize(body.clone(), &unknown);
@@ -56,7 +49,7 @@ pub(crate) fn read(
     }
     let document =
         AuthorityDocument::new(fields, read.value.category.or(consumer), read.value.status);
-    let value = Validation {
+    let value = ReadDocument {
         irn: read.value.irn,
         document,
     };
@@ -82,9 +75,7 @@ pub(crate) fn read_fields(
     reader
         .optional("order_reference")
         .identifier(TEXT_CHARS_MAX);
-    let is_self_billed = type_code
-        .as_deref()
-        .is_some_and(document_header::is_self_billed);
+    let is_self_billed = type_code.as_deref().is_some_and(is_self_billed);
     let expected = ExpectedParties::new(taxpayer, is_self_billed);
     reader
         .required(SUPPLIER_FIELD)

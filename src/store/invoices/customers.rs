@@ -4,9 +4,9 @@ use database::insert::{Insert, update_on_conflict};
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::ConnectionTrait;
+use sea_orm::{ConnectionTrait, EntityTrait};
 
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
 use crate::domain::party::Customer;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
 use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
@@ -47,6 +47,17 @@ pub async fn with_names(
         .into_values()
         .map(|row| Ok((TaxpayerId(row.taxpayer_id), Customer::try_from(row)?)))
         .collect()
+}
+
+pub async fn owned_by_with_id(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    id: CustomerId,
+) -> Result<Option<Customer>, StoreError> {
+    let row = Entity::find_by_id((taxpayer.0, id.0))
+        .one(connection)
+        .await?;
+    row.map(Customer::try_from).transpose()
 }
 
 static SAVE: Insert<Entity> = Insert::with_conflict(|| {

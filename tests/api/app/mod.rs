@@ -12,6 +12,7 @@ mod queue;
 mod report;
 mod resolved;
 mod run;
+mod stored;
 mod submit;
 mod submit_fields;
 mod transmit;

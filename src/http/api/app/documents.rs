@@ -19,6 +19,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::stored_invoice::{DocumentBody, DocumentCall};
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
 const ACCEPTED_MESSAGE: &str =
@@ -29,7 +30,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/v1/app/invoices/submit").relays().post(submit, || {
             doc("submit", "Submit")
                 .with_note(
-                    "The result stands under `message` and the sentence under `data`. Sending the same IRN again is safe.",
+                    "The result stands under `message` and the sentence under `data`. Sending the same IRN again is safe. \
+                     `irn` alone means the stored invoice; faults then name the paths of its form.",
                 )
                 .takes(|reader| submission::read_fields(reader, None), example!("submit"))
                 .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
@@ -56,6 +58,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/v1/app/invoices/report").relays().post(report, || {
             doc("report", "Report")
+                .with_note("`irn` alone means the stored invoice.")
                 .takes(|reader| vat_report::read(reader, None, false), example!("report"))
                 .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
                 .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
@@ -79,18 +82,30 @@ async fn submit(
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
-    let mut form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
+    let body =
+        DocumentBody::complete(&state, DocumentCall::Submit, taxpayer.as_ref(), body).await?;
+    let catalog = state.catalog.get();
+    let form = submission::read(body.source(), body.fields(), taxpayer.as_ref(), &catalog);
+    let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     form.warnings.extend(submission::future_issue_date_warning(
         &form.value,
         state.today(),
     ));
+    form.warnings.extend_from_slice(body.warnings());
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let differences = body.differences(&state, &taxpayer, &form.value.irn).await?;
+    if !differences.is_empty() {
+        form.warnings.push(differences.to_string());
+    }
+    let request = RunRequest {
+        irn: form.value.irn,
+        payload: RunPayload::Submit(Box::new(form.value.document)),
+    };
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state
         .pipeline
-        .perform(taxpayer.id, form.value, prefer.wait)
+        .perform(taxpayer.id, request, prefer.wait)
         .await?;
     Ok(run_response::submission_response(&state, &run, prefer)
         .await?
@@ -137,9 +152,12 @@ async fn report(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let is_of_another = acting_taxpayer::names_another_taxpayer(&state, caller, &body).await?;
+    let body =
+        DocumentBody::complete(&state, DocumentCall::Report, taxpayer.as_ref(), body).await?;
+    let catalog = state.catalog.get();
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
-    let form = report::read(&body, &state.catalog.get(), read);
-    let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
+    let form = report::read(body.fields(), &catalog, read);
+    let form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     let id = taxpayer
         .as_ref()
         .ok_or_else(ApiError::taxpayer_not_found)?

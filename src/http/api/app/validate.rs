@@ -6,19 +6,24 @@ use actix_web::web;
 use authority_client::AuthorityFailure;
 
 use crate::domain::access::caller::Caller;
+use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
-use crate::http::explain::{authority, local_faults};
+use crate::http::explain::authority;
 use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
 use crate::http::extract::body::Body;
+use crate::http::forms::document::ReadDocument;
 use crate::http::forms::query::Query;
 use crate::http::forms::report::Accepted;
-use crate::http::forms::validation::{self, Validation};
+use crate::http::forms::submission::{self, DocumentSource};
+use crate::http::forms::validation;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::stored_invoice::{DocumentBody, DocumentCall};
 use crate::http::suggest_patch::{self, PatchContext};
 use crate::http::views::validated::Validated;
 
@@ -30,6 +35,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .post(validate, || {
                 doc("validate", "Validate")
             .takes(|reader| validation::read_fields(reader, None), example!("validate"))
+            .with_note(
+                "`irn` alone means the stored invoice; faults then name the paths of its form.",
+            )
             .query(
                 "explain",
                 "`patch`: a refusal also tells what would mend the body, as far as that is safe",
@@ -93,9 +101,11 @@ async fn validate_body(
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
-    let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
-    let form =
-        form.map_err(|faults| Rejection::Invalid(local_faults::refusal_error(faults, &body)));
+    let body =
+        DocumentBody::complete(state, DocumentCall::Validate, taxpayer.as_ref(), body).await?;
+    let catalog = state.catalog.get();
+    let form = read_form(&body, taxpayer.as_ref(), &catalog);
+    let form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
     // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
     let mended = explain.map(|ExplainMode| body);
     let mut refused = match validate_form(state, taxpayer.as_ref(), form).await {
@@ -108,16 +118,32 @@ async fn validate_body(
             catalog: &state.catalog.get(),
             zone: state.settings.utc_offset,
         };
-        let patch = suggest_patch::build_patch(&state.authority, context, &taxpayer, &body).await;
+        let patch =
+            suggest_patch::build_patch(&state.authority, context, &taxpayer, body.fields()).await;
         patch.add_to(&mut refused.details);
     }
     Err(refused)
 }
 
+/// Reads a document that the caller sent with the form of Validate. The document of a stored invoice is what Submit would
+/// send, so the form of Submit reads it.
+fn read_form(
+    body: &DocumentBody,
+    taxpayer: Option<&Taxpayer>,
+    catalog: &Catalog,
+) -> Result<Accepted<ReadDocument>, Faults> {
+    match body.source() {
+        DocumentSource::Caller => validation::read(body.fields(), taxpayer, catalog),
+        source @ DocumentSource::StoredInvoice => {
+            submission::read(source, body.fields(), taxpayer, catalog)
+        }
+    }
+}
+
 async fn validate_form(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
-    form: Result<Accepted<Validation>, Rejection>,
+    form: Result<Accepted<ReadDocument>, Rejection>,
 ) -> Result<ApiResponse, Rejection> {
     let form = form?;
     let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;

@@ -1,0 +1,178 @@
+//! The body of Report (spec.md), made from the document of a stored invoice. A report has one VAT rate, so an invoice
+//! with several has none.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::domain::kernel::codes::VatStatus;
+use crate::domain::money::Amount;
+use crate::domain::party::Taxpayer;
+
+const DESCRIPTION_CHARS_MAX: usize = 255;
+
+/// The error for an invoice whose lines have several rates of VAT, or a rate that a report has no word for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "must have one VAT rate that a report can tell: send the whole report instead of the irn alone"
+)]
+pub struct NoSingleRate;
+
+/// Makes the body that a caller would send to Report. `document` is the invoice's document in the shape of Submit. What
+/// the document lacks is left out.
+pub fn report_body(
+    document: &Map<String, Value>,
+    taxpayer: &Taxpayer,
+) -> Result<Map<String, Value>, NoSingleRate> {
+    let document = Value::Object(document.clone());
+    let vat = Vat::from_document(&document)?;
+    let mut body = Map::new();
+    let copied = [
+        ("irn", "/irn"),
+        ("agent_tin", "/accounting_supplier_party/tin"),
+        ("beneficiary_tin", "/accounting_customer_party/tin"),
+        ("currency", "/document_currency_code"),
+        ("transaction_date", "/issue_date"),
+        ("base_amount", "/legal_monetary_total/tax_exclusive_amount"),
+        ("total_amount", "/legal_monetary_total/tax_inclusive_amount"),
+    ];
+    for (name, pointer) in copied {
+        if let Some(value) = document.pointer(pointer) {
+            body.insert(name.to_owned(), value.clone());
+        }
+    }
+    let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
+    put("item_description", json!(description(&document)));
+    put("vat_rate", json!(vat.rate));
+    put("vat_calculated", json!(vat.tax));
+    put("vat_status", json!(vat.status));
+    put("integrator_service_id", json!(taxpayer.service_id));
+    if !vat.other_taxes.is_zero() {
+        put("other_taxes", json!(vat.other_taxes));
+    }
+    Ok(body)
+}
+
+/// Returns the names of the items, cut to what a report takes.
+fn description(document: &Value) -> String {
+    let lines = document.get("invoice_line").and_then(Value::as_array);
+    let names = lines.into_iter().flatten();
+    let names: Vec<_> = names
+        .filter_map(|line| line.pointer("/item/name")?.as_str())
+        .collect();
+    names
+        .join("; ")
+        .chars()
+        .take(DESCRIPTION_CHARS_MAX)
+        .collect()
+}
+
+struct Vat {
+    status: VatStatus,
+    rate: Amount,
+    tax: Amount,
+    other_taxes: Amount,
+}
+
+#[derive(Deserialize)]
+struct Subtotal {
+    tax_amount: Amount,
+    tax_category: Category,
+}
+
+#[derive(Deserialize)]
+struct Category {
+    id: String,
+    percent: Option<Amount>,
+}
+
+impl Vat {
+    fn from_document(document: &Value) -> Result<Self, NoSingleRate> {
+        let subtotals = document.pointer("/tax_total/0/tax_subtotal");
+        let subtotals: Vec<Subtotal> = subtotals
+            .map(Vec::deserialize)
+            .transpose()
+            .map_err(|_| NoSingleRate)?
+            .unwrap_or_default();
+        let (vat, others): (Vec<_>, Vec<_>) = subtotals
+            .into_iter()
+            .partition(|part| status(&part.tax_category.id).is_some());
+        let sum = |parts: &[Subtotal]| Amount::sum(parts.iter().map(|part| part.tax_amount));
+        let other_taxes = sum(&others).ok_or(NoSingleRate)?;
+        let [part] = vat.as_slice() else {
+            return Err(NoSingleRate);
+        };
+        Ok(Self {
+            status: status(&part.tax_category.id).ok_or(NoSingleRate)?,
+            rate: part.tax_category.percent.unwrap_or_default(),
+            tax: part.tax_amount,
+            other_taxes,
+        })
+    }
+}
+
+/// Returns the word of a report for a category of VAT; `None` for another tax.
+fn status(category: &str) -> Option<VatStatus> {
+    match category {
+        "STANDARD_VAT" => Some(VatStatus::StandardVat),
+        "ZERO_VAT" => Some(VatStatus::ZeroRated),
+        "EXEMPTED" => Some(VatStatus::Exempt),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(taxes: &[(&str, &str)]) -> Value {
+        let subtotal = |(category, tax): &(&str, &str)| {
+            json!({
+                "taxable_amount": 100, "tax_amount": Amount::parse(tax).unwrap(),
+                "tax_category": { "id": category, "percent": 7.5 },
+            })
+        };
+        let subtotals: Vec<_> = taxes.iter().map(subtotal).collect();
+        json!({ "tax_total": [{ "tax_subtotal": subtotals }] })
+    }
+
+    #[test]
+    fn a_report_needs_exactly_one_kind_of_vat() {
+        type Case<'a> = (
+            &'a [(&'a str, &'a str)],
+            Option<(VatStatus, &'a str, &'a str)>,
+        );
+        let cases: [Case<'_>; 6] = [
+            (
+                &[("STANDARD_VAT", "7.5")],
+                Some((VatStatus::StandardVat, "7.5", "0")),
+            ),
+            (&[("ZERO_VAT", "0")], Some((VatStatus::ZeroRated, "0", "0"))),
+            (
+                &[
+                    ("STANDARD_VAT", "7.5"),
+                    ("STAMP_DUTY", "1.25"),
+                    ("SALES_TAX", "2"),
+                ],
+                Some((VatStatus::StandardVat, "7.5", "3.25")),
+            ),
+            (&[("STANDARD_VAT", "7.5"), ("ZERO_VAT", "0")], None),
+            (&[("STAMP_DUTY", "1")], None),
+            (&[], None),
+        ];
+        for (taxes, expected) in cases {
+            let found = Vat::from_document(&document(taxes)).ok();
+            let found =
+                found.map(|vat| (vat.status, vat.tax.to_string(), vat.other_taxes.to_string()));
+            let expected =
+                expected.map(|(status, tax, others)| (status, tax.into(), others.into()));
+            assert_eq!(found, expected, "{taxes:?}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_many_items_are_cut() {
+        let lines = vec![json!({ "item": { "name": "Ọjà".repeat(30) } }); 9];
+        let text = description(&json!({ "invoice_line": lines }));
+        assert_eq!(text.chars().count(), DESCRIPTION_CHARS_MAX);
+    }
+}

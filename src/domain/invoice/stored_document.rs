@@ -1,0 +1,382 @@
+//! The document of a stored invoice, in the shape of Submit (spec.md): what the taxpayer stored, completed from its
+//! profile, the customer's address and the reference lists. Nothing is made up: what is not stored is left out, and the
+//! form of Submit then tells what is missing.
+
+use jiff::civil::Date;
+use serde_json::{Map, Value, json};
+
+use crate::domain::invoice::breakdown::{Breakdown, TaxSubtotal};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::totals::TotalTooLarge;
+use crate::domain::invoice::{Invoice, Line};
+use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, INVOICE_CODE, ItemType, is_self_billed};
+use crate::domain::money::Amount;
+use crate::domain::party::{Address, CustomerDetails, Taxpayer};
+use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
+
+/// The members of a full invoice that its document has under another name, or computes.
+const OWN_EXTRAS: [&str; 9] = [
+    "accounting_customer_party",
+    "accounting_supplier_party",
+    "invoice_type_code",
+    "invoice_line",
+    "legal_monetary_total",
+    "original_invoice_reference",
+    "original_invoice_reference_type",
+    "payment_status",
+    "tax_total",
+];
+
+/// What callers call the two usual types, as folded text, beside the names in the list of types.
+const TYPE_WORDS: [(&str, &str); 5] = [
+    ("creditnote", CREDIT_NOTE_CODE),
+    ("invoice", INVOICE_CODE),
+    ("salesinvoice", INVOICE_CODE),
+    ("standard", INVOICE_CODE),
+    ("taxinvoice", INVOICE_CODE),
+];
+
+/// What the document is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredParts<'a> {
+    pub invoice: &'a Invoice,
+    pub supplier: &'a Taxpayer,
+    /// The stored customer; `None` if it cannot be found.
+    pub customer: Option<&'a CustomerDetails>,
+    /// The invoice that this one corrects, if it refers to one that is known.
+    pub original: Option<&'a CorrectedInvoice>,
+    pub catalog: &'a Catalog,
+}
+
+/// The invoice that a credit note or debit note corrects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CorrectedInvoice {
+    pub irn: Irn,
+    pub issue_date: Option<Date>,
+}
+
+impl Invoice {
+    /// True if the caller stored the document with its totals (Create Invoice, Full).
+    pub fn is_full(&self) -> bool {
+        self.extras.contains_key("legal_monetary_total")
+    }
+}
+
+/// Makes the body that a caller would send to Submit and Validate. Fails only for an invoice that no form accepts.
+pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, TotalTooLarge> {
+    let StoredParts {
+        invoice, supplier, ..
+    } = parts;
+    let breakdown = Breakdown::from_invoice(invoice, parts.catalog)?;
+    let mut body: Map<String, Value> = invoice
+        .extras
+        .iter()
+        .filter(|(name, _)| !OWN_EXTRAS.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
+    put("irn", json!(invoice.irn));
+    put("business_id", json!(supplier.business_id));
+    put("invoice_reference", json!(invoice.irn.invoice_no()));
+    put("invoice_category", json!(invoice.category));
+    put("issue_date", json!(invoice.invoice_date.to_string()));
+    put("document_currency_code", json!(invoice.currency));
+    let type_code = type_code(invoice, parts.catalog);
+    let names = party_names(type_code.as_deref());
+    put(names.taxpayer, taxpayer_party(supplier));
+    if let Some(party) = customer_party(parts) {
+        put(names.customer, party);
+    }
+    put("legal_monetary_total", totals(&breakdown));
+    put("invoice_line", lines(invoice, &breakdown));
+    if !breakdown.taxes.is_empty() {
+        put("tax_total", tax_total(&breakdown));
+    }
+    if let Some(due) = invoice.due_date {
+        put("due_date", json!(due.to_string()));
+    }
+    if let Some(code) = type_code {
+        put("invoice_type_code", json!(code));
+    }
+    if let Some(declared) = invoice.extras.get("payment_status") {
+        put("payment_status", declared.clone());
+    }
+    if let Some(original) = parts.original {
+        let mut reference = json!({ "irn": original.irn });
+        if let Some(date) = original.issue_date {
+            reference["issue_date"] = json!(date.to_string());
+        }
+        put("billing_reference", json!([reference]));
+    }
+    let currency = json!(invoice.currency);
+    let issued = json!(invoice.invoice_date.to_string());
+    body.entry("tax_currency_code").or_insert(currency);
+    body.entry("tax_point_date").or_insert(issued);
+    Ok(body)
+}
+
+/// Returns the invoice type as a code of the authority: the code that the caller sent, or that of the type's name.
+fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
+    let sent = invoice.extras.get("invoice_type_code");
+    if let Some(code) = sent.and_then(Value::as_str) {
+        return Some(code.to_owned());
+    }
+    let text = &invoice.invoice_type;
+    if invoice.is_full() || catalog.has(ReferenceList::InvoiceTypes, text) == Some(true) {
+        return Some(text.clone());
+    }
+    let folded = fold(text);
+    let word = TYPE_WORDS.iter().find(|(word, _)| *word == folded);
+    if let Some((_, code)) = word {
+        return Some((*code).to_owned());
+    }
+    let mut types = catalog.search_terms(ReferenceList::InvoiceTypes);
+    types
+        .find(|term| term.folded == folded)
+        .map(|term| term.code.clone())
+}
+
+/// The members of the document that hold the taxpayer and its customer.
+#[derive(Debug, Clone, Copy)]
+struct PartyNames {
+    taxpayer: &'static str,
+    customer: &'static str,
+}
+
+/// A self-billed document is issued by the buyer, so there the taxpayer is the customer of the document.
+fn party_names(type_code: Option<&str>) -> PartyNames {
+    if type_code.is_some_and(is_self_billed) {
+        PartyNames {
+            taxpayer: "accounting_customer_party",
+            customer: "accounting_supplier_party",
+        }
+    } else {
+        PartyNames {
+            taxpayer: "accounting_supplier_party",
+            customer: "accounting_customer_party",
+        }
+    }
+}
+
+fn taxpayer_party(supplier: &Taxpayer) -> Value {
+    let mut party = Party::default();
+    party.put("party_name", Some(&supplier.name));
+    party.put("tin", Some(&supplier.tin));
+    party.put("email", Some(&supplier.email));
+    party.put("telephone", supplier.phone.as_ref());
+    party.put("business_description", supplier.nature_of_business.as_ref());
+    party.put_address(Some(&Address {
+        street_name: supplier.address.clone(),
+        city: supplier.place.city.clone().unwrap_or_default(),
+        country: supplier.place.country.clone().unwrap_or_default(),
+        ..Address::default()
+    }));
+    party.into_value()
+}
+
+/// Returns the customer as the document states it, else as it is stored; `None` for a consumer without a tax number,
+/// whom the authority does not take as a party.
+fn customer_party(parts: StoredParts<'_>) -> Option<Value> {
+    let invoice = parts.invoice;
+    let shown = &invoice.customer;
+    let mut found = Party::default();
+    if let Some(Value::Object(stated)) = invoice.extras.get("accounting_customer_party") {
+        found.0.clone_from(stated);
+        found.0.remove("customer_no");
+    } else {
+        found.put("party_name", Some(&shown.name));
+        found.put("email", Some(&shown.email));
+        if let Some(details) = parts.customer {
+            found.put("telephone", details.telephone.as_ref());
+            found.put(
+                "business_description",
+                details.business_description.as_ref(),
+            );
+        }
+        found.put_address(parts.customer.map(|details| &details.address));
+    }
+    if let Some(tin) = &shown.tin {
+        found.0.entry("tin").or_insert_with(|| json!(tin));
+    }
+    let is_named = found.0.contains_key("tin") || invoice.category.needs_tin();
+    is_named.then(|| found.into_value())
+}
+
+/// The members of a party or of its address. Blank texts are left out.
+#[derive(Default)]
+struct Party(Map<String, Value>);
+
+impl Party {
+    fn put(&mut self, name: &str, text: Option<&String>) {
+        if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+            self.0.insert(name.to_owned(), json!(text));
+        }
+    }
+
+    fn put_address(&mut self, address: Option<&Address>) {
+        let mut members = Self::default();
+        if let Some(address) = address {
+            members.put("street_name", Some(&address.street_name));
+            members.put("city_name", Some(&address.city));
+            members.put("postal_zone", Some(&address.postal_code));
+            members.put("country", Some(&address.country));
+        }
+        self.0
+            .insert("postal_address".to_owned(), members.into_value());
+    }
+
+    /// Returns the party. A telephone number that can be written as the authority wants it, is.
+    fn into_value(mut self) -> Value {
+        if let Some(Value::String(telephone)) = self.0.get_mut("telephone") {
+            telephone.retain(|sign| !matches!(sign, ' ' | '-' | '(' | ')'));
+        }
+        Value::Object(self.0)
+    }
+}
+
+fn totals(breakdown: &Breakdown) -> Value {
+    let totals = breakdown.totals;
+    json!({
+        "line_extension_amount": totals.line_extension_amount,
+        "tax_exclusive_amount": totals.tax_exclusive_amount,
+        "tax_inclusive_amount": totals.tax_inclusive_amount,
+        "payable_amount": totals.payable_amount,
+    })
+}
+
+fn tax_total(breakdown: &Breakdown) -> Value {
+    let subtotal = |part: &TaxSubtotal| {
+        json!({
+            "taxable_amount": part.base,
+            "tax_amount": part.tax,
+            "tax_category": { "id": part.category, "percent": part.percent },
+        })
+    };
+    json!([{
+        "tax_amount": breakdown.tax(),
+        "tax_subtotal": breakdown.taxes.iter().map(subtotal).collect::<Vec<_>>(),
+    }])
+}
+
+fn lines(invoice: &Invoice, breakdown: &Breakdown) -> Value {
+    let lines = invoice.lines.iter().zip(&breakdown.lines);
+    lines
+        .map(|(line, amount)| document_line(line, *amount))
+        .collect()
+}
+
+fn document_line(line: &Line, amount: Amount) -> Value {
+    let stored = |name: &str| line.extras.get(name).cloned();
+    let mut item = json!({
+        "name": line.item_name,
+        "description": stored("description").unwrap_or_else(|| json!(line.item_name)),
+    });
+    if let Some(number) = &line.item_no {
+        item["sellers_item_identification"] = json!(number);
+    }
+    let mut document = json!({
+        "invoiced_quantity": line.quantity,
+        "line_extension_amount": amount,
+        "tax_category": line.tax_category,
+        "item": item,
+        "price": {
+            "price_amount": line.unit_price,
+            "base_quantity": stored("base_quantity").unwrap_or_else(|| json!(1)),
+            "price_unit": line.price_unit,
+        },
+    });
+    // The standard forms take one code, which is both the classification and the category of the full form.
+    let (category, category_name, code_name) = match line.item_type {
+        ItemType::Product => (&line.product_category, "product_category", "hsn_code"),
+        ItemType::Service => (&line.service_category, "service_category", "isic_code"),
+    };
+    let code = stored(code_name).or_else(|| category.as_ref().map(|code| json!(code)));
+    let rest = [
+        (category_name, category.as_ref().map(|code| json!(code))),
+        (code_name, code),
+        ("discount_rate", line.discount_rate.map(|rate| json!(rate))),
+        (
+            "discount_amount",
+            line.discount_amount.map(|sum| json!(sum)),
+        ),
+        ("fee_rate", stored("fee_rate")),
+        ("fee_amount", stored("fee_amount")),
+        ("total_tax", stored("total_tax")),
+    ];
+    for (name, value) in rest {
+        if let Some(value) = value {
+            document[name] = value;
+        }
+    }
+    document
+}
+
+/// Returns where the stored invoice has what stands at this path of its document, in the names of the form that stored
+/// it. `profile.` leads to the taxpayer's profile.
+pub fn stored_path(invoice: &Invoice, catalog: &Catalog, path: &str) -> String {
+    let names = party_names(type_code(invoice, catalog).as_deref());
+    let below = |name: &str| path.strip_prefix(name)?.strip_prefix('.');
+    if let Some(field) = below(names.taxpayer) {
+        return format!("profile.{}", rename(field, &PROFILE_NAMES));
+    }
+    if let Some((_, stored)) = REPORT_PATHS.iter().find(|(name, _)| *name == path) {
+        return (*stored).to_owned();
+    }
+    if invoice.is_full() {
+        return path.to_owned();
+    }
+    if let Some(field) = below(names.customer) {
+        return format!("customer.{}", rename(field, &CUSTOMER_NAMES));
+    }
+    match below("invoice_line").and_then(|rest| rest.split_once('.')) {
+        Some((at, field)) => format!("invoice_lines.{at}.{}", rename(field, &LINE_NAMES)),
+        None => rename(path, &HEADER_NAMES).to_owned(),
+    }
+}
+
+fn rename<'a>(name: &'a str, names: &[(&'a str, &'a str)]) -> &'a str {
+    let found = names.iter().find(|(document, _)| *document == name);
+    found.map_or(name, |(_, stored)| stored)
+}
+
+/// Members of a report (spec.md, "Report") that come from elsewhere.
+const REPORT_PATHS: [(&str, &str); 3] = [
+    ("agent_tin", "profile.tin"),
+    ("beneficiary_tin", "customer.tin"),
+    ("integrator_service_id", "profile.authority_service_id"),
+];
+
+const PROFILE_NAMES: [(&str, &str); 6] = [
+    ("party_name", "name"),
+    ("email", "business_email"),
+    ("telephone", "phone"),
+    ("postal_address.street_name", "address"),
+    ("postal_address.city_name", "city"),
+    ("postal_address.country", "country"),
+];
+
+const CUSTOMER_NAMES: [(&str, &str); 5] = [
+    ("party_name", "name"),
+    ("postal_address.street_name", "address_street_name"),
+    ("postal_address.city_name", "address_city"),
+    ("postal_address.postal_zone", "address_postal_code"),
+    ("postal_address.country", "address_country"),
+];
+
+const LINE_NAMES: [(&str, &str); 8] = [
+    ("hsn_code", "product_category"),
+    ("isic_code", "service_category"),
+    ("invoiced_quantity", "quantity"),
+    ("item.name", "item_name"),
+    ("item.description", "description"),
+    ("item.sellers_item_identification", "item_no"),
+    ("price.price_amount", "unit_price"),
+    ("price.price_unit", "price_unit"),
+];
+
+const HEADER_NAMES: [(&str, &str); 4] = [
+    ("issue_date", "invoice_date"),
+    ("document_currency_code", "currency"),
+    ("billing_reference", "original_invoice_reference"),
+    ("invoice_line", "invoice_lines"),
+];

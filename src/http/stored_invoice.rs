@@ -1,0 +1,329 @@
+//! A stored invoice with what its document needs beside it. Validate, Submit and Report take an IRN alone and mean this
+//! document; the pages, files and pictures of an invoice show it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::document_difference::Differences;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::report_body::report_body;
+use crate::domain::invoice::stored_document::{
+    CorrectedInvoice, StoredParts, stored_path, submission_body,
+};
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::party::{Customer, Taxpayer};
+use crate::domain::pipeline::authority_document::AuthorityDocument;
+use crate::domain::pipeline::{Operation, RunState};
+use crate::domain::reference::catalog::Catalog;
+use crate::http::explain::local_faults;
+use crate::http::extract::body::JsonObject;
+use crate::http::extract::path_ids;
+use crate::http::forms::document::is_telephone;
+use crate::http::forms::submission::DocumentSource;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::Store;
+use crate::store::invoices::{self, customers};
+use crate::store::runs;
+
+#[derive(Debug)]
+pub(crate) struct StoredInvoice {
+    pub(crate) invoice: Invoice,
+    pub(crate) supplier: Taxpayer,
+    customer: Option<Customer>,
+    original: Option<CorrectedInvoice>,
+}
+
+impl StoredInvoice {
+    /// Finds the stored invoice with this IRN.
+    pub(crate) async fn find(
+        store: &Store,
+        supplier: &Taxpayer,
+        irn: &Irn,
+    ) -> Result<Option<Self>, ApiError> {
+        let kind = UniqueNoType::Irn;
+        let found =
+            invoices::owned_by_with_unique_no(store, supplier.id, kind, irn.as_str()).await?;
+        match found {
+            Some(invoice) => Self::load(store, supplier.clone(), invoice).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) async fn load(
+        store: &Store,
+        supplier: Taxpayer,
+        invoice: Invoice,
+    ) -> Result<Self, ApiError> {
+        let customer =
+            customers::owned_by_with_id(store.reader(), supplier.id, invoice.customer.id).await?;
+        let original = corrected_invoice(store, &supplier, &invoice).await?;
+        Ok(Self {
+            invoice,
+            supplier,
+            customer,
+            original,
+        })
+    }
+
+    /// Returns the document as a caller would send it to Submit.
+    pub(crate) fn document(&self, catalog: &Catalog) -> Result<Map<String, Value>, ApiError> {
+        let parts = StoredParts {
+            invoice: &self.invoice,
+            supplier: &self.supplier,
+            customer: self.customer.as_ref().map(|customer| &customer.details),
+            original: self.original.as_ref(),
+            catalog,
+        };
+        Ok(submission_body(parts)?)
+    }
+}
+
+/// Returns the invoice that a credit note refers to. A reference to an invoice that is not stored here counts if it is
+/// an IRN, which holds the date.
+async fn corrected_invoice(
+    store: &Store,
+    supplier: &Taxpayer,
+    invoice: &Invoice,
+) -> Result<Option<CorrectedInvoice>, ApiError> {
+    let text = |name: &str| invoice.extras.get(name).and_then(Value::as_str);
+    let Some(reference) = text("original_invoice_reference") else {
+        return Ok(None);
+    };
+    let kind = text("original_invoice_reference_type").and_then(UniqueNoType::parse);
+    let kind = kind.unwrap_or(UniqueNoType::Irn);
+    let found = invoices::owned_by_with_unique_no(store, supplier.id, kind, reference).await?;
+    if let Some(original) = found {
+        return Ok(Some(CorrectedInvoice {
+            irn: original.irn,
+            issue_date: Some(original.invoice_date),
+        }));
+    }
+    Ok(Irn::parse(reference).ok().map(|irn| CorrectedInvoice {
+        issue_date: irn.date(),
+        irn,
+    }))
+}
+
+/// The calls that take an IRN alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DocumentCall {
+    Validate,
+    Submit,
+    Report,
+}
+
+/// The body of a call. A body that has nothing but an IRN means the document of the stored invoice.
+#[derive(Debug)]
+pub(crate) struct DocumentBody {
+    sent: JsonObject,
+    /// The document that the body means; `None` if the body is the document.
+    meant: Option<MeantDocument>,
+    /// True if the body has only an IRN, but no stored invoice has it.
+    is_unknown: bool,
+}
+
+#[derive(Debug)]
+struct MeantDocument {
+    fields: Map<String, Value>,
+    /// The stored invoice; `None` if the document was sent before and is taken from the pipeline, so that a repetition
+    /// says the same.
+    stored: Option<Invoice>,
+    warnings: Vec<String>,
+}
+
+impl DocumentBody {
+    pub(crate) async fn complete(
+        state: &ApiState,
+        call: DocumentCall,
+        taxpayer: Option<&Taxpayer>,
+        sent: JsonObject,
+    ) -> Result<Self, ApiError> {
+        let (Some(taxpayer), Some(irn)) = (taxpayer, irn_alone(&sent)) else {
+            return Ok(Self {
+                sent,
+                meant: None,
+                is_unknown: false,
+            });
+        };
+        let irn = path_ids::irn(irn)?;
+        let mut meant = MeantDocument::find(state, call, taxpayer, &irn).await?;
+        if let (Some(meant), Some(business_id)) = (&mut meant, sent.get("business_id")) {
+            let name = "business_id".to_owned();
+            meant.fields.insert(name, business_id.clone());
+        }
+        Ok(Self {
+            is_unknown: meant.is_none(),
+            sent,
+            meant,
+        })
+    }
+
+    pub(crate) fn fields(&self) -> &Map<String, Value> {
+        match &self.meant {
+            Some(document) => &document.fields,
+            None => &self.sent,
+        }
+    }
+
+    /// Returns warnings about what the document leaves out of the stored invoice.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.meant
+            .as_ref()
+            .map_or(&[], |document| &document.warnings)
+    }
+
+    pub(crate) fn source(&self) -> DocumentSource {
+        match self.meant {
+            Some(_) => DocumentSource::StoredInvoice,
+            None => DocumentSource::Caller,
+        }
+    }
+
+    fn stored(&self) -> Option<&Invoice> {
+        self.meant.as_ref()?.stored.as_ref()
+    }
+
+    /// Returns the error for faults of the document. Those of a stored invoice name the paths that their values have
+    /// there.
+    pub(crate) fn refusal_error(&self, faults: Faults, catalog: &Catalog) -> ApiError {
+        let Some(invoice) = self.stored() else {
+            let unknown = self.is_unknown.then(|| Fault::field("irn", not_stored_rule()));
+            let faults = unknown.into_iter().chain(faults.iter().cloned()).collect();
+            return local_faults::refusal_error(faults, self.fields());
+        };
+        let faults = faults.renamed(|path| stored_path(invoice, catalog, path));
+        local_faults::refusal_error(faults, &self.sent)
+    }
+
+    /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one.
+    pub(crate) async fn differences(
+        &self,
+        state: &ApiState,
+        taxpayer: &Taxpayer,
+        irn: &Irn,
+    ) -> Result<Differences, ApiError> {
+        if self.meant.is_some() {
+            return Ok(Differences::default());
+        }
+        let Some(stored) = StoredInvoice::find(&state.store, taxpayer, irn).await? else {
+            return Ok(Differences::default());
+        };
+        let document = stored.document(&state.catalog.get())?;
+        Ok(Differences::between(&self.sent, &document))
+    }
+}
+
+impl MeantDocument {
+    async fn find(
+        state: &ApiState,
+        call: DocumentCall,
+        taxpayer: &Taxpayer,
+        irn: &Irn,
+    ) -> Result<Option<Self>, ApiError> {
+        if call != DocumentCall::Report
+            && let Some(fields) = sent_document(state, taxpayer, irn).await?
+        {
+            return Ok(Some(Self {
+                fields,
+                stored: None,
+                warnings: Vec::new(),
+            }));
+        }
+        let Some(stored) = StoredInvoice::find(&state.store, taxpayer, irn).await? else {
+            return Ok(None);
+        };
+        let mut fields = stored.document(&state.catalog.get())?;
+        let mut warnings = Vec::new();
+        match call {
+            DocumentCall::Validate => {}
+            DocumentCall::Submit => warnings = drop_odd_telephones(&mut fields),
+            DocumentCall::Report => {
+                let report = report_body(&fields, taxpayer);
+                fields = report.map_err(|reason| {
+                    let rule = FieldRule::other("single_rate", reason.to_string());
+                    Fault::field("vat_rate", rule)
+                })?;
+            }
+        }
+        Ok(Some(Self {
+            fields,
+            stored: Some(stored.invoice),
+            warnings,
+        }))
+    }
+}
+
+fn not_stored_rule() -> FieldRule {
+    FieldRule::with_expected(
+        "stored",
+        "is of no stored invoice, so the whole document is needed",
+        "the irn of a stored invoice, or the whole document",
+    )
+}
+
+/// Removes the telephone numbers that the authority would refuse a document for. It needs none.
+fn drop_odd_telephones(document: &mut Map<String, Value>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for name in ["accounting_supplier_party", "accounting_customer_party"] {
+        let party = document.get_mut(name).and_then(Value::as_object_mut);
+        let Some(party) = party else { continue };
+        let telephone = party.get("telephone").and_then(Value::as_str);
+        if telephone.is_some_and(|text| !is_telephone(text)) {
+            party.remove("telephone");
+            warnings.push(format!(
+                "{name}.telephone is left out: it is not + and 6 to 15 digits"
+            ));
+        }
+    }
+    warnings
+}
+
+/// Returns the IRN of a body that has nothing else, except a business id that tells whose it is.
+fn irn_alone(fields: &Map<String, Value>) -> Option<&str> {
+    let names: BTreeSet<_> = fields.keys().map(String::as_str).collect();
+    let is_alone = names.is_subset(&BTreeSet::from(["irn", "business_id"]));
+    fields.get("irn").filter(|_| is_alone)?.as_str()
+}
+
+/// Returns the document of the submission that runs or has succeeded.
+async fn sent_document(
+    state: &ApiState,
+    taxpayer: &Taxpayer,
+    irn: &Irn,
+) -> Result<Option<Map<String, Value>>, ApiError> {
+    let reader = state.store.reader();
+    let runs = runs::owned_by_with_irn_keys(reader, taxpayer.id, vec![irn.key()]).await?;
+    let submission = runs.iter().find(|run| run.operation() == Operation::Submit);
+    let kept =
+        submission.filter(|run| !matches!(run.state(), RunState::Refused | RunState::Cancelled));
+    let document = kept.and_then(|run| run.payload.submission());
+    Ok(document.map(AuthorityDocument::callers_body))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_body_that_says_nothing_else_means_the_stored_invoice() {
+        let irn = "INV001-94AD90FB-20261121";
+        let cases = [
+            (json!({ "irn": irn }), Some(irn)),
+            (json!({ "irn": irn, "business_id": "b" }), Some(irn)),
+            (json!({ "irn": irn, "note": "x" }), None),
+            (json!({ "irn": 7 }), None),
+            (json!({ "business_id": "b" }), None),
+            (json!({}), None),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(irn_alone(body.as_object().unwrap()), expected, "{body}");
+        }
+    }
+}

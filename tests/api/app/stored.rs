@@ -1,0 +1,343 @@
+//! Validate, Submit and Report with the IRN alone: the stored invoice is meant.
+
+use serde_json::{Value, json};
+use testkit::documents::{self, full_invoice, invoice, report, submission};
+use testkit::each_database;
+use testkit::edit::{exact, with, without};
+
+use crate::support::world::World;
+
+fn alone(invoice: &Value) -> Value {
+    json!({ "irn": invoice["irn"] })
+}
+
+/// A number whose digits follow from `seed`, with this many of them after the point.
+fn digits(seed: &mut u64, whole_max: u64, fraction: u32) -> Value {
+    let mut next = |max: u64| {
+        *seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (*seed >> 33) % max
+    };
+    let whole = next(whole_max);
+    let rest = next(10_u64.pow(fraction));
+    exact(&format!(
+        "{whole}.{rest:0width$}",
+        width = fraction as usize
+    ))
+}
+
+#[each_database]
+async fn the_authority_gets_what_is_stored(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for body in [
+        invoice(),
+        with(&invoice(), "invoice_type_code", json!("386")),
+    ] {
+        let stored = taxpayer.invoice(&body).await;
+        taxpayer
+            .app()
+            .validate(&alone(&stored))
+            .await
+            .expect_status(200);
+        taxpayer
+            .app()
+            .submit_to_the_end(&alone(&stored))
+            .await
+            .expect_status(200);
+        let signed = taxpayer
+            .app()
+            .download(stored["irn"].as_str().unwrap())
+            .await;
+        let document = signed.expect_status(200).data().clone();
+        let seen = json!({
+            "type": document["invoice_type_code"], "category": document["invoice_kind"],
+            "dates": [document["issue_date"], document["due_date"]],
+            "currency": document["document_currency_code"],
+            "totals": document["legal_monetary_total"], "tax": document["tax_total"][0]["tax_amount"],
+            "customer": document["accounting_customer_party"]["tin"],
+            "supplier": document["accounting_supplier_party"]["tin"],
+            "line": document["invoice_line"][0]["item"]["name"],
+            "code": document["invoice_line"][0]["hsn_code"],
+        });
+        let expected = json!({
+            "type": body["invoice_type_code"], "category": "B2B", "dates": ["2026-01-15", "2026-02-15"],
+            "currency": "NGN",
+            "totals": {
+                "line_extension_amount": exact("1000.00"), "tax_exclusive_amount": exact("1000.00"),
+                "tax_inclusive_amount": exact("1075.00"), "payable_amount": exact("1075.00"),
+            },
+            "tax": exact("75.00"), "customer": documents::CUSTOMER_TIN, "supplier": taxpayer.as_ref().tin,
+            "line": "Laptop", "code": "8471.30",
+        });
+        assert_eq!(seen, expected);
+        assert_eq!(
+            taxpayer.reread(&stored).await["authority_data"]["status"],
+            "SUBMITTED"
+        );
+    }
+}
+
+#[each_database]
+async fn what_was_stored_in_full_is_sent_in_full(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = with(
+        &full_invoice(&taxpayer),
+        "note",
+        json!("Goods stay ours until paid"),
+    );
+    let body = with(&body, "buyer_reference", json!("PO-7"));
+    let stored = taxpayer.full(&body).await;
+    taxpayer
+        .app()
+        .submit_to_the_end(&alone(&stored))
+        .await
+        .expect_status(200);
+    let signed = taxpayer
+        .app()
+        .download(stored["irn"].as_str().unwrap())
+        .await;
+    let document = signed.expect_status(200).data().clone();
+    for field in ["note", "buyer_reference"] {
+        assert_eq!(document[field], body[field], "{field}");
+    }
+    assert_eq!(
+        document["legal_monetary_total"]["payable_amount"],
+        exact("1075.00")
+    );
+    assert_eq!(
+        document["accounting_customer_party"]["telephone"],
+        "+2348020000000"
+    );
+}
+
+/// The money of each of many invoices arrives to the last digit, whatever was rounded.
+#[each_database]
+async fn amounts_arrive_to_the_cent(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let count: u64 = std::env::var("EINVOICE_STORED_INVOICES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(25);
+    let mut seed = 31;
+    for round in 0..count {
+        let mut lines = Vec::new();
+        for at in 0..=round % 5 {
+            let line = invoice()["invoice_lines"][0].clone();
+            let line = with(&line, "unit_price", digits(&mut seed, 99_999, 4));
+            let line = with(&line, "quantity", digits(&mut seed, 500, 3));
+            let line = with(&line, "discount_rate", digits(&mut seed, 60, 2));
+            let tax = if at % 2 == 0 {
+                "STANDARD_VAT"
+            } else {
+                "REDUCED_VAT"
+            };
+            lines.push(with(&line, "tax_category", json!(tax)));
+        }
+        let stored = taxpayer
+            .invoice(&with(&invoice(), "invoice_lines", json!(lines)))
+            .await;
+        let whole = taxpayer.whole(&stored).await;
+        taxpayer
+            .app()
+            .submit_to_the_end(&alone(&stored))
+            .await
+            .expect_status(200);
+        let signed = taxpayer
+            .app()
+            .download(stored["irn"].as_str().unwrap())
+            .await;
+        let document = signed.expect_status(200).data().clone();
+        assert_eq!(
+            document["legal_monetary_total"]["payable_amount"].to_string(),
+            whole["ledger"]["payable_amount"].to_string(),
+            "{whole}"
+        );
+    }
+}
+
+#[each_database]
+async fn what_is_missing_is_named_where_it_is_stored(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let bare = without(&invoice(), "invoice_lines.0.product_category");
+    let stored = taxpayer.invoice(&bare).await;
+    for answer in [
+        taxpayer
+            .app()
+            .submit(&alone(&stored))
+            .await
+            .expect_status(422),
+        taxpayer
+            .app()
+            .validate(&alone(&stored))
+            .await
+            .expect_status(400),
+    ] {
+        assert_eq!(
+            answer.faulty_paths(),
+            ["invoice_lines.0.product_category"],
+            "{}",
+            answer.body
+        );
+    }
+    let unknown = with(
+        &without(&invoice(), "invoice_type_code"),
+        "invoice_type",
+        json!("Something else"),
+    );
+    let stored = taxpayer.invoice(&unknown).await;
+    let answer = taxpayer
+        .app()
+        .submit(&alone(&stored))
+        .await
+        .expect_status(422);
+    assert_eq!(answer.faulty_paths(), ["invoice_type_code"]);
+    let absent = json!({ "irn": documents::irn(&taxpayer, "NONE1") });
+    for answer in [
+        taxpayer.app().submit(&absent).await.expect_status(422),
+        taxpayer.app().validate(&absent).await.expect_status(400),
+        taxpayer.app().report(&absent).await.expect_status(422),
+    ] {
+        let told = answer.body["errors"]["irn"][0].as_str().unwrap_or_default();
+        assert!(told.contains("no stored invoice"), "{}", answer.body);
+        assert!(answer.faulty_paths().len() > 1, "{}", answer.body);
+    }
+}
+
+#[each_database]
+async fn a_repetition_means_what_was_sent(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let first = taxpayer
+        .app()
+        .submit_to_the_end(&alone(&stored))
+        .await
+        .expect_status(200);
+    let again = taxpayer
+        .app()
+        .submit_to_the_end(&alone(&stored))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        first.body["message"]["qr_code"],
+        again.body["message"]["qr_code"]
+    );
+    // A document that was sent in full is meant too.
+    let other = taxpayer.invoice(&invoice()).await;
+    let no = other["invoice_no"].as_str().unwrap();
+    let sent = with(&submission(&taxpayer, no), "note", json!("As agreed"));
+    taxpayer
+        .app()
+        .submit_to_the_end(&sent)
+        .await
+        .expect_status(200);
+    taxpayer
+        .app()
+        .submit_to_the_end(&alone(&other))
+        .await
+        .expect_status(200);
+}
+
+#[each_database]
+async fn a_credit_note_names_the_invoice_that_it_corrects(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let original = taxpayer.invoice(&invoice()).await;
+    let note = with(&invoice(), "invoice_type_code", json!("380"));
+    let note = with(
+        &note,
+        "original_invoice_reference",
+        original["invoice_no"].clone(),
+    );
+    let note = with(
+        &note,
+        "original_invoice_reference_type",
+        json!("EXTERNAL_INVOICE_NO"),
+    );
+    let stored = taxpayer.invoice(&note).await;
+    taxpayer
+        .app()
+        .submit_to_the_end(&alone(&stored))
+        .await
+        .expect_status(200);
+    let signed = taxpayer
+        .app()
+        .download(stored["irn"].as_str().unwrap())
+        .await;
+    assert_eq!(
+        signed.expect_status(200).data()["billing_reference"],
+        json!([{ "irn": original["irn"], "issue_date": "2026-01-15" }])
+    );
+}
+
+#[each_database]
+async fn a_report_follows_from_the_stored_invoice(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    taxpayer
+        .app()
+        .report_to_the_end(&alone(&stored))
+        .await
+        .expect_status(200);
+    let mixed = invoice();
+    let line = with(
+        &mixed["invoice_lines"][0],
+        "tax_category",
+        json!("ZERO_VAT"),
+    );
+    let lines = json!([mixed["invoice_lines"][0], line]);
+    let mixed = taxpayer
+        .invoice(&with(&mixed, "invoice_lines", lines))
+        .await;
+    let answer = taxpayer
+        .app()
+        .report(&alone(&mixed))
+        .await
+        .expect_status(422);
+    assert_eq!(answer.faulty_paths(), ["vat_rate"]);
+    let whole = report(&taxpayer, mixed["irn"].as_str().unwrap());
+    taxpayer
+        .app()
+        .report_to_the_end(&whole)
+        .await
+        .expect_status(200);
+}
+
+#[each_database]
+async fn a_document_that_is_not_the_stored_one_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let same = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
+    let answer = taxpayer
+        .app()
+        .submit_to_the_end(&same)
+        .await
+        .expect_status(200);
+    assert!(
+        !answer.warnings().contains("not the stored invoice"),
+        "{}",
+        answer.warnings()
+    );
+    let stored = taxpayer.invoice(&invoice()).await;
+    let other = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
+    let other = with(&other, "invoice_line.0.invoiced_quantity", json!(20));
+    let other = with(
+        &other,
+        "invoice_line.0.line_extension_amount",
+        json!(10_000),
+    );
+    let other = with(
+        &other,
+        "legal_monetary_total",
+        json!({
+            "line_extension_amount": 10_000, "tax_exclusive_amount": 10_000, "tax_inclusive_amount": 10_750,
+            "payable_amount": 10_750,
+        }),
+    );
+    let answer = taxpayer
+        .app()
+        .submit_to_the_end(&other)
+        .await
+        .expect_status(200);
+    let told = "legal_monetary_total.payable_amount is 10750 here and 1075.00 there";
+    assert!(answer.warnings().contains(told), "{}", answer.warnings());
+}
