@@ -1,0 +1,48 @@
+//! Writes the test set as UBL into a folder, and the public examples, read and written again, into one beside it:
+//! `cargo run -p ubl --example export -- DIR` makes `DIR/written` and `DIR/again` for `judges/judge.py`.
+
+#[path = "../tests/test_set/mod.rs"]
+mod test_set;
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).map(PathBuf::from).collect();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples");
+    let (folder, sources) = match &*arguments {
+        [folder] => (folder, &sources),
+        [folder, sources] => (folder, sources),
+        _ => return Err("usage: export FOLDER [FOLDER OF UBL FILES]".into()),
+    };
+    let (written, again) = (folder.join("written"), folder.join("again"));
+    fs::create_dir_all(&written)?;
+    fs::create_dir_all(&again)?;
+    for (name, document) in test_set::documents() {
+        fs::write(written.join(format!("{name}.xml")), ubl::write(&document)?)?;
+    }
+    for entry in fs::read_dir(sources)? {
+        let path = entry?.path();
+        let Some(name) = path
+            .file_name()
+            .filter(|_| path.extension().is_some_and(|ext| ext == "xml"))
+        else {
+            continue;
+        };
+        match ubl::read(&fs::read(&path)?, &ubl::Limits::default()) {
+            Ok(read) => {
+                fs::write(
+                    again.join(name),
+                    ubl::write_with(&read.document, &read.beside)?,
+                )?;
+            }
+            Err(faults) => {
+                for fault in faults {
+                    println!("{}: {fault}", name.display());
+                }
+            }
+        }
+    }
+    Ok(())
+}

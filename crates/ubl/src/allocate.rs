@@ -1,0 +1,259 @@
+//! Brings the discounts and fees on a document to its lines, for forms that have them on lines only. Every sum stays.
+
+use rust_decimal::{Decimal, RoundingStrategy};
+use trade_document::{Charge, Line, Tax, TradeDocument};
+
+use crate::codes::currency_digits;
+use crate::fault::{Cause, Change, Fault};
+use crate::read::net;
+
+/// The maximum number of digits of a price after the decimal point (spec.md, "Limits" of the service).
+const PRICE_DIGITS: u32 = 6;
+
+/// A document without discounts and fees of its own, and what was done with them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allocated {
+    pub document: TradeDocument,
+    pub changes: Vec<Change>,
+}
+
+/// Divides each discount and fee on the document among the lines of its tax, by their amounts, with the largest
+/// remainder. One that names no tax is divided among all lines. A fee whose tax no line has becomes a line of its own.
+pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
+    let mut document = document.clone();
+    let mut changes = Vec::new();
+    let mut faults = Vec::new();
+    let mut of_document = std::mem::take(&mut document.charges);
+    // Fees first, so that a discount finds the amounts that it may be taken from.
+    of_document.sort_by_key(|charge| !charge.is_fee);
+    for charge in of_document {
+        match allocate_one(&mut document, &charge) {
+            Ok(sentence) => {
+                changes.push(Change {
+                    cause: Cause::Allocation,
+                    path: "/".to_owned(),
+                    sentence,
+                });
+            }
+            Err(sentence) => {
+                faults.push(Fault {
+                    cause: Cause::Allocation,
+                    path: "/".to_owned(),
+                    sentence,
+                });
+            }
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    document.totals.lines = document.lines.iter().map(|line| line.amount).sum();
+    Ok(Allocated { document, changes })
+}
+
+fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String, String> {
+    let word = if charge.is_fee { "fee" } else { "discount" };
+    let reason = charge.reason.clone().unwrap_or_else(|| word.to_owned());
+    let digits = currency_digits(&document.currency).max(charge.amount.normalize().scale());
+    let mut lines: Vec<_> = document
+        .lines
+        .iter_mut()
+        .filter(|line| {
+            !line.amount.is_zero()
+                && charge
+                    .tax
+                    .as_ref()
+                    .is_none_or(|tax| is_same(tax, &line.tax))
+        })
+        .collect();
+    let sum: Decimal = lines.iter().map(|line| line.amount).sum();
+    if lines.is_empty() {
+        return match (&charge.tax, charge.is_fee) {
+            (Some(tax), true) => {
+                document.lines.push(fee_line(&reason, charge.amount, tax));
+                Ok(format!(
+                    "The fee of {} ({reason}) became a line of its own.",
+                    charge.amount
+                ))
+            }
+            _ => Err(format!(
+                "The {word} of {} ({reason}) has a tax that no line has.",
+                charge.amount
+            )),
+        };
+    }
+    if !charge.is_fee && charge.amount > sum {
+        return Err(format!(
+            "The discount of {} ({reason}) is more than the {sum} of the lines of its tax.",
+            charge.amount
+        ));
+    }
+    let weights: Vec<_> = lines.iter().map(|line| line.amount).collect();
+    let shares = divide(charge.amount, &weights, digits).ok_or_else(|| {
+        format!(
+            "The {word} of {} is too large to be divided.",
+            charge.amount
+        )
+    })?;
+    let count = shares.iter().filter(|share| !share.is_zero()).count();
+    for (line, share) in lines.iter_mut().zip(shares) {
+        if share.is_zero() {
+            continue;
+        }
+        line.amount += if charge.is_fee { share } else { -share };
+        line.charges.push(Charge {
+            is_fee: charge.is_fee,
+            amount: share,
+            rate: None,
+            reason: charge.reason.clone(),
+            tax: None,
+        });
+    }
+    Ok(format!(
+        "The {word} of {} ({reason}) was divided among {count} lines.",
+        charge.amount
+    ))
+}
+
+fn is_same(one: &Tax, other: &Tax) -> bool {
+    one.category.code == other.category.code
+        && one.percent.unwrap_or_default() == other.percent.unwrap_or_default()
+}
+
+fn fee_line(name: &str, amount: Decimal, tax: &Tax) -> Line {
+    Line {
+        name: name.to_owned(),
+        description: None,
+        item_number: None,
+        item_kind: trade_document::ItemKind::Service,
+        quantity: Decimal::ONE,
+        unit: trade_document::Coded {
+            code: crate::codes::EACH.to_owned(),
+            name: String::new(),
+        },
+        price: amount,
+        base_quantity: Decimal::ONE,
+        charges: Vec::new(),
+        amount,
+        tax: tax.clone(),
+        classification: None,
+    }
+}
+
+/// Divides an amount by positive weights. The parts have this many digits and add up to the amount exactly; the units that
+/// rounding down leaves over go to the largest remainders, the first of equal ones. No part is more than its weight if the
+/// amount is no more than their sum. `None` if the numbers are too large.
+fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decimal>> {
+    let sum: Decimal = weights.iter().sum();
+    let unit = Decimal::new(1, digits);
+    let mut parts = Vec::with_capacity(weights.len());
+    let mut remainders = Vec::with_capacity(weights.len());
+    for (index, weight) in weights.iter().enumerate() {
+        let exact = amount.checked_mul(*weight)?.checked_div(sum)?;
+        let part = exact.round_dp_with_strategy(digits, RoundingStrategy::ToZero);
+        remainders.push((exact - part, index));
+        parts.push(part);
+    }
+    remainders.sort_by(|(one, _), (other, _)| other.cmp(one));
+    let mut left = amount - parts.iter().sum::<Decimal>();
+    for (_, index) in remainders {
+        let room = weights[index] - parts[index];
+        if left < unit {
+            break;
+        }
+        if amount > sum || room >= unit {
+            parts[index] += unit;
+            left -= unit;
+        }
+    }
+    // Weights finer than the digits may leave something that no whole unit fits into.
+    if !left.is_zero() {
+        let widest = (0..parts.len()).max_by_key(|index| weights[*index] - parts[*index])?;
+        parts[widest] += left;
+    }
+    Some(parts)
+}
+
+/// Returns the document with lines of quantity × price − one discount, exactly: without fees, base quantities and
+/// fractions that rounding hides. A price that has to rise rises to the next one of six digits.
+pub fn fold_fees(document: &TradeDocument) -> Allocated {
+    let mut document = document.clone();
+    let mut changes = Vec::new();
+    for (index, line) in document.lines.iter_mut().enumerate() {
+        if is_simple(line) {
+            continue;
+        }
+        let before = line.price;
+        let reasons: Vec<_> = line
+            .charges
+            .iter()
+            .filter_map(|charge| charge.reason.clone())
+            .collect();
+        simplify(line);
+        let sentence = format!(
+            "Line {}: price {} became {} and the discount {}; the amount {} stays.",
+            index + 1,
+            before.normalize(),
+            line.price.normalize(),
+            net(&line.charges).abs(),
+            line.amount
+        );
+        if let (Some(charge), false) = (line.charges.first_mut(), reasons.is_empty()) {
+            charge.reason = Some(reasons.join(", "));
+        }
+        changes.push(Change {
+            cause: Cause::Price,
+            path: "/".to_owned(),
+            sentence,
+        });
+    }
+    Allocated { document, changes }
+}
+
+/// True if the line is quantity × price − at most one discount, to the last digit.
+fn is_simple(line: &Line) -> bool {
+    let has_simple_charges = match &*line.charges {
+        [] => true,
+        [charge] => !charge.is_fee,
+        _ => false,
+    };
+    let product = line.quantity.checked_mul(line.price);
+    line.base_quantity == Decimal::ONE
+        && has_simple_charges
+        && product.is_some_and(|product| product + net(&line.charges) == line.amount)
+}
+
+fn simplify(line: &mut Line) {
+    let price = price_of_amount(line).unwrap_or_else(|| {
+        line.quantity = Decimal::ONE;
+        line.amount
+    });
+    let discount = line.quantity * price - line.amount;
+    line.price = price.normalize();
+    line.base_quantity = Decimal::ONE;
+    line.charges.clear();
+    if !discount.is_zero() {
+        line.charges.push(Charge {
+            is_fee: false,
+            amount: discount.normalize(),
+            rate: None,
+            reason: None,
+            tax: None,
+        });
+    }
+}
+
+/// Returns a price by which the quantity gives at least the amount, with six digits: the present one where it does, or
+/// else the lowest. `None` if there is none, or if the discount would have more than six digits.
+fn price_of_amount(line: &Line) -> Option<Decimal> {
+    let round_up =
+        |value: Decimal| value.round_dp_with_strategy(PRICE_DIGITS, RoundingStrategy::AwayFromZero);
+    let present = round_up(line.price.checked_div(line.base_quantity)?);
+    let lowest = round_up(line.amount.checked_div(line.quantity)?);
+    let discount = line
+        .quantity
+        .checked_mul(present.max(lowest))?
+        .checked_sub(line.amount)?;
+    let is_exact = discount.normalize().scale() <= PRICE_DIGITS;
+    is_exact.then(|| present.max(lowest))
+}

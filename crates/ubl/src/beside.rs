@@ -1,0 +1,174 @@
+//! The parts of a UBL document that no field of a trade document carries. They are kept as texts and go back into the
+//! UBL that is written later.
+
+use crate::element::{Attribute, Element, step};
+use crate::order;
+use crate::parse::{CAC, CBC, EXT, Limits, parse};
+use crate::serialize::serialize_fragment;
+
+/// A part of a UBL document that no field carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    /// The path of the parent of an element, or of an attribute, such as `/Invoice/cac:InvoiceLine[2]` or
+    /// `/Invoice/cbc:ID/@schemeID`. Lines that became discounts do not count.
+    pub path: String,
+    /// The element with the prefixes `cbc`, `cac` and `ext`, or the value of the attribute.
+    pub value: String,
+}
+
+/// Returns everything in the tree that nobody has read, in the order of the text.
+pub(crate) fn collect(root: &Element) -> Vec<Beside> {
+    let mut all = Vec::new();
+    collect_in(root, &format!("/{}", root.name), &mut all);
+    all
+}
+
+fn collect_in(element: &Element, path: &str, all: &mut Vec<Beside>) {
+    for attribute in element.attributes.iter().filter(|one| !one.is_read.get()) {
+        all.push(Beside {
+            path: format!("{path}/@{}", attribute.name),
+            value: attribute.value.clone(),
+        });
+    }
+    for child in element.children.iter().filter(|child| !child.is_gone()) {
+        if is_touched(child) {
+            let step = step(element, child, |sibling| !sibling.is_gone());
+            collect_in(child, &format!("{path}/{step}"), all);
+        } else if has_content(child) {
+            all.push(Beside {
+                path: path.to_owned(),
+                value: serialize_fragment(child),
+            });
+        }
+    }
+}
+
+fn is_touched(element: &Element) -> bool {
+    element.is_read() || element.is_gone() || element.children.iter().any(is_touched)
+}
+
+fn has_content(element: &Element) -> bool {
+    !element.text.trim().is_empty()
+        || !element.attributes.is_empty()
+        || element.children.iter().any(has_content)
+}
+
+/// Puts the parts back into a tree that the writer made. A part without a place in it is left out: an element that the
+/// document itself has, a child of an element that has gone, or one that this kind of document does not know.
+pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
+    for part in parts {
+        merge_part(root, part);
+    }
+}
+
+fn merge_part(root: &mut Element, part: &Beside) -> Option<()> {
+    let is_credit_note = root.name == "CreditNote";
+    let (path, attribute) = match part.path.split_once("/@") {
+        Some((path, attribute)) => (path, Some(attribute)),
+        None => (&*part.path, None),
+    };
+    let steps = path.trim_start_matches('/').split('/').skip(1);
+    let mut parent = root;
+    for step in steps {
+        parent = descend(parent, step, is_credit_note)?;
+    }
+    match attribute {
+        Some(name) => add_attribute(parent, name, &part.value),
+        None => {
+            let mut element = parse_fragment(&part.value)?;
+            element.name = translate(&element.name, is_credit_note);
+            add_element(parent, element)?;
+        }
+    }
+    Some(())
+}
+
+/// Returns the child at a step of a path. Makes the next one if the writer made none.
+fn descend<'a>(
+    parent: &'a mut Element,
+    step: &str,
+    is_credit_note: bool,
+) -> Option<&'a mut Element> {
+    let (name, number) = match step.strip_suffix(']').and_then(|step| step.split_once('[')) {
+        Some((name, number)) => (name, number.parse().ok()?),
+        None => (step, 1_usize),
+    };
+    let name = translate(name, is_credit_note);
+    let count = parent.children_named(&name).count();
+    if number > count {
+        let is_allowed =
+            order::place(&parent.name, &name).is_some_and(|place| place.repeats || count == 0);
+        if number != count + 1 || !is_allowed || name.ends_with("Line") {
+            return None;
+        }
+        parent.children.push(Element::new(&name));
+    }
+    parent
+        .children
+        .iter_mut()
+        .filter(|child| child.name == name)
+        .nth(number - 1)
+}
+
+/// Returns the name in an invoice or in a credit note.
+fn translate(name: &str, is_credit_note: bool) -> String {
+    let pairs = [
+        ("cac:InvoiceLine", "cac:CreditNoteLine"),
+        ("cbc:InvoicedQuantity", "cbc:CreditedQuantity"),
+        ("cbc:InvoiceTypeCode", "cbc:CreditNoteTypeCode"),
+    ];
+    let pair = pairs
+        .iter()
+        .find(|(invoice, note)| name == *invoice || name == *note);
+    match pair {
+        Some((invoice, note)) => if is_credit_note { note } else { invoice }.to_string(),
+        None => name.to_owned(),
+    }
+}
+
+fn add_attribute(element: &mut Element, name: &str, value: &str) {
+    if element
+        .attributes
+        .iter()
+        .all(|attribute| attribute.name != name)
+    {
+        element.attributes.push(Attribute {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            is_read: false.into(),
+        });
+    }
+}
+
+fn add_element(parent: &mut Element, element: Element) -> Option<()> {
+    let repeats = match order::place(&parent.name, &element.name) {
+        Some(place) => place.repeats,
+        None if order::is_known(&parent.name) => return None,
+        None => true,
+    };
+    let same = parent
+        .children
+        .iter_mut()
+        .find(|child| child.name == element.name);
+    match same {
+        Some(child) if child.is_default => *child = element,
+        Some(_) if !repeats => {}
+        _ => parent.children.push(element),
+    }
+    Some(())
+}
+
+fn parse_fragment(xml: &str) -> Option<Element> {
+    let whole = format!(
+        "<beside xmlns:cbc=\"{CBC}\" xmlns:cac=\"{CAC}\" xmlns:ext=\"{EXT}\">{xml}</beside>"
+    );
+    let limits = Limits {
+        depth_max: 64,
+        ..Limits::default()
+    };
+    parse(whole.as_bytes(), &limits)
+        .ok()?
+        .children
+        .into_iter()
+        .next()
+}

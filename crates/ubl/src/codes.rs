@@ -1,0 +1,375 @@
+//! The codes of the authority's lists beside those of UBL. A trade document has the authority's codes; UBL has those of
+//! the United Nations (UNTDID 1001, 4461, 5153 and 5305). The same number often means two things in the two.
+
+use rust_decimal::Decimal;
+use trade_document::Coded;
+
+/// The outermost element of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Root {
+    Invoice,
+    CreditNote,
+}
+
+/// The authority's document types that UBL has: code, name, root and code of UNTDID 1001. The type that stands first is
+/// the one that a UBL code becomes. The authority's 380 and 381 are swapped against UNTDID.
+const DOCUMENT_TYPES: [(&str, &str, Root, &str); 10] = [
+    ("381", "Commercial Invoice", Root::Invoice, "380"),
+    ("380", "Credit Note", Root::CreditNote, "381"),
+    ("384", "Debit Note", Root::Invoice, "383"),
+    ("394", "Self-billed Invoice", Root::Invoice, "389"),
+    ("385", "Self Billed", Root::Invoice, "389"),
+    ("386", "Factored", Root::Invoice, "393"),
+    ("390", "Proforma", Root::Invoice, "325"),
+    ("392", "Consignment", Root::Invoice, "395"),
+    ("393", "Self-billed Credit Note", Root::CreditNote, "261"),
+    ("397", "Final Settlement", Root::Invoice, "218"),
+];
+
+/// The codes of UNTDID 1001 that mean a credit note, also where they stand in an invoice.
+const CREDIT_CODES: [&str; 13] = [
+    "81", "83", "261", "262", "296", "308", "381", "396", "420", "458", "502", "503", "532",
+];
+/// The codes of UNTDID 1001 that mean a debit note, beside 383 itself.
+const DEBIT_CODES: [&str; 2] = ["84", "527"];
+
+/// Returns root and code of UBL for one of the authority's document types.
+pub(crate) fn document_type(code: &str) -> Option<(Root, &'static str)> {
+    DOCUMENT_TYPES
+        .iter()
+        .find(|(own, ..)| *own == code)
+        .map(|(_, _, root, foreign)| (*root, *foreign))
+}
+
+/// Returns the authority's document type for a code of UBL, and true if both mean the same. `name` is the attribute
+/// beside the code, by which the writer tells two types with one code apart.
+pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) -> (Coded, bool) {
+    let same = |row: &&(&str, &str, Root, &str)| row.2 == root && row.3 == foreign;
+    let by_name = DOCUMENT_TYPES
+        .iter()
+        .filter(same)
+        .find(|row| Some(row.1) == name);
+    let exact = by_name.or_else(|| DOCUMENT_TYPES.iter().find(same));
+    let (own, title) = match (exact, root) {
+        (Some(row), _) => (row.0, row.1),
+        (None, Root::Invoice) if DEBIT_CODES.contains(&foreign) => ("384", "Debit Note"),
+        (None, Root::Invoice) if !CREDIT_CODES.contains(&foreign) => ("381", "Commercial Invoice"),
+        (None, _) => ("380", "Credit Note"),
+    };
+    let name = match (exact, name) {
+        (Some(_), Some(name)) => name,
+        _ => title,
+    };
+    (
+        Coded {
+            code: own.to_owned(),
+            name: name.to_owned(),
+        },
+        exact.is_some(),
+    )
+}
+
+
+/// The title of the authority's document type; empty for one that UBL does not have.
+pub(crate) fn document_type_name(own: &str) -> &'static str {
+    DOCUMENT_TYPES
+        .iter()
+        .find(|row| row.0 == own)
+        .map_or("", |row| row.1)
+}
+
+/// The authority's tax categories: code, category of UNTDID 5305 (`None`: S, or Z at zero percent) and tax of UNTDID
+/// 5153. The category that stands first is the one that a pair of UBL codes becomes; the others are named beside it.
+const TAX_CATEGORIES: [(&str, Option<&str>, &str); 27] = [
+    ("STANDARD_VAT", Some("S"), "VAT"),
+    ("ZERO_VAT", Some("Z"), "VAT"),
+    ("EXEMPTED", Some("E"), "VAT"),
+    ("REDUCED_VAT", Some("S"), "VAT"),
+    ("STANDARD_GST", Some("S"), "GST"),
+    ("ZERO_GST", Some("Z"), "GST"),
+    ("REDUCED_GST", Some("S"), "GST"),
+    ("CONSUMPTION_TAX", None, "LOC"),
+    ("SALES_TAX", None, "STT"),
+    ("SERVICE_TAX", None, "LOC"),
+    ("LUXURY_TAX", None, "LOC"),
+    ("TOURISM_LEVY", None, "LOC"),
+    ("ALCOHOL_EXCISE_TAX", None, "EXC"),
+    ("TOBACCO_EXCISE_TAX", None, "EXC"),
+    ("FUEL_EXCISE_TAX", None, "EXC"),
+    ("TELECOM_EXCISE_TAX", None, "EXC"),
+    ("SUGAR_TAX", None, "EXC"),
+    ("IMPORT_DUTY", None, "CUD"),
+    ("EXPORT_DUTY", None, "CUD"),
+    ("CARBON_TAX", None, "ENV"),
+    ("PLASTIC_TAX", None, "ENV"),
+    ("PROPERTY_TAX", None, "OTH"),
+    ("CAPITAL_GAINS_TAX", None, "OTH"),
+    ("COMPANY_INCOME_TAX", None, "OTH"),
+    ("EDUCATION_TAX", None, "OTH"),
+    ("WITHHOLDING_TAX", None, "OTH"),
+    ("STAMP_DUTY", None, "OTH"),
+];
+
+/// The first rows of `TAX_CATEGORIES`, which need no name beside the pair of codes.
+const PLAIN_TAX_CATEGORIES: [&str; 5] = [
+    "STANDARD_VAT",
+    "ZERO_VAT",
+    "EXEMPTED",
+    "STANDARD_GST",
+    "ZERO_GST",
+];
+
+/// A tax category in UBL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UblTax {
+    pub category: &'static str,
+    pub scheme: &'static str,
+    /// True if the authority's own code has to stand beside the two.
+    pub is_ambiguous: bool,
+}
+
+/// Returns the tax category of UBL for one of the authority's.
+pub(crate) fn tax_category(own: &str, percent: Option<Decimal>) -> Option<UblTax> {
+    let (_, category, scheme) = TAX_CATEGORIES.iter().find(|row| row.0 == own)?;
+    let at_rate = if percent.unwrap_or_default().is_zero() {
+        "Z"
+    } else {
+        "S"
+    };
+    Some(UblTax {
+        category: category.unwrap_or(at_rate),
+        scheme,
+        is_ambiguous: !PLAIN_TAX_CATEGORIES.contains(&own),
+    })
+}
+
+/// Returns the authority's tax category for the codes of UBL, and true if both mean the same. `own` is the authority's
+/// code where the writer put it beside them.
+pub(crate) fn read_tax_category(
+    category: &str,
+    scheme: &str,
+    own: &str,
+    percent: Option<Decimal>,
+) -> (&'static str, bool) {
+    if let Some(row) = TAX_CATEGORIES.iter().find(|row| row.0 == own) {
+        return (row.0, true);
+    }
+    let exact = TAX_CATEGORIES
+        .iter()
+        .find(|row| row.1 == Some(category) && row.2 == scheme);
+    if let Some(row) = exact {
+        return (row.0, true);
+    }
+    let is_zero = percent.unwrap_or_default().is_zero();
+    let own = match (category, scheme) {
+        ("E" | "AE" | "O", _) => "EXEMPTED",
+        ("AA" | "AB", _) => "REDUCED_VAT",
+        ("S" | "H", "GST") => "STANDARD_GST",
+        ("S" | "H" | "L" | "M" | "B" | "AC" | "AD", _) => "STANDARD_VAT",
+        ("Z" | "G" | "K", "GST") => "ZERO_GST",
+        ("Z" | "G" | "K", _) => "ZERO_VAT",
+        (_, "GST") if !is_zero => "STANDARD_GST",
+        _ if is_zero => "ZERO_VAT",
+        _ => "STANDARD_VAT",
+    };
+    (own, false)
+}
+
+/// The reason that EN 16931 demands beside the category E (BR-E-10).
+pub(crate) const EXEMPTION_REASON: &str = "Exempted from tax";
+
+/// The authority's payment means whose number means another thing in UNTDID 4461, and the code that means the same there.
+const PAYMENT_MEANS: [(&str, &str); 5] = [
+    ("42", "2"),
+    ("43", "3"),
+    ("50", "54"),
+    ("58", "21"),
+    ("97", "1"),
+];
+/// The payment means that have the same code in both lists.
+const SAME_PAYMENT_MEANS: [&str; 7] = ["10", "20", "30", "31", "48", "49", "ZZZ"];
+/// The codes of UNTDID 4461 that come close to a code of the authority.
+const NEAR_PAYMENT_MEANS: [(&str, &str); 8] = [
+    ("42", "30"),
+    ("45", "30"),
+    ("57", "30"),
+    ("58", "30"),
+    ("59", "49"),
+    ("55", "48"),
+    ("23", "20"),
+    ("68", "97"),
+];
+
+/// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is in neither list stays.
+pub(crate) fn payment_means(own: &str) -> &str {
+    PAYMENT_MEANS
+        .iter()
+        .find(|row| row.0 == own)
+        .map_or(own, |row| row.1)
+}
+
+/// Returns the authority's payment means for a code of UNTDID 4461, and true if both mean the same.
+pub(crate) fn read_payment_means(foreign: &str) -> (&'static str, bool) {
+    if let Some(row) = PAYMENT_MEANS.iter().find(|row| row.1 == foreign) {
+        return (row.0, true);
+    }
+    if let Some(same) = SAME_PAYMENT_MEANS.iter().find(|code| **code == foreign) {
+        return (same, true);
+    }
+    let near = NEAR_PAYMENT_MEANS.iter().find(|row| row.0 == foreign);
+    (near.map_or("97", |row| row.1), false)
+}
+
+/// The unit of everything that is counted by the piece.
+pub(crate) const EACH: &str = "EA";
+
+/// Packages of UN/ECE Recommendation 21, with the X that Recommendation 20 puts before them.
+const PACKAGES: [(&str, &str); 34] = [
+    ("X4G", "steel box"),
+    ("XAM", "ampoule"),
+    ("XBA", "barrel"),
+    ("XBC", "bottle crate"),
+    ("XBE", "bundle"),
+    ("XBG", "bag"),
+    ("XBH", "bunch"),
+    ("XBJ", "bucket"),
+    ("XBK", "basket"),
+    ("XBL", "bale"),
+    ("XBO", "bottle"),
+    ("XBR", "bar"),
+    ("XBT", "bolt"),
+    ("XBX", "box"),
+    ("XCA", "can"),
+    ("XCR", "crate"),
+    ("XCS", "case"),
+    ("XCT", "carton"),
+    ("XCY", "cylinder"),
+    ("XDR", "drum"),
+    ("XEN", "envelope"),
+    ("XJR", "jar"),
+    ("XKG", "keg"),
+    ("XNE", "unpacked goods"),
+    ("XPA", "packet"),
+    ("XPC", "parcel"),
+    ("XPK", "package"),
+    ("XPP", "piece"),
+    ("XPX", "pallet"),
+    ("XRL", "reel"),
+    ("XRO", "roll"),
+    ("XSA", "sack"),
+    ("XST", "sheet"),
+    ("XTU", "tube"),
+];
+
+/// Returns the name of a unit that is a package of Recommendation 21; `None` for any other unit.
+pub(crate) fn package_name(unit: &str) -> Option<&'static str> {
+    let is_package = unit.len() == 3 && unit.starts_with('X');
+    let named = PACKAGES.iter().find(|row| row.0 == unit);
+    is_package.then(|| named.map_or("package", |row| row.1))
+}
+
+/// Words that invoices have in place of a unit's code, and older codes; each is counted by the piece.
+const PIECES: [&str; 16] = [
+    "1", "EACH", "NIU", "NO", "NOS", "PC", "PCE", "PCS", "PIECE", "PIECES", "ST", "STK", "STUK",
+    "UN", "UNIT", "UNITS",
+];
+
+/// True if the text means a piece, though it is no code of Recommendation 20.
+pub(crate) fn is_piece(unit: &str) -> bool {
+    PIECES.contains(&&*unit.to_uppercase())
+}
+
+/// True if the unit is one of time, in which services are counted.
+pub(crate) fn is_time(unit: &str) -> bool {
+    ["HUR", "DAY", "WEE", "MON", "ANN", "MIN", "SEC", "QAN"].contains(&unit)
+}
+
+/// The currencies of ISO 4217 that have another number of digits than two.
+const CURRENCY_DIGITS: [(&str, u32); 23] = [
+    ("BHD", 3),
+    ("BIF", 0),
+    ("CLP", 0),
+    ("DJF", 0),
+    ("GNF", 0),
+    ("IQD", 3),
+    ("ISK", 0),
+    ("JOD", 3),
+    ("JPY", 0),
+    ("KMF", 0),
+    ("KRW", 0),
+    ("KWD", 3),
+    ("LYD", 3),
+    ("OMR", 3),
+    ("PYG", 0),
+    ("RWF", 0),
+    ("TND", 3),
+    ("UGX", 0),
+    ("VND", 0),
+    ("VUV", 0),
+    ("XAF", 0),
+    ("XOF", 0),
+    ("XPF", 0),
+];
+
+/// Returns the number of digits that amounts of this currency have after the decimal point.
+pub(crate) fn currency_digits(currency: &str) -> u32 {
+    CURRENCY_DIGITS
+        .iter()
+        .find(|row| row.0 == currency)
+        .map_or(2, |row| row.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_document_type_comes_back() {
+        for (own, name, ..) in DOCUMENT_TYPES {
+            let (root, foreign) = document_type(own).unwrap();
+            let (coded, is_exact) = read_document_type(root, foreign, Some(name));
+            assert_eq!((&*coded.code, &*coded.name, is_exact), (own, name, true));
+        }
+        assert_eq!(document_type("399"), None);
+    }
+
+    #[test]
+    fn the_swapped_codes_are_swapped() {
+        assert_eq!(document_type("381"), Some((Root::Invoice, "380")));
+        assert_eq!(document_type("380"), Some((Root::CreditNote, "381")));
+    }
+
+    #[test]
+    fn a_credit_code_in_an_invoice_means_a_credit_note() {
+        let (coded, is_exact) = read_document_type(Root::Invoice, "381", None);
+        assert_eq!((&*coded.code, is_exact), ("380", false));
+        let (coded, is_exact) = read_document_type(Root::Invoice, "386", None);
+        assert_eq!((&*coded.code, is_exact), ("381", false));
+    }
+
+    #[test]
+    fn every_tax_category_comes_back() {
+        for (own, ..) in TAX_CATEGORIES {
+            for percent in [None, Some(Decimal::ZERO), Some(Decimal::TEN)] {
+                let ubl = tax_category(own, percent).unwrap();
+                let beside = if ubl.is_ambiguous { own } else { "" };
+                let read = read_tax_category(ubl.category, ubl.scheme, beside, percent);
+                assert_eq!(read, (own, true));
+            }
+        }
+        assert_eq!(
+            read_tax_category("AE", "VAT", "", None),
+            ("EXEMPTED", false)
+        );
+    }
+
+    #[test]
+    fn every_payment_means_comes_back() {
+        let own = PAYMENT_MEANS.iter().map(|row| row.0);
+        for own in own.chain(SAME_PAYMENT_MEANS) {
+            assert_eq!(read_payment_means(payment_means(own)), (own, true));
+        }
+        // In UNTDID 4461, 58 is a transfer and no draft.
+        assert_eq!(read_payment_means("58"), ("30", false));
+    }
+}

@@ -1,0 +1,196 @@
+//! A tree of elements. Names have the prefixes `cbc`, `cac` and `ext`, whatever prefixes the text had; a name of another
+//! namespace is `{namespace}name`.
+
+use std::cell::Cell;
+
+/// The name of the attribute that says the currency of an amount.
+pub(crate) const CURRENCY: &str = "currencyID";
+/// The name of the attribute that says the unit of a quantity.
+pub(crate) const UNIT: &str = "unitCode";
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Element {
+    pub name: String,
+    pub attributes: Vec<Attribute>,
+    pub text: String,
+    pub children: Vec<Element>,
+    /// The number of the element in the order of the text. Zero in a tree that was not read from one.
+    pub id: u32,
+    /// True if the writer chose the content because the document says nothing of it.
+    pub is_default: bool,
+    /// True once a field of the document carries the text.
+    is_read: Cell<bool>,
+    /// True once the element has become something else, with everything in it.
+    is_gone: Cell<bool>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Attribute {
+    pub name: String,
+    pub value: String,
+    pub is_read: Cell<bool>,
+}
+
+impl Element {
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    pub fn leaf(name: &str, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::new(name)
+        }
+    }
+
+    pub fn with_attribute(mut self, name: &str, value: &str) -> Self {
+        self.attributes.push(Attribute {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            is_read: Cell::new(false),
+        });
+        self
+    }
+
+    /// Adds a child that has a text, an attribute or children. UBL forbids empty elements.
+    pub fn push(&mut self, child: Self) {
+        if !child.text.is_empty() || !child.children.is_empty() {
+            self.children.push(child);
+        }
+    }
+
+    pub fn with(mut self, child: Self) -> Self {
+        self.push(child);
+        self
+    }
+
+    /// Adds a leaf with this text, if there is one.
+    pub fn push_text(&mut self, name: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.push(Self::leaf(name, text));
+        }
+    }
+
+    pub fn into_default(mut self) -> Self {
+        self.is_default = true;
+        self
+    }
+
+    pub fn children_named<'a, 'n>(
+        &'a self,
+        name: &'n str,
+    ) -> impl Iterator<Item = &'a Self> + use<'a, 'n> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+
+    /// Returns the first element at a path of names such as `cac:Party/cbc:EndpointID`.
+    pub fn at(&self, path: &str) -> Option<&Self> {
+        path.split('/')
+            .try_fold(self, |element, name| element.children_named(name).next())
+    }
+
+    /// Returns the text at a path with its white space folded, and marks it as read. `None` if there is no text.
+    pub fn text_at(&self, path: &str) -> Option<String> {
+        self.at(path)?.folded_text()
+    }
+
+    /// Returns the text with its white space folded, and marks it as read. `None` if there is no text.
+    pub fn folded_text(&self) -> Option<String> {
+        let text = fold(&self.text);
+        self.mark_read();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Returns the text with the white space of each line folded, and marks it as read.
+    pub fn folded_lines(&self) -> Option<String> {
+        let lines: Vec<_> = self.text.lines().map(fold).collect();
+        self.mark_read();
+        let text = lines.join("\n").trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Returns the text at a path with its white space folded, without marking it.
+    pub fn peek_at(&self, path: &str) -> String {
+        self.at(path)
+            .map(|element| fold(&element.text))
+            .unwrap_or_default()
+    }
+
+    /// Returns an attribute, without white space at its ends, and marks it as read. `None` if it has no text.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        let attribute = self.attributes.iter().find(|one| one.name == name)?;
+        attribute.is_read.set(true);
+        Some(attribute.value.trim()).filter(|value| !value.is_empty())
+    }
+
+    pub fn mark_read(&self) {
+        self.is_read.set(true);
+    }
+
+    pub fn mark_all_read(&self) {
+        self.mark_read();
+        self.children.iter().for_each(Self::mark_all_read);
+        for attribute in &self.attributes {
+            attribute.is_read.set(true);
+        }
+    }
+
+    pub fn mark_gone(&self) {
+        self.is_gone.set(true);
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.get()
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.is_read.get()
+    }
+}
+
+/// Returns the path of an element, such as `/Invoice/cac:InvoiceLine[2]/cbc:ID`. A number follows a name that more than
+/// one sibling has.
+pub(crate) fn path(root: &Element, target: &Element) -> String {
+    let mut path = format!("/{}", root.name);
+    let mut element = root;
+    while element.id != target.id {
+        let after = element
+            .children
+            .partition_point(|child| child.id <= target.id);
+        let Some(index) = after.checked_sub(1) else {
+            break;
+        };
+        let child = &element.children[index];
+        path.push('/');
+        path.push_str(&step(element, child, |_| true));
+        element = child;
+    }
+    path
+}
+
+/// Returns the last part of the path of a child: its name, and its number among the siblings that count.
+pub(crate) fn step(parent: &Element, child: &Element, counts: impl Fn(&Element) -> bool) -> String {
+    let mut number = 0;
+    let mut total = 0;
+    for sibling in parent
+        .children_named(&child.name)
+        .filter(|sibling| counts(sibling))
+    {
+        total += 1;
+        if std::ptr::eq(sibling, child) {
+            number = total;
+        }
+    }
+    match total {
+        0 | 1 => child.name.clone(),
+        _ => format!("{}[{number}]", child.name),
+    }
+}
+
+/// Makes every run of white space one blank, and removes it at both ends.
+pub(crate) fn fold(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

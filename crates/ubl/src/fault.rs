@@ -1,0 +1,107 @@
+//! The sentences that go with a document: why it cannot be read or written, and what was changed in reading it.
+
+use std::fmt;
+
+/// The kind of a fault or change, by which many of them can be counted. Its text is stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// The bytes are no XML, or XML that is not safe to read.
+    Xml,
+    /// The document is larger than the limits.
+    Limit,
+    /// The XML is neither an invoice nor a credit note of UBL 2.
+    Format,
+    /// Something that every invoice has is missing.
+    Missing,
+    /// A date, time or number is not one.
+    Malformed,
+    Currency,
+    DocumentType,
+    TaxCategory,
+    PaymentMeans,
+    Unit,
+    Quantity,
+    Price,
+    /// The amount of a line is not quantity × price less discounts.
+    LineAmount,
+    NegativeDocument,
+    NegativeLine,
+    NegativeCharge,
+    /// A number has more digits than are kept, or a time has a zone.
+    Precision,
+    /// The sums do not follow from the lines, charges and taxes.
+    Totals,
+    ItemKind,
+    Classification,
+    DueDate,
+    /// A discount or fee on the document went to its lines.
+    Allocation,
+}
+
+impl Cause {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Xml => "xml",
+            Self::Limit => "limit",
+            Self::Format => "format",
+            Self::Missing => "missing",
+            Self::Malformed => "malformed",
+            Self::Currency => "currency",
+            Self::DocumentType => "document_type",
+            Self::TaxCategory => "tax_category",
+            Self::PaymentMeans => "payment_means",
+            Self::Unit => "unit",
+            Self::Quantity => "quantity",
+            Self::Price => "price",
+            Self::LineAmount => "line_amount",
+            Self::NegativeDocument => "negative_document",
+            Self::NegativeLine => "negative_line",
+            Self::NegativeCharge => "negative_charge",
+            Self::Precision => "precision",
+            Self::Totals => "totals",
+            Self::ItemKind => "item_kind",
+            Self::Classification => "classification",
+            Self::DueDate => "due_date",
+            Self::Allocation => "allocation",
+        }
+    }
+}
+
+/// A reason why a document cannot be read, or why its charges cannot be allocated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {sentence}")]
+pub struct Fault {
+    pub cause: Cause,
+    /// The path of the element, such as `/Invoice/cac:InvoiceLine[2]/cbc:LineExtensionAmount`.
+    pub path: String,
+    pub sentence: String,
+}
+
+/// A difference between the XML and the document that was read from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub cause: Cause,
+    pub path: String,
+    pub sentence: String,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.sentence)
+    }
+}
+
+/// The reason why a document cannot be written as UBL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unwritable {
+    #[error("UBL has no invoice for the document type {code} ({name})")]
+    DocumentType { code: String, name: String },
+    #[error("UBL has no tax category for {0}")]
+    TaxCategory(String),
+    #[error("a document without lines cannot be written")]
+    NoLines,
+    #[error("UBL has room for one order reference; this document has {0}")]
+    Orders(usize),
+    #[error("{element} has the character U+{character:04X}, which XML cannot carry")]
+    Character { element: String, character: u32 },
+}

@@ -1,0 +1,141 @@
+//! The document itself: its type, dates, references and payment.
+
+use jiff::civil::Date;
+use trade_document::{Coded, PaymentMeans, Period, Reference, ReferenceKind};
+
+use super::Reader;
+use crate::codes::{self, Root};
+use crate::element::Element;
+use crate::fault::Cause;
+use crate::write::{CUSTOMIZATION, IRN_DESCRIPTION};
+
+/// The elements that refer to other documents, in the order of the references that are read.
+const REFERENCES: [(&str, ReferenceKind); 7] = [
+    ("cac:BillingReference", ReferenceKind::Preceding),
+    ("cac:OrderReference", ReferenceKind::Order),
+    ("cac:DespatchDocumentReference", ReferenceKind::Dispatch),
+    ("cac:ReceiptDocumentReference", ReferenceKind::Receipt),
+    ("cac:OriginatorDocumentReference", ReferenceKind::Originator),
+    ("cac:ContractDocumentReference", ReferenceKind::Contract),
+    ("cac:AdditionalDocumentReference", ReferenceKind::Additional),
+];
+
+impl Reader<'_> {
+    pub(super) fn document_type(&mut self, root_kind: Root) -> Coded {
+        let root = self.root;
+        if root.peek_at("cbc:CustomizationID") == CUSTOMIZATION {
+            root.text_at("cbc:CustomizationID");
+        }
+        let name = match root_kind {
+            Root::Invoice => "cbc:InvoiceTypeCode",
+            Root::CreditNote => "cbc:CreditNoteTypeCode",
+        };
+        let Some(element) = root.at(name) else {
+            let usual = if root_kind == Root::Invoice {
+                "380"
+            } else {
+                "381"
+            };
+            return codes::read_document_type(root_kind, usual, None).0;
+        };
+        let foreign = root.peek_at(name);
+        // The attribute holds the writer's own name of the type; the one of others may be a flag.
+        let title = element.attributes.iter().find(|one| one.name == "name");
+        let title = title
+            .map(|one| one.value.trim())
+            .filter(|name| name.contains(char::is_alphabetic));
+        let (coded, is_exact) = codes::read_document_type(root_kind, &foreign, title);
+        if title.is_some() {
+            element.attribute("name");
+        }
+        if is_exact {
+            element.mark_read();
+        } else {
+            let sentence = format!(
+                "The document type {foreign} became {} ({}).",
+                coded.code, coded.name
+            );
+            self.change(Cause::DocumentType, element, sentence);
+        }
+        coded
+    }
+
+    pub(super) fn period(&mut self) -> Option<Period> {
+        let element = self.root.at("cac:InvoicePeriod")?;
+        let start = self.date_at(element, "cbc:StartDate");
+        let end = self.date_at(element, "cbc:EndDate");
+        (start.is_some() || end.is_some()).then_some(Period { start, end })
+    }
+
+    /// Reads the references to other documents, and the IRN, which is one of them.
+    pub(super) fn references(&mut self) -> (Vec<Reference>, Option<String>) {
+        let mut references = Vec::new();
+        let mut irn = None;
+        for (name, kind) in REFERENCES {
+            for element in self.root.children_named(name) {
+                let target = match kind {
+                    ReferenceKind::Preceding => element.at("cac:InvoiceDocumentReference"),
+                    _ => Some(element),
+                };
+                let Some(target) = target else { continue };
+                let Some(id) = target.text_at("cbc:ID") else {
+                    continue;
+                };
+                if kind == ReferenceKind::Additional
+                    && target.peek_at("cbc:DocumentDescription") == IRN_DESCRIPTION
+                {
+                    target.text_at("cbc:DocumentDescription");
+                    irn = Some(id);
+                    continue;
+                }
+                let issue_date = self.date_at(target, "cbc:IssueDate");
+                references.push(Reference {
+                    kind,
+                    id,
+                    issue_date,
+                });
+            }
+        }
+        (references, irn)
+    }
+
+    pub(super) fn payment_means(&mut self) -> Vec<PaymentMeans> {
+        self.root
+            .children_named("cac:PaymentMeans")
+            .filter_map(|element| {
+                let code = element.at("cbc:PaymentMeansCode")?;
+                let name = code
+                    .attribute("name")
+                    .map(str::to_owned)
+                    .unwrap_or_default();
+                Some(PaymentMeans {
+                    means: Coded {
+                        code: self.means_code(code),
+                        name,
+                    },
+                    due_date: self.date_at(element, "cbc:PaymentDueDate"),
+                })
+            })
+            .collect()
+    }
+
+    fn means_code(&mut self, element: &Element) -> String {
+        let foreign = crate::element::fold(&element.text);
+        let (own, is_exact) = codes::read_payment_means(&foreign);
+        if is_exact {
+            element.mark_read();
+        } else {
+            let sentence = format!("The payment means {foreign} of UNTDID 4461 became {own}.");
+            self.change_once(Cause::PaymentMeans, element, sentence);
+        }
+        own.to_owned()
+    }
+
+    /// Returns the due date of the document, or else that of its terms, or else the earliest of its payment means.
+    pub(super) fn due_date(&mut self, payment_means: &[PaymentMeans]) -> Option<Date> {
+        let of_means = payment_means.iter().filter_map(|means| means.due_date);
+        self.date_at(self.root, "cbc:DueDate")
+            .or_else(|| self.date_at(self.root, "cac:PaymentTerms/cbc:PaymentDueDate"))
+            .or_else(|| of_means.min())
+    }
+}

@@ -1,0 +1,255 @@
+//! The lines as they stand in the XML. Their signs and prices are looked at afterwards, in `signs`.
+
+use rust_decimal::Decimal;
+use trade_document::{Coded, ItemKind, Line, Tax, TaxSubtotal};
+
+use super::Reader;
+use super::money::net;
+use crate::codes::{self, EACH, Root};
+use crate::element::{Element, UNIT, fold};
+use crate::fault::Cause;
+use crate::write::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
+
+/// The number of characters of a heading of the Harmonized System with its point: 8471.30.
+const HEADING_DIGITS: usize = 6;
+
+pub(super) struct RawLine<'a> {
+    pub line: Line,
+    pub element: &'a Element,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn lines(
+        &mut self,
+        root_kind: Root,
+        currency: &str,
+        taxes: &[TaxSubtotal],
+    ) -> Vec<RawLine<'a>> {
+        let (name, quantity) = match root_kind {
+            Root::Invoice => ("cac:InvoiceLine", "cbc:InvoicedQuantity"),
+            Root::CreditNote => ("cac:CreditNoteLine", "cbc:CreditedQuantity"),
+        };
+        let root = self.root;
+        let mut lines = Vec::new();
+        for (index, element) in root.children_named(name).enumerate() {
+            if element.peek_at("cbc:ID") == (index + 1).to_string() {
+                element.text_at("cbc:ID");
+            }
+            let line = self.line(element, quantity, currency, taxes);
+            lines.extend(line.map(|line| RawLine { line, element }));
+        }
+        if root.children_named(name).next().is_none() {
+            self.fault(
+                Cause::Missing,
+                root,
+                format!("The document has no lines ({name})."),
+            );
+        }
+        lines
+    }
+
+    fn line(
+        &mut self,
+        element: &Element,
+        quantity_name: &str,
+        currency: &str,
+        taxes: &[TaxSubtotal],
+    ) -> Option<Line> {
+        let Some(amount) = self.amount_at(element, "cbc:LineExtensionAmount", currency) else {
+            self.fault(
+                Cause::Missing,
+                element,
+                "The line has no amount.".to_owned(),
+            );
+            return None;
+        };
+        let item = element.at("cac:Item");
+        let name = item.and_then(|item| item.text_at("cbc:Name"));
+        let description = item.and_then(|item| item.text_at("cbc:Description"));
+        let Some(name) = name.or_else(|| description.clone()) else {
+            self.fault(
+                Cause::Missing,
+                element,
+                "The line names no item.".to_owned(),
+            );
+            return None;
+        };
+        let item = item?;
+        let tax = self.line_tax(element, item, taxes)?;
+        let quantity_element = element.at(quantity_name);
+        let quantity = quantity_element.and_then(|one| self.decimal(one));
+        let unit = self.unit(element, quantity_element);
+        let base_quantity = self.decimal_at(element, "cac:Price/cbc:BaseQuantity");
+        let item_kind = self.item_kind(item, &unit);
+        let mut line = Line {
+            name,
+            description,
+            item_number: item.text_at("cac:SellersItemIdentification/cbc:ID"),
+            item_kind,
+            quantity: quantity.unwrap_or_default(),
+            unit: Coded {
+                code: unit,
+                name: String::new(),
+            },
+            price: Decimal::ZERO,
+            base_quantity: base_quantity
+                .filter(|base| *base > Decimal::ZERO)
+                .unwrap_or(Decimal::ONE),
+            charges: self.charges(element, currency),
+            amount,
+            tax,
+            classification: self.classification(item, item_kind),
+        };
+        let price = self.amount_at(element, "cac:Price/cbc:PriceAmount", currency);
+        self.set_price(element, &mut line, price);
+        Some(line)
+    }
+
+    /// Sets the price. The amount of the line stands for one that is missing.
+    fn set_price(&mut self, element: &Element, line: &mut Line, price: Option<Decimal>) {
+        if let (Some(price), false) = (price, line.quantity.is_zero() && !line.amount.is_zero()) {
+            line.price = price;
+            return;
+        }
+        let gross = line.amount - net(&line.charges);
+        let divided = gross
+            .checked_mul(line.base_quantity)
+            .and_then(|one| one.checked_div(line.quantity));
+        match divided {
+            Some(price) if price == super::scalar::round(price, 6) => {
+                line.price = price.normalize();
+            }
+            _ => {
+                line.quantity = Decimal::ONE;
+                line.base_quantity = Decimal::ONE;
+                line.price = gross;
+            }
+        }
+        let sentence = format!(
+            "The line has no quantity or no price: {} × {} was taken from its amount {}.",
+            line.quantity, line.price, line.amount
+        );
+        self.change(Cause::Price, element, sentence);
+    }
+
+    /// Returns the tax of a line: its own, or that of its sum of tax, or the only one of the document.
+    fn line_tax(&mut self, line: &Element, item: &Element, taxes: &[TaxSubtotal]) -> Option<Tax> {
+        let own = item.at("cac:ClassifiedTaxCategory");
+        let of_sum = line.at("cac:TaxTotal/cac:TaxSubtotal/cac:TaxCategory");
+        if let Some(tax) = own.or(of_sum).and_then(|category| self.tax(category)) {
+            return Some(tax);
+        }
+        let sentence = match taxes {
+            [only] => {
+                let name = &only.tax.category.code;
+                self.change_once(
+                    Cause::TaxCategory,
+                    line,
+                    format!("Lines without a tax got the only one of the document, {name}."),
+                );
+                return Some(only.tax.clone());
+            }
+            [] if self.root.at("cac:TaxTotal").is_none() => {
+                let sentence = "The document states no tax: its lines became exempted.".to_owned();
+                self.change_once(Cause::TaxCategory, line, sentence);
+                let (own, _) = codes::read_tax_category("E", "VAT", "", None);
+                let category = Coded {
+                    code: own.to_owned(),
+                    name: "VAT".to_owned(),
+                };
+                return Some(Tax {
+                    category,
+                    percent: Some(Decimal::ZERO),
+                });
+            }
+            _ => "The line does not say its tax, and the document has not just one.",
+        };
+        self.fault(Cause::TaxCategory, line, sentence.to_owned());
+        None
+    }
+
+    /// Returns the unit of a quantity. Packages and pieces in other words become the unit for pieces.
+    fn unit(&mut self, line: &Element, quantity: Option<&Element>) -> String {
+        let attribute = quantity.and_then(|one| {
+            one.attributes
+                .iter()
+                .find(|attribute| attribute.name == UNIT)
+        });
+        let unit = attribute
+            .map(|attribute| fold(&attribute.value))
+            .unwrap_or_default();
+        let sentence = match codes::package_name(&unit) {
+            _ if unit.is_empty() => format!("The line has no unit; {EACH} (each) was taken."),
+            Some(name) => {
+                format!("The unit {unit} ({name}, Recommendation 21) became {EACH} (each).")
+            }
+            None if codes::is_piece(&unit) => {
+                format!(
+                    "The unit {unit}, which is no code of Recommendation 20, became {EACH} (each)."
+                )
+            }
+            None => {
+                attribute.inspect(|attribute| attribute.is_read.set(true));
+                let base = line.at("cac:Price/cbc:BaseQuantity");
+                if base.is_some_and(|base| has_unit(base, &unit)) {
+                    base.and_then(|base| base.attribute(UNIT));
+                }
+                return unit;
+            }
+        };
+        self.change(Cause::Unit, quantity.unwrap_or(line), sentence);
+        EACH.to_owned()
+    }
+
+    /// Returns the kind that the writer has noted, or else tells services by units of time.
+    fn item_kind(&mut self, item: &Element, unit: &str) -> ItemKind {
+        for property in item.children_named("cac:AdditionalItemProperty") {
+            let word = property.peek_at("cbc:Value");
+            let kind = ITEM_TYPES.iter().find(|(name, _)| *name == word);
+            if let (ITEM_TYPE, Some((_, kind))) = (&*property.peek_at("cbc:Name"), kind) {
+                property.mark_all_read();
+                return *kind;
+            }
+        }
+        if !codes::is_time(unit) {
+            return ItemKind::Product;
+        }
+        let sentence = format!("Lines with the unit of time {unit} were taken for services.");
+        self.change_once(Cause::ItemKind, item, sentence);
+        ItemKind::Service
+    }
+
+    /// Returns the classification in the Harmonized System, or the one that the writer gave a service. Others stay beside
+    /// the document.
+    fn classification(&mut self, item: &Element, kind: ItemKind) -> Option<String> {
+        let list = match kind {
+            ItemKind::Product => PRODUCT_LIST,
+            ItemKind::Service => SERVICE_LIST,
+        };
+        let code = item
+            .children_named("cac:CommodityClassification")
+            .filter_map(|one| one.at("cbc:ItemClassificationCode"))
+            .find(|code| {
+                code.attributes
+                    .iter()
+                    .any(|one| one.name == "listID" && one.value == list)
+            })?;
+        let text = code.folded_text()?;
+        code.attribute("listID");
+        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        if kind == ItemKind::Product && is_digits && text.len() >= HEADING_DIGITS {
+            let heading = format!("{}.{}", &text[..4], &text[4..HEADING_DIGITS]);
+            let sentence = format!("The classification {text} became {heading}.");
+            self.change(Cause::Classification, code, sentence);
+            return Some(heading);
+        }
+        Some(text)
+    }
+}
+
+fn has_unit(quantity: &Element, unit: &str) -> bool {
+    quantity
+        .attributes
+        .iter()
+        .any(|one| one.name == UNIT && fold(&one.value) == unit)
+}

@@ -1,0 +1,219 @@
+//! UBL to a trade document.
+
+mod document;
+mod line;
+mod money;
+mod party;
+mod scalar;
+mod signs;
+
+use jiff::civil::Date;
+use trade_document::TradeDocument;
+
+use crate::beside::{Beside, collect};
+use crate::codes::{self, Root};
+use crate::element::{Element, path};
+use crate::fault::{Cause, Change, Fault};
+use crate::parse::{Limits, parse};
+
+/// The number of faults after which no more are reported.
+const FAULTS_MAX: usize = 100;
+
+/// A document and how it came from its XML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadDocument {
+    pub document: TradeDocument,
+    /// Everything that no field carries, for `write_with`.
+    pub beside: Vec<Beside>,
+    pub changes: Vec<Change>,
+}
+
+/// Reads a UBL invoice or credit note. All faults are returned at once, except those of the XML itself.
+pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
+    let root = parse(bytes, limits).map_err(|fault| vec![fault])?;
+    let kind = match &*root.name {
+        "Invoice" => Root::Invoice,
+        "CreditNote" => Root::CreditNote,
+        name => {
+            return Err(vec![Fault {
+                cause: Cause::Format,
+                path: "/".to_owned(),
+                sentence: format!(
+                    "The document is {name}; only Invoice and CreditNote of UBL 2 are read."
+                ),
+            }]);
+        }
+    };
+    let mut reader = Reader {
+        root: &root,
+        faults: Vec::new(),
+        changes: Vec::new(),
+    };
+    let document = reader.document(kind);
+    let Reader {
+        faults, changes, ..
+    } = reader;
+    match document {
+        Some(document) if faults.is_empty() => Ok(ReadDocument {
+            document,
+            beside: collect(&root),
+            changes,
+        }),
+        _ => Err(faults),
+    }
+}
+
+/// A tree that is being read, with everything that has to be told of it.
+pub(crate) use money::net;
+
+struct Reader<'a> {
+    root: &'a Element,
+    faults: Vec<Fault>,
+    changes: Vec<Change>,
+}
+
+/// The parts of a document that the signs of its amounts decide over.
+struct Body<'a> {
+    root_kind: Root,
+    currency: String,
+    lines: Vec<line::RawLine<'a>>,
+    charges: Vec<trade_document::Charge>,
+    taxes: Vec<trade_document::TaxSubtotal>,
+    totals: trade_document::Totals,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the whole document. `None` if a fault has been told.
+    fn document(&mut self, root_kind: Root) -> Option<TradeDocument> {
+        let root = self.root;
+        let number = self.required_text(root, "cbc:ID", "number");
+        let issue_date = self.required_date(root, "cbc:IssueDate");
+        let currency = self.currency();
+        let mut body = self.body(root_kind, currency?);
+        let mut document_type = self.document_type(root_kind);
+        if self.turn_positive(&mut body) {
+            document_type = codes::read_document_type(Root::CreditNote, "381", None).0;
+        }
+        self.settle_lines(&mut body);
+        self.check_totals(&body);
+        let payment_means = self.payment_means();
+        let supplier = self.party("cac:AccountingSupplierParty", "supplier");
+        let customer = self.party("cac:AccountingCustomerParty", "customer");
+        let (references, irn) = self.references();
+        Some(TradeDocument {
+            number: number?,
+            irn,
+            document_type,
+            issue_date: issue_date?,
+            issue_time: self.issue_time(),
+            due_date: self.due_date(&payment_means),
+            tax_point_date: self.date_at(root, "cbc:TaxPointDate"),
+            delivery_date: self.date_at(root, "cac:Delivery/cbc:ActualDeliveryDate"),
+            period: self.period(),
+            tax_currency: root.text_at("cbc:TaxCurrencyCode"),
+            currency: body.currency,
+            supplier: supplier?,
+            customer: customer?,
+            references,
+            buyer_reference: root.text_at("cbc:BuyerReference"),
+            accounting_cost: root.text_at("cbc:AccountingCost"),
+            notes: root
+                .children_named("cbc:Note")
+                .filter_map(Element::folded_lines)
+                .collect(),
+            payment_means,
+            payment_terms: root
+                .at("cac:PaymentTerms/cbc:Note")
+                .and_then(Element::folded_lines),
+            charges: body.charges,
+            lines: body.lines.into_iter().map(|raw| raw.line).collect(),
+            taxes: body.taxes,
+            totals: body.totals,
+        })
+    }
+
+    fn body(&mut self, root_kind: Root, currency: String) -> Body<'a> {
+        let taxes = self.taxes(&currency);
+        let lines = self.lines(root_kind, &currency, &taxes);
+        let charges = self.charges(self.root, &currency);
+        let taxes = self.complete_taxes(taxes, &lines, &currency);
+        let mut body = Body {
+            root_kind,
+            currency,
+            lines,
+            charges,
+            taxes,
+            totals: trade_document::Totals::default(),
+        };
+        body.totals = self.totals(&body);
+        body
+    }
+
+    fn fault(&mut self, cause: Cause, element: &Element, sentence: String) {
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(Fault {
+                cause,
+                path: path(self.root, element),
+                sentence,
+            });
+        }
+    }
+
+    fn change(&mut self, cause: Cause, element: &Element, sentence: String) {
+        self.changes.push(Change {
+            cause,
+            path: path(self.root, element),
+            sentence,
+        });
+    }
+
+    /// Tells a change once, however many elements it concerns. The path is that of the first.
+    fn change_once(&mut self, cause: Cause, element: &Element, sentence: String) {
+        if self
+            .changes
+            .iter()
+            .all(|change| change.sentence != sentence)
+        {
+            self.change(cause, element, sentence);
+        }
+    }
+
+    fn required_text(&mut self, parent: &Element, name: &str, what: &str) -> Option<String> {
+        let text = parent.text_at(name);
+        if text.is_none() {
+            self.fault(
+                Cause::Missing,
+                parent,
+                format!("The {what} is missing ({name})."),
+            );
+        }
+        text
+    }
+
+    fn required_date(&mut self, parent: &Element, name: &str) -> Option<Date> {
+        let Some(element) = parent.at(name) else {
+            self.fault(
+                Cause::Missing,
+                parent,
+                format!("The date {name} is missing."),
+            );
+            return None;
+        };
+        self.date(element)
+    }
+
+    /// Returns the currency of the document, or else the one of the amount to pay.
+    fn currency(&mut self) -> Option<String> {
+        let root = self.root;
+        let payable = root.at("cac:LegalMonetaryTotal/cbc:PayableAmount");
+        let of_payable = payable.and_then(|amount| amount.attribute(crate::element::CURRENCY));
+        let currency = root
+            .text_at("cbc:DocumentCurrencyCode")
+            .or_else(|| of_payable.map(str::to_owned));
+        if currency.is_none() {
+            let sentence = "The currency is missing (cbc:DocumentCurrencyCode).".to_owned();
+            self.fault(Cause::Missing, root, sentence);
+        }
+        currency
+    }
+}

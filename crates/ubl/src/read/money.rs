@@ -1,0 +1,311 @@
+//! Charges, taxes and totals.
+
+use rust_decimal::Decimal;
+use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
+
+use super::line::RawLine;
+use super::scalar::round;
+use super::{Body, Reader};
+use crate::codes::{self, EXEMPTION_REASON};
+use crate::element::{CURRENCY, Element};
+use crate::fault::Cause;
+use crate::write::{DISCOUNT_CODE, FEE_CODE};
+
+/// Two totals count as equal if they differ by no more than this.
+const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
+const TAX_CATEGORY: &str = "cac:TaxCategory";
+
+impl Reader<'_> {
+    /// Reads the discounts and fees of a document or of a line.
+    pub(super) fn charges(&mut self, parent: &Element, currency: &str) -> Vec<Charge> {
+        let charges = parent.children_named("cac:AllowanceCharge");
+        charges
+            .filter_map(|element| self.charge(element, currency))
+            .collect()
+    }
+
+    fn charge(&mut self, element: &Element, currency: &str) -> Option<Charge> {
+        let word = element.text_at("cbc:ChargeIndicator");
+        let is_fee = match word.as_deref() {
+            Some("true" | "1") => true,
+            Some("false" | "0") => false,
+            _ => {
+                let sentence = "cbc:ChargeIndicator is neither true nor false, so that nobody knows whether this is a fee or a discount.";
+                self.fault(Cause::Malformed, element, sentence.to_owned());
+                return None;
+            }
+        };
+        let amount = self.amount_at(element, "cbc:Amount", currency);
+        let Some(amount) = amount else {
+            self.fault(
+                Cause::Missing,
+                element,
+                "The discount or fee has no amount.".to_owned(),
+            );
+            return None;
+        };
+        let reason = element.text_at("cbc:AllowanceChargeReason");
+        let code = if is_fee { FEE_CODE } else { DISCOUNT_CODE };
+        if reason.is_none() && element.peek_at("cbc:AllowanceChargeReasonCode") == code {
+            element.text_at("cbc:AllowanceChargeReasonCode");
+        }
+        let tax = element
+            .at(TAX_CATEGORY)
+            .and_then(|category| self.tax(category));
+        Some(Charge {
+            is_fee,
+            amount,
+            rate: self.rate(element, amount),
+            reason,
+            tax,
+        })
+    }
+
+    /// Returns the percentage of a charge. Some write 0.1 for ten percent, which the amount gives away.
+    fn rate(&mut self, element: &Element, amount: Decimal) -> Option<Decimal> {
+        let factor = self.decimal_at(element, "cbc:MultiplierFactorNumeric")?;
+        let base: Option<Decimal> = element.peek_at("cbc:BaseAmount").parse().ok();
+        let as_fraction = base.and_then(|base| base.checked_mul(factor));
+        match as_fraction {
+            Some(product) if (product - amount).abs() <= TOLERANCE && !product.is_zero() => {
+                factor.checked_mul(Decimal::ONE_HUNDRED)
+            }
+            _ => Some(factor),
+        }
+    }
+
+    /// Reads a tax category. Codes of UBL that the authority has not are kept beside it.
+    pub(super) fn tax(&mut self, element: &Element) -> Option<Tax> {
+        let category = element.peek_at("cbc:ID").to_uppercase();
+        let scheme_text = element.peek_at("cac:TaxScheme/cbc:ID").to_uppercase();
+        let scheme = if scheme_text.is_empty() {
+            "VAT"
+        } else {
+            &scheme_text
+        };
+        let percent = self.decimal_at(element, "cbc:Percent");
+        if category.is_empty() && percent.is_none() {
+            return None;
+        }
+        let beside = element
+            .text_at("cac:TaxScheme/cbc:TaxTypeCode")
+            .unwrap_or_default();
+        let (own, is_exact) = codes::read_tax_category(&category, scheme, &beside, percent);
+        if is_exact {
+            element.text_at("cbc:ID");
+            element.text_at("cac:TaxScheme/cbc:ID");
+        } else {
+            let sentence = format!("The tax category {category} of {scheme} became {own}.");
+            self.change_once(Cause::TaxCategory, element, sentence);
+        }
+        if element.peek_at("cbc:TaxExemptionReason") == EXEMPTION_REASON {
+            element.text_at("cbc:TaxExemptionReason");
+        }
+        let usual_name = codes::tax_category(own, percent).map_or("", |ubl| ubl.scheme);
+        let name = element.text_at("cac:TaxScheme/cbc:Name");
+        let name = name.unwrap_or_else(|| usual_name.to_owned());
+        Some(Tax {
+            category: Coded {
+                code: own.to_owned(),
+                name,
+            },
+            percent,
+        })
+    }
+
+    /// Reads the taxes in the document's currency. Sums in another one stay beside the document.
+    pub(super) fn taxes(&mut self, currency: &str) -> Vec<TaxSubtotal> {
+        let mut taxes = Vec::new();
+        for total in self
+            .root
+            .children_named("cac:TaxTotal")
+            .filter(|one| is_in(one, currency))
+        {
+            self.amount_at(total, "cbc:TaxAmount", currency);
+            for subtotal in total.children_named("cac:TaxSubtotal") {
+                taxes.extend(self.subtotal(subtotal, currency));
+            }
+        }
+        taxes
+    }
+
+    fn subtotal(&mut self, element: &Element, currency: &str) -> Option<TaxSubtotal> {
+        let category = element.at(TAX_CATEGORY);
+        let tax = category.and_then(|category| self.tax(category));
+        let Some(mut tax) = tax else {
+            self.fault(
+                Cause::TaxCategory,
+                element,
+                "The tax has no category.".to_owned(),
+            );
+            return None;
+        };
+        if tax.percent.is_none() {
+            // UBL 2.0 has the rate here.
+            tax.percent = self.decimal_at(element, "cbc:Percent");
+        }
+        let amount = self
+            .amount_at(element, "cbc:TaxAmount", currency)
+            .unwrap_or_default();
+        let base = self.amount_at(element, "cbc:TaxableAmount", currency);
+        Some(TaxSubtotal {
+            base: base.unwrap_or_default(),
+            amount,
+            tax,
+        })
+    }
+
+    /// Makes the tax of a document that has only its sum: all lines have the same one.
+    pub(super) fn complete_taxes(
+        &mut self,
+        taxes: Vec<TaxSubtotal>,
+        lines: &[RawLine],
+        currency: &str,
+    ) -> Vec<TaxSubtotal> {
+        let root = self.root;
+        let mut totals = root.children_named("cac:TaxTotal");
+        let total = totals.find(|one| is_in(one, currency));
+        let (Some(total), true, Some(first)) = (total, taxes.is_empty(), lines.first()) else {
+            return taxes;
+        };
+        let Some(amount) = self.amount_at(total, "cbc:TaxAmount", currency) else {
+            return taxes;
+        };
+        if lines.iter().any(|raw| raw.line.tax != first.line.tax) {
+            let sentence = "The lines have several taxes, but only the sum of all is given.";
+            self.fault(Cause::TaxCategory, total, sentence.to_owned());
+            return taxes;
+        }
+        let exclusive = self.amount_at(
+            root,
+            "cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount",
+            currency,
+        );
+        let sum = lines.iter().map(|raw| raw.line.amount).sum();
+        let sentence = format!("The sum of the tax, {amount}, was taken for the tax of all lines.");
+        self.change(Cause::Totals, total, sentence);
+        let tax = first.line.tax.clone();
+        vec![TaxSubtotal {
+            tax,
+            base: exclusive.unwrap_or(sum),
+            amount,
+        }]
+    }
+
+    /// Reads the totals. One that is missing is computed.
+    pub(super) fn totals(&mut self, body: &Body) -> Totals {
+        let root = self.root;
+        let Some(element) = root.at("cac:LegalMonetaryTotal") else {
+            let sentence = "The totals are missing (cac:LegalMonetaryTotal).".to_owned();
+            self.fault(Cause::Missing, root, sentence);
+            return Totals::default();
+        };
+        let mut read = |name: &str| self.amount_at(element, name, &body.currency);
+        let lines = read("cbc:LineExtensionAmount");
+        let tax_exclusive = read("cbc:TaxExclusiveAmount");
+        let tax_inclusive = read("cbc:TaxInclusiveAmount");
+        let prepaid = read("cbc:PrepaidAmount").unwrap_or_default();
+        let rounding = read("cbc:PayableRoundingAmount").unwrap_or_default();
+        // The writer computes these two.
+        read("cbc:AllowanceTotalAmount");
+        read("cbc:ChargeTotalAmount");
+        let payable = read("cbc:PayableAmount");
+        let lines = lines.unwrap_or_else(|| body.lines.iter().map(|raw| raw.line.amount).sum());
+        let tax_exclusive = tax_exclusive.unwrap_or_else(|| lines + net(&body.charges));
+        let tax: Decimal = body.taxes.iter().map(|tax| tax.amount).sum();
+        let tax_inclusive = tax_inclusive.unwrap_or(tax_exclusive + tax);
+        let payable = payable.unwrap_or(tax_inclusive - prepaid + rounding);
+        Totals {
+            lines,
+            tax_exclusive,
+            tax_inclusive,
+            prepaid,
+            rounding,
+            payable,
+        }
+    }
+
+    /// Tells which of the totals do not follow from the rest.
+    pub(super) fn check_totals(&mut self, body: &Body) {
+        let Some(element) = self.root.at("cac:LegalMonetaryTotal") else {
+            return;
+        };
+        let totals = &body.totals;
+        let lines: Decimal = body.lines.iter().map(|raw| raw.line.amount).sum();
+        let charges = net(&body.charges);
+        let tax: Decimal = body.taxes.iter().map(|tax| tax.amount).sum();
+        let sums = [
+            (
+                "of the lines",
+                totals.lines,
+                lines,
+                format!("the lines add up to {lines}"),
+            ),
+            (
+                "before tax",
+                totals.tax_exclusive,
+                totals.lines + charges,
+                format!(
+                    "the lines ({}) with fees and discounts ({charges}) give {}",
+                    totals.lines,
+                    totals.lines + charges
+                ),
+            ),
+            (
+                "with tax",
+                totals.tax_inclusive,
+                totals.tax_exclusive + tax,
+                format!(
+                    "{} + {tax} tax is {}",
+                    totals.tax_exclusive,
+                    totals.tax_exclusive + tax
+                ),
+            ),
+            (
+                "to pay",
+                totals.payable,
+                totals.tax_inclusive - totals.prepaid + totals.rounding,
+                format!(
+                    "{} − {} paid + {} rounding is {}",
+                    totals.tax_inclusive,
+                    totals.prepaid,
+                    totals.rounding,
+                    totals.tax_inclusive - totals.prepaid + totals.rounding
+                ),
+            ),
+        ];
+        for (name, stated, computed, sentence) in sums {
+            if (stated - computed).abs() > TOLERANCE {
+                let sentence = format!("The amount {name} is {stated}, but {sentence}.");
+                self.change(Cause::Totals, element, sentence);
+            }
+        }
+    }
+}
+
+/// Returns the fees less the discounts.
+pub(crate) fn net(charges: &[Charge]) -> Decimal {
+    charges
+        .iter()
+        .map(|charge| {
+            if charge.is_fee {
+                charge.amount
+            } else {
+                -charge.amount
+            }
+        })
+        .sum()
+}
+
+/// Returns quantity × price of a line, rounded; `None` if it is too large.
+pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal> {
+    let product = line.quantity.checked_mul(line.price)?;
+    Some(round(product.checked_div(line.base_quantity)?, digits))
+}
+
+/// True if the sum of a tax is in this currency, or says none.
+fn is_in(total: &Element, currency: &str) -> bool {
+    let amount = total.at("cbc:TaxAmount");
+    let stated = amount.and_then(|one| one.attributes.iter().find(|one| one.name == CURRENCY));
+    stated.is_none_or(|attribute| attribute.value.trim() == currency)
+}

@@ -1,0 +1,191 @@
+//! Makes every amount positive, and every line amount follow from its quantity and price. The amount of a line is the truth.
+
+use rust_decimal::Decimal;
+use trade_document::{Charge, Line};
+
+use super::line::RawLine;
+use super::money::{gross, net};
+use super::{Body, Reader};
+use crate::codes::{Root, currency_digits};
+use crate::element::Element;
+use crate::fault::Cause;
+
+/// The reason of a discount or fee that makes a line add up.
+const DIFFERENCE: &str = "Difference to quantity × price";
+
+impl Reader<'_> {
+    /// Turns a negative invoice into a positive document, and returns true if that is now a credit note.
+    pub(super) fn turn_positive(&mut self, body: &mut Body) -> bool {
+        let root = self.root;
+        let totals = &mut body.totals;
+        if totals.tax_exclusive >= Decimal::ZERO && totals.tax_inclusive >= Decimal::ZERO {
+            return false;
+        }
+        if body.root_kind == Root::CreditNote {
+            let sentence =
+                "The amounts of the credit note are negative, which may mean a credit or a debit.";
+            self.fault(Cause::NegativeDocument, root, sentence.to_owned());
+            return false;
+        }
+        let sentence = format!(
+            "The invoice of {} became a credit note of {}.",
+            totals.tax_inclusive, -totals.tax_inclusive
+        );
+        for amount in [
+            &mut totals.lines,
+            &mut totals.tax_exclusive,
+            &mut totals.tax_inclusive,
+            &mut totals.prepaid,
+            &mut totals.rounding,
+            &mut totals.payable,
+        ] {
+            *amount = negate(*amount);
+        }
+        for tax in &mut body.taxes {
+            tax.base = negate(tax.base);
+            tax.amount = negate(tax.amount);
+        }
+        negate_charges(&mut body.charges);
+        for RawLine { line, .. } in &mut body.lines {
+            line.quantity = negate(line.quantity);
+            line.amount = negate(line.amount);
+            negate_charges(&mut line.charges);
+        }
+        self.change(Cause::NegativeDocument, root, sentence);
+        true
+    }
+
+    /// Gives every line and charge its sign, makes negative lines discounts, and makes the other lines add up.
+    pub(super) fn settle_lines(&mut self, body: &mut Body) {
+        let root = self.root;
+        for charge in &mut body.charges {
+            self.settle_charge(root, charge);
+        }
+        let had_lines = !body.lines.is_empty();
+        for raw in std::mem::take(&mut body.lines) {
+            if raw.line.amount < Decimal::ZERO {
+                let discount = self.make_discount(&raw);
+                body.totals.lines += discount.amount;
+                body.charges.push(discount);
+            } else {
+                body.lines.push(raw);
+            }
+        }
+        if had_lines && body.lines.is_empty() {
+            let sentence = "All lines are negative, but the document is not.".to_owned();
+            self.fault(Cause::NegativeLine, root, sentence);
+        }
+        let digits = currency_digits(&body.currency);
+        for RawLine { line, element } in &mut body.lines {
+            for charge in &mut line.charges {
+                self.settle_charge(element, charge);
+            }
+            self.settle_signs(element, line);
+            self.settle_amount(element, line, digits);
+        }
+        let first = body.lines.first().map(|raw| raw.line.tax.clone());
+        let only = first.filter(|tax| body.lines.iter().all(|raw| raw.line.tax == *tax));
+        for charge in body
+            .charges
+            .iter_mut()
+            .filter(|charge| charge.tax.is_none())
+        {
+            charge.tax.clone_from(&only);
+        }
+    }
+
+    fn settle_charge(&mut self, element: &Element, charge: &mut Charge) {
+        if charge.amount >= Decimal::ZERO {
+            return;
+        }
+        let (from, to) = if charge.is_fee {
+            ("fee", "discount")
+        } else {
+            ("discount", "fee")
+        };
+        charge.amount = negate(charge.amount);
+        charge.is_fee = !charge.is_fee;
+        let sentence = format!("The negative {from} became a {to} of {}.", charge.amount);
+        self.change(Cause::NegativeCharge, element, sentence);
+    }
+
+    fn make_discount(&mut self, raw: &RawLine) -> Charge {
+        let RawLine { line, element } = raw;
+        let amount = negate(line.amount);
+        let sentence = format!(
+            "The line of −{amount}, “{}”, became a discount on the document.",
+            line.name
+        );
+        self.change(Cause::NegativeLine, element, sentence);
+        element.mark_gone();
+        Charge {
+            is_fee: false,
+            amount,
+            rate: None,
+            reason: Some(line.name.clone()),
+            tax: Some(line.tax.clone()),
+        }
+    }
+
+    /// Makes quantity and price of a line positive.
+    fn settle_signs(&mut self, element: &Element, line: &mut Line) {
+        if line.quantity < Decimal::ZERO {
+            line.quantity = negate(line.quantity);
+            let sentence = if line.price < Decimal::ZERO {
+                line.price = negate(line.price);
+                "Quantity and price, both negative, became positive."
+            } else {
+                "The negative quantity became positive, because the amount of the line is."
+            };
+            self.change(Cause::Quantity, element, sentence.to_owned());
+        }
+        if line.price < Decimal::ZERO {
+            line.price = Decimal::ZERO;
+            let sentence =
+                "The negative price became zero; the amount of the line stays.".to_owned();
+            self.change(Cause::Price, element, sentence);
+        }
+    }
+
+    /// Adds a discount or fee to a line whose amount does not follow from its quantity, price and charges.
+    fn settle_amount(&mut self, element: &Element, line: &mut Line, currency_digits: u32) {
+        let digits = currency_digits.max(line.amount.normalize().scale());
+        let gross = gross(line, digits);
+        let Some(gross) = self.in_range(element, gross) else {
+            return;
+        };
+        let expected = gross + net(&line.charges);
+        let difference = line.amount - expected;
+        if difference.is_zero() {
+            return;
+        }
+        let is_fee = difference > Decimal::ZERO;
+        let word = if is_fee { "fee" } else { "discount" };
+        let sentence = format!(
+            "{} × {} with fees and discounts gives {expected}, but the line is {}: a {word} of {} makes it so.",
+            line.quantity.normalize(),
+            line.price.normalize(),
+            line.amount,
+            difference.abs()
+        );
+        self.change(Cause::LineAmount, element, sentence);
+        line.charges.push(Charge {
+            is_fee,
+            amount: difference.abs(),
+            rate: None,
+            reason: Some(DIFFERENCE.to_owned()),
+            tax: None,
+        });
+    }
+}
+
+fn negate_charges(charges: &mut [Charge]) {
+    for charge in charges {
+        charge.amount = negate(charge.amount);
+    }
+}
+
+/// Returns the opposite; zero has no sign.
+fn negate(value: Decimal) -> Decimal {
+    if value.is_zero() { value.abs() } else { -value }
+}

@@ -1,0 +1,165 @@
+//! The document itself: its numbers, dates and references.
+
+use jiff::civil::Date;
+use trade_document::{PaymentMeans, Reference, ReferenceKind, TradeDocument};
+
+use super::{CUSTOMIZATION, line, money, party};
+use crate::codes::{self, Root};
+use crate::element::Element;
+use crate::fault::Unwritable;
+
+/// The description of the reference that holds the IRN. UBL's own place, `cbc:UUID`, is outside of EN 16931.
+pub(crate) const IRN_DESCRIPTION: &str = "IRN";
+
+pub(super) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable> {
+    let kind = &document.document_type;
+    let (root_kind, code) =
+        codes::document_type(&kind.code).ok_or_else(|| Unwritable::DocumentType {
+            code: kind.code.clone(),
+            name: kind.name.clone(),
+        })?;
+    if document.lines.is_empty() {
+        return Err(Unwritable::NoLines);
+    }
+    let (name, type_name) = match root_kind {
+        Root::Invoice => ("Invoice", "cbc:InvoiceTypeCode"),
+        Root::CreditNote => ("CreditNote", "cbc:CreditNoteTypeCode"),
+    };
+    let mut root = Element::new(name);
+    root.push(Element::leaf("cbc:CustomizationID", CUSTOMIZATION).into_default());
+    root.push_text("cbc:ID", Some(&document.number));
+    root.push_text("cbc:IssueDate", Some(&document.issue_date.to_string()));
+    root.push_text(
+        "cbc:IssueTime",
+        document.issue_time.map(|time| time.to_string()).as_deref(),
+    );
+    let mut type_code = Element::leaf(type_name, code).into_default();
+    let title = codes::document_type_name(&kind.code);
+    if has_rival(root_kind, code, &kind.code) {
+        type_code = type_code.with_attribute("name", title);
+    } else if kind.name != title {
+        type_code = type_code.with_attribute("name", &kind.name);
+    }
+    root.push(type_code);
+    for note in &document.notes {
+        root.push_text("cbc:Note", Some(note));
+    }
+    push_date(&mut root, "cbc:TaxPointDate", document.tax_point_date);
+    root.push_text("cbc:DocumentCurrencyCode", Some(&document.currency));
+    root.push_text("cbc:TaxCurrencyCode", document.tax_currency.as_deref());
+    root.push_text("cbc:AccountingCost", document.accounting_cost.as_deref());
+    root.push_text("cbc:BuyerReference", document.buyer_reference.as_deref());
+    if let Some(period) = document.period {
+        let mut element = Element::new("cac:InvoicePeriod");
+        push_date(&mut element, "cbc:StartDate", period.start);
+        push_date(&mut element, "cbc:EndDate", period.end);
+        root.push(element);
+    }
+    push_references(&mut root, document)?;
+    root.push(party::supplier(&document.supplier));
+    root.push(party::customer(&document.customer));
+    let mut delivery = Element::new("cac:Delivery");
+    push_date(
+        &mut delivery,
+        "cbc:ActualDeliveryDate",
+        document.delivery_date,
+    );
+    root.push(delivery);
+    push_payment(&mut root, document, root_kind);
+    money::push_sums(&mut root, document)?;
+    for (index, one) in document.lines.iter().enumerate() {
+        root.push(line::to_element(
+            one,
+            index + 1,
+            root_kind,
+            &document.currency,
+        )?);
+    }
+    Ok(root)
+}
+
+/// True if a reader would take the code for another document type of the authority.
+fn has_rival(root: Root, code: &str, own: &str) -> bool {
+    codes::read_document_type(root, code, None).0.code != own
+}
+
+fn push_date(element: &mut Element, name: &str, date: Option<Date>) {
+    element.push_text(name, date.map(|date| date.to_string()).as_deref());
+}
+
+fn push_references(root: &mut Element, document: &TradeDocument) -> Result<(), Unwritable> {
+    let orders = document
+        .references
+        .iter()
+        .filter(|one| one.kind == ReferenceKind::Order)
+        .count();
+    if orders > 1 {
+        return Err(Unwritable::Orders(orders));
+    }
+    for reference in &document.references {
+        root.push(match reference.kind {
+            ReferenceKind::Preceding => Element::new("cac:BillingReference")
+                .with(reference_element("cac:InvoiceDocumentReference", reference)),
+            ReferenceKind::Order => reference_element("cac:OrderReference", reference),
+            ReferenceKind::Dispatch => {
+                reference_element("cac:DespatchDocumentReference", reference)
+            }
+            ReferenceKind::Receipt => reference_element("cac:ReceiptDocumentReference", reference),
+            ReferenceKind::Originator => {
+                reference_element("cac:OriginatorDocumentReference", reference)
+            }
+            ReferenceKind::Contract => {
+                reference_element("cac:ContractDocumentReference", reference)
+            }
+            ReferenceKind::Additional => {
+                reference_element("cac:AdditionalDocumentReference", reference)
+            }
+        });
+    }
+    if let Some(irn) = &document.irn {
+        root.push(
+            Element::new("cac:AdditionalDocumentReference")
+                .with(Element::leaf("cbc:ID", irn))
+                .with(Element::leaf("cbc:DocumentDescription", IRN_DESCRIPTION)),
+        );
+    }
+    Ok(())
+}
+
+fn reference_element(name: &str, reference: &Reference) -> Element {
+    let mut element = Element::new(name).with(Element::leaf("cbc:ID", &reference.id));
+    push_date(&mut element, "cbc:IssueDate", reference.issue_date);
+    element
+}
+
+/// Adds due date, means and terms. A credit note has no due date of its own: it is the earliest of its means, or else
+/// stands in the terms.
+fn push_payment(root: &mut Element, document: &TradeDocument, kind: Root) {
+    for means in &document.payment_means {
+        root.push(means_element(means));
+    }
+    let mut terms = Element::new("cac:PaymentTerms");
+    terms.push_text("cbc:Note", document.payment_terms.as_deref());
+    let of_means = document
+        .payment_means
+        .iter()
+        .filter_map(|means| means.due_date)
+        .min();
+    match kind {
+        Root::Invoice => push_date(root, "cbc:DueDate", document.due_date),
+        Root::CreditNote if document.due_date == of_means => {}
+        Root::CreditNote => push_date(&mut terms, "cbc:PaymentDueDate", document.due_date),
+    }
+    root.push(terms);
+}
+
+fn means_element(means: &PaymentMeans) -> Element {
+    let code = codes::payment_means(&means.means.code);
+    let mut code = Element::leaf("cbc:PaymentMeansCode", code).into_default();
+    if !means.means.name.is_empty() {
+        code = code.with_attribute("name", &means.means.name);
+    }
+    let mut element = Element::new("cac:PaymentMeans").with(code);
+    push_date(&mut element, "cbc:PaymentDueDate", means.due_date);
+    element
+}

@@ -1,0 +1,79 @@
+//! One line.
+
+use rust_decimal::Decimal;
+use trade_document::{ItemKind, Line};
+
+use super::money::{amount, charge_element, plain, tax_category};
+use crate::codes::{Root, is_time};
+use crate::element::{Element, UNIT};
+use crate::fault::Unwritable;
+
+/// The property of an item that says whether it is a product or a service, where a reader could not tell.
+pub(crate) const ITEM_TYPE: &str = "Item type";
+pub(crate) const ITEM_TYPES: [(&str, ItemKind); 2] = [
+    ("PRODUCT", ItemKind::Product),
+    ("SERVICE", ItemKind::Service),
+];
+/// The lists of UNTDID 7143 in which the classification of a product (Harmonized System) and of a service stands.
+pub(crate) const PRODUCT_LIST: &str = "HS";
+pub(crate) const SERVICE_LIST: &str = "ZZZ";
+
+pub(super) fn to_element(
+    line: &Line,
+    number: usize,
+    root: Root,
+    currency: &str,
+) -> Result<Element, Unwritable> {
+    let (name, quantity_name) = match root {
+        Root::Invoice => ("cac:InvoiceLine", "cbc:InvoicedQuantity"),
+        Root::CreditNote => ("cac:CreditNoteLine", "cbc:CreditedQuantity"),
+    };
+    let mut element = Element::new(name);
+    element.push(Element::leaf("cbc:ID", number.to_string()).into_default());
+    element.push(quantity(quantity_name, line.quantity, line));
+    element.push(amount("cbc:LineExtensionAmount", line.amount, currency));
+    for charge in &line.charges {
+        element.push(charge_element(charge, charge.tax.as_ref(), currency)?);
+    }
+    element.push(item(line)?);
+    let mut price = Element::new("cac:Price").with(amount("cbc:PriceAmount", line.price, currency));
+    if line.base_quantity != Decimal::ONE {
+        price.push(quantity("cbc:BaseQuantity", line.base_quantity, line));
+    }
+    element.push(price);
+    Ok(element)
+}
+
+fn quantity(name: &str, value: Decimal, line: &Line) -> Element {
+    Element::leaf(name, plain(value)).with_attribute(UNIT, &line.unit.code)
+}
+
+fn item(line: &Line) -> Result<Element, Unwritable> {
+    let mut item = Element::new("cac:Item");
+    item.push_text("cbc:Description", line.description.as_deref());
+    item.push_text("cbc:Name", Some(&line.name));
+    if let Some(number) = &line.item_number {
+        item.push(
+            Element::new("cac:SellersItemIdentification").with(Element::leaf("cbc:ID", number)),
+        );
+    }
+    if let Some(code) = &line.classification {
+        let list = match line.item_kind {
+            ItemKind::Product => PRODUCT_LIST,
+            ItemKind::Service => SERVICE_LIST,
+        };
+        let code = Element::leaf("cbc:ItemClassificationCode", code).with_attribute("listID", list);
+        item.push(Element::new("cac:CommodityClassification").with(code));
+    }
+    item.push(tax_category("cac:ClassifiedTaxCategory", &line.tax, false)?);
+    let is_plain_product = line.item_kind == ItemKind::Product && !is_time(&line.unit.code);
+    let word = ITEM_TYPES.iter().find(|(_, kind)| *kind == line.item_kind);
+    if let (false, Some((word, _))) = (is_plain_product, word) {
+        item.push(
+            Element::new("cac:AdditionalItemProperty")
+                .with(Element::leaf("cbc:Name", ITEM_TYPE))
+                .with(Element::leaf("cbc:Value", *word)),
+        );
+    }
+    Ok(item)
+}

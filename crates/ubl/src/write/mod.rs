@@ -1,0 +1,35 @@
+//! A trade document to UBL.
+
+mod document;
+mod line;
+mod money;
+mod party;
+
+use trade_document::TradeDocument;
+
+use crate::beside::{Beside, merge};
+use crate::fault::Unwritable;
+use crate::order;
+use crate::serialize::serialize_document;
+
+/// The specification that the written documents follow (EN 16931, BT-24).
+pub(crate) const CUSTOMIZATION: &str = "urn:cen.eu:en16931:2017";
+
+pub(crate) use document::IRN_DESCRIPTION;
+pub(crate) use line::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
+pub(crate) use money::{DISCOUNT_CODE, FEE_CODE};
+pub(crate) use party::tin_scheme;
+
+/// Writes a document as UBL 2.1.
+pub fn write(document: &TradeDocument) -> Result<String, Unwritable> {
+    write_with(document, &[])
+}
+
+/// Writes a document as UBL 2.1, with the parts that stood beside it when it was read. They belong to the document as it
+/// was read: whoever changes the lines or the taxes of a document has to drop them.
+pub fn write_with(document: &TradeDocument, beside: &[Beside]) -> Result<String, Unwritable> {
+    let mut root = document::to_element(document)?;
+    merge(&mut root, beside);
+    order::sort(&mut root);
+    serialize_document(&root)
+}
