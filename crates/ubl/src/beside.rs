@@ -10,7 +10,7 @@ use crate::serialize::serialize_fragment;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beside {
     /// The path of the parent of an element, or of an attribute, such as `/Invoice/cac:InvoiceLine[2]` or
-    /// `/Invoice/cbc:ID/@schemeID`. Lines that became discounts do not count.
+    /// `/Invoice/cbc:ID/@schemeID`. The numbers count the elements that the document carries.
     pub path: String,
     /// The element with the prefixes `cbc`, `cac` and `ext`, or the value of the attribute.
     pub value: String,
@@ -32,7 +32,7 @@ fn collect_in(element: &Element, path: &str, all: &mut Vec<Beside>) {
     }
     for child in element.children.iter().filter(|child| !child.is_gone()) {
         if is_touched(child) {
-            let step = step(element, child, |sibling| !sibling.is_gone());
+            let step = step(element, child, |one| is_touched(one) && !one.is_gone());
             collect_in(child, &format!("{path}/{step}"), all);
         } else if has_content(child) {
             all.push(Beside {
@@ -56,6 +56,9 @@ fn has_content(element: &Element) -> bool {
 /// Puts the parts back into a tree that the writer made. A part without a place in it is left out: an element that the
 /// document itself has, a child of an element that has gone, or one that this kind of document does not know.
 pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
+    let mut parts: Vec<_> = parts.iter().collect();
+    // The numbers in paths count the elements that were read. Whole elements come after those.
+    parts.sort_by_key(|part| std::cmp::Reverse(part.path.matches('/').count()));
     for part in parts {
         merge_part(root, part);
     }
@@ -146,6 +149,11 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
         None if order::is_known(&parent.name) => return None,
         None => true,
     };
+    if element.name == "cbc:TaxExemptionReasonCode" {
+        parent
+            .children
+            .retain(|child| !(child.is_default && child.name == "cbc:TaxExemptionReason"));
+    }
     let same = parent
         .children
         .iter_mut()

@@ -69,7 +69,6 @@ pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) 
     )
 }
 
-
 /// The title of the authority's document type; empty for one that UBL does not have.
 pub(crate) fn document_type_name(own: &str) -> &'static str {
     DOCUMENT_TYPES

@@ -104,6 +104,7 @@ impl Reader<'_> {
             .children_named("cac:PaymentMeans")
             .filter_map(|element| {
                 let code = element.at("cbc:PaymentMeansCode")?;
+                element.mark_read();
                 let name = code
                     .attribute("name")
                     .map(str::to_owned)

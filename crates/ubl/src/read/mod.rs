@@ -65,6 +65,7 @@ pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
 
 /// A tree that is being read, with everything that has to be told of it.
 pub(crate) use money::net;
+pub(crate) use scalar::round;
 
 struct Reader<'a> {
     root: &'a Element,
@@ -112,8 +113,8 @@ impl<'a> Reader<'a> {
             period: self.period(),
             tax_currency: root.text_at("cbc:TaxCurrencyCode"),
             currency: body.currency,
-            supplier: supplier?,
-            customer: customer?,
+            supplier,
+            customer,
             references,
             buyer_reference: root.text_at("cbc:BuyerReference"),
             accounting_cost: root.text_at("cbc:AccountingCost"),

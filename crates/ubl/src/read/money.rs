@@ -78,6 +78,8 @@ impl Reader<'_> {
     pub(super) fn tax(&mut self, element: &Element) -> Option<Tax> {
         let category = element.peek_at("cbc:ID").to_uppercase();
         let scheme_text = element.peek_at("cac:TaxScheme/cbc:ID").to_uppercase();
+        element.mark_read();
+        element.at("cac:TaxScheme").inspect(|one| one.mark_read());
         let scheme = if scheme_text.is_empty() {
             "VAT"
         } else {
@@ -116,11 +118,15 @@ impl Reader<'_> {
     /// Reads the taxes in the document's currency. Sums in another one stay beside the document.
     pub(super) fn taxes(&mut self, currency: &str) -> Vec<TaxSubtotal> {
         let mut taxes = Vec::new();
-        for total in self
+        let totals = self
             .root
             .children_named("cac:TaxTotal")
-            .filter(|one| is_in(one, currency))
-        {
+            .filter(|one| is_in(one, currency));
+        for total in totals.filter(|one| one.at("cac:TaxSubtotal").is_some()) {
+            // The writer makes one sum of all taxes.
+            if !taxes.is_empty() {
+                total.mark_gone();
+            }
             self.amount_at(total, "cbc:TaxAmount", currency);
             for subtotal in total.children_named("cac:TaxSubtotal") {
                 taxes.extend(self.subtotal(subtotal, currency));

@@ -8,23 +8,23 @@ use crate::fault::Cause;
 use crate::write::tin_scheme;
 
 impl Reader<'_> {
-    /// Reads a party. `role` names it in a fault.
-    pub(super) fn party(&mut self, name: &str, role: &str) -> Option<Party> {
+    /// Reads a party. `role` names it in a sentence. An invoice to a consumer may have none.
+    pub(super) fn party(&mut self, name: &str, role: &str) -> Party {
         let root = self.root;
         let Some(element) = root.at(name).and_then(|one| one.at("cac:Party")) else {
-            self.fault(
+            self.change(
                 Cause::Missing,
                 root,
-                format!("The {role} is missing ({name}/cac:Party)."),
+                format!("The document names no {role}."),
             );
-            return None;
+            return Party::default();
         };
-        let Some(party_name) = party_name(element) else {
-            self.fault(Cause::Missing, element, format!("The {role} has no name."));
-            return None;
-        };
+        let name = party_name(element);
+        if name.is_none() {
+            self.change(Cause::Missing, element, format!("The {role} has no name."));
+        }
         let mut party = Party {
-            name: party_name,
+            name: name.unwrap_or_default(),
             number: None,
             tin: None,
             registration: element.text_at("cac:PartyLegalEntity/cbc:CompanyID"),
@@ -42,7 +42,7 @@ impl Reader<'_> {
         if role == "supplier" && party.number == party.tin {
             party.number = None;
         }
-        Some(party)
+        party
     }
 }
 
@@ -79,6 +79,7 @@ fn read_tin(element: &Element, party: &mut Party) {
         .or_else(|| with_number().next());
     if let Some(found) = found {
         party.tin = found.text_at("cbc:CompanyID");
+        found.at("cac:TaxScheme").inspect(|one| one.mark_read());
         if scheme(&found) == tin_scheme(party) {
             found.text_at("cac:TaxScheme/cbc:ID");
         }

@@ -56,8 +56,9 @@ pub(super) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
         root.push(element);
     }
     push_references(&mut root, document)?;
-    root.push(party::supplier(&document.supplier));
-    root.push(party::customer(&document.customer));
+    // The schemas demand both, even if nothing is known of a party.
+    root.children.push(party::supplier(&document.supplier));
+    root.children.push(party::customer(&document.customer));
     let mut delivery = Element::new("cac:Delivery");
     push_date(
         &mut delivery,

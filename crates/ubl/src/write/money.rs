@@ -6,6 +6,7 @@ use trade_document::{Charge, Tax, TradeDocument};
 use crate::codes::{self, EXEMPTION_REASON, currency_digits};
 use crate::element::{CURRENCY, Element};
 use crate::fault::Unwritable;
+use crate::read::round;
 
 /// The codes of a discount and of a fee without a reason in words: UNTDID 5189 (discount) and 7161 (mutually defined).
 pub(crate) const DISCOUNT_CODE: &str = "95";
@@ -105,7 +106,8 @@ pub(super) fn push_sums(root: &mut Element, document: &TradeDocument) -> Result<
     }
     if !document.taxes.is_empty() {
         let mut total = Element::new("cac:TaxTotal");
-        total.push(amount("cbc:TaxAmount", document.tax(), currency));
+        let sum = round(document.tax(), currency_digits(currency));
+        total.push(amount("cbc:TaxAmount", sum, currency));
         for tax in &document.taxes {
             total.push(
                 Element::new("cac:TaxSubtotal")
