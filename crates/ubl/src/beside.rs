@@ -76,10 +76,16 @@ fn merge_part(root: &mut Element, part: &Beside) -> Option<()> {
         parent = descend(parent, step, is_credit_note)?;
     }
     match attribute {
-        Some(name) => add_attribute(parent, name, &part.value),
+        Some(name) => set_attribute(parent, name, &part.value),
         None => {
             let mut element = parse_fragment(&part.value)?;
+            let is_type =
+                ["cbc:InvoiceTypeCode", "cbc:CreditNoteTypeCode"].contains(&&*element.name);
             element.name = translate(&element.name, is_credit_note);
+            // A type that an invoice has is none of a credit note.
+            if is_type && !path.starts_with(&format!("/{}", parent.name)) {
+                return None;
+            }
             add_element(parent, element)?;
         }
     }
@@ -129,18 +135,16 @@ fn translate(name: &str, is_credit_note: bool) -> String {
     }
 }
 
-fn add_attribute(element: &mut Element, name: &str, value: &str) {
-    if element
+/// Sets an attribute. The writer's own one gives way: it is the unit that the reader mapped.
+fn set_attribute(element: &mut Element, name: &str, value: &str) {
+    element
         .attributes
-        .iter()
-        .all(|attribute| attribute.name != name)
-    {
-        element.attributes.push(Attribute {
-            name: name.to_owned(),
-            value: value.to_owned(),
-            is_read: false.into(),
-        });
-    }
+        .retain(|attribute| attribute.name != name);
+    element.attributes.push(Attribute {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        is_read: false.into(),
+    });
 }
 
 fn add_element(parent: &mut Element, element: Element) -> Option<()> {
