@@ -1,7 +1,7 @@
 //! Writes the test set as UBL into a folder, and the public examples, read and written again, into one beside it:
 //! `cargo run -p ubl --example export -- DIR` makes `DIR/written` and `DIR/again` for `judges/judge.py`.
 
-#[path = "../tests/test_set/mod.rs"]
+#[path = "../tests/ubl/test_set.rs"]
 mod test_set;
 
 use std::error::Error;

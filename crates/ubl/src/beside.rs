@@ -1,7 +1,7 @@
 //! The parts of a UBL document that no field of a trade document carries. They are kept as texts and go back into the
 //! UBL that is written later.
 
-use crate::element::{Attribute, Element, step};
+use crate::element::{Attribute, Element, numbers, step};
 use crate::order;
 use crate::parse::{CAC, CBC, EXT, Limits, parse};
 use crate::serialize::serialize_fragment;
@@ -16,30 +16,35 @@ pub struct Beside {
     pub value: String,
 }
 
-/// Returns everything in the tree that nobody has read, in the order of the text.
+/// Returns everything in the tree that nobody has read. What stands inside of read elements comes first.
 pub(crate) fn collect(root: &Element) -> Vec<Beside> {
     let mut all = Vec::new();
     collect_in(root, &format!("/{}", root.name), &mut all);
     all
 }
 
-fn collect_in(element: &Element, path: &str, all: &mut Vec<Beside>) {
+fn collect_in(element: &Element, path: &str, parts: &mut Vec<Beside>) {
     for attribute in element.attributes.iter().filter(|one| !one.is_read.get()) {
-        all.push(Beside {
+        parts.push(Beside {
             path: format!("{path}/@{}", attribute.name),
             value: attribute.value.clone(),
         });
     }
-    for child in element.children.iter().filter(|child| !child.is_gone()) {
-        if is_touched(child) {
-            let step = step(element, child, |one| is_touched(one) && !one.is_gone());
-            collect_in(child, &format!("{path}/{step}"), all);
-        } else if has_content(child) {
-            all.push(Beside {
-                path: path.to_owned(),
-                value: serialize_fragment(child),
-            });
-        }
+    let children = || element.children.iter().filter(|child| !child.is_gone());
+    let touched: Vec<_> = children().filter(|child| is_touched(child)).collect();
+    let all = numbers(touched.iter().map(|child| &*child.name));
+    for (child, number) in touched.into_iter().zip(all) {
+        collect_in(
+            child,
+            &format!("{path}/{}", step(&child.name, number)),
+            parts,
+        );
+    }
+    for child in children().filter(|child| !is_touched(child) && has_content(child)) {
+        parts.push(Beside {
+            path: path.to_owned(),
+            value: serialize_fragment(child),
+        });
     }
 }
 
@@ -59,12 +64,17 @@ pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
     let mut parts: Vec<_> = parts.iter().collect();
     // The numbers in paths count the elements that were read. Whole elements come after those.
     parts.sort_by_key(|part| std::cmp::Reverse(part.path.matches('/').count()));
+    let children = root.children.iter().enumerate();
+    let lines: Vec<_> = children
+        .filter(|(_, child)| is_line(&child.name))
+        .map(|(index, _)| index)
+        .collect();
     for part in parts {
-        merge_part(root, part);
+        merge_part(root, &lines, part);
     }
 }
 
-fn merge_part(root: &mut Element, part: &Beside) -> Option<()> {
+fn merge_part(root: &mut Element, lines: &[usize], part: &Beside) -> Option<()> {
     let is_credit_note = root.name == "CreditNote";
     let (path, attribute) = match part.path.split_once("/@") {
         Some((path, attribute)) => (path, Some(attribute)),
@@ -73,28 +83,27 @@ fn merge_part(root: &mut Element, part: &Beside) -> Option<()> {
     let steps = path.trim_start_matches('/').split('/').skip(1);
     let mut parent = root;
     for step in steps {
-        parent = descend(parent, step, is_credit_note)?;
+        parent = descend(parent, lines, step, is_credit_note)?;
     }
-    match attribute {
-        Some(name) => set_attribute(parent, name, &part.value),
-        None => {
-            let mut element = parse_fragment(&part.value)?;
-            let is_type =
-                ["cbc:InvoiceTypeCode", "cbc:CreditNoteTypeCode"].contains(&&*element.name);
-            element.name = translate(&element.name, is_credit_note);
-            // A type that an invoice has is none of a credit note.
-            if is_type && !path.starts_with(&format!("/{}", parent.name)) {
-                return None;
-            }
-            add_element(parent, element)?;
+    let Some(name) = attribute else {
+        let mut element = parse_fragment(&part.value)?;
+        let is_type = ["cbc:InvoiceTypeCode", "cbc:CreditNoteTypeCode"].contains(&&*element.name);
+        element.name = translate(&element.name, is_credit_note);
+        // A type that an invoice has is none of a credit note.
+        if is_type && !path.starts_with(&format!("/{}", parent.name)) {
+            return None;
         }
-    }
+        return add_element(parent, element);
+    };
+    set_attribute(parent, name, &part.value);
     Some(())
 }
 
-/// Returns the child at a step of a path. Makes the next one if the writer made none.
+/// Returns the child at a step of a path. Makes the next one if the writer made none. `lines` are the places of the lines
+/// in the root, of which there may be many.
 fn descend<'a>(
     parent: &'a mut Element,
+    lines: &[usize],
     step: &str,
     is_credit_note: bool,
 ) -> Option<&'a mut Element> {
@@ -103,11 +112,14 @@ fn descend<'a>(
         None => (step, 1_usize),
     };
     let name = translate(name, is_credit_note);
+    let index = number.checked_sub(1)?;
+    if is_line(&name) {
+        return parent.children.get_mut(*lines.get(index)?);
+    }
     let count = parent.children_named(&name).count();
-    if number > count {
-        let is_allowed =
-            order::place(&parent.name, &name).is_some_and(|place| place.repeats || count == 0);
-        if number != count + 1 || !is_allowed || name.ends_with("Line") {
+    if index == count {
+        let place = order::place(&parent.name, &name)?;
+        if count > 0 && !place.repeats {
             return None;
         }
         parent.children.push(Element::new(&name));
@@ -116,7 +128,11 @@ fn descend<'a>(
         .children
         .iter_mut()
         .filter(|child| child.name == name)
-        .nth(number - 1)
+        .nth(index)
+}
+
+fn is_line(name: &str) -> bool {
+    matches!(name, "cac:InvoiceLine" | "cac:CreditNoteLine")
 }
 
 /// Returns the name in an invoice or in a credit note.

@@ -2,6 +2,7 @@
 //! namespace is `{namespace}name`.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 /// The name of the attribute that says the currency of an amount.
 pub(crate) const CURRENCY: &str = "currencyID";
@@ -16,6 +17,8 @@ pub(crate) struct Element {
     pub children: Vec<Element>,
     /// The number of the element in the order of the text. Zero in a tree that was not read from one.
     pub id: u32,
+    /// The number among the siblings with the same name, from one; zero if there is no other.
+    pub number: u32,
     /// True if the writer chose the content because the document says nothing of it.
     pub is_default: bool,
     /// True once a field of the document carries the text.
@@ -165,29 +168,39 @@ pub(crate) fn path(root: &Element, target: &Element) -> String {
         };
         let child = &element.children[index];
         path.push('/');
-        path.push_str(&step(element, child, |_| true));
+        path.push_str(&step(&child.name, child.number));
         element = child;
     }
     path
 }
 
-/// Returns the last part of the path of a child: its name, and its number among the siblings that count.
-pub(crate) fn step(parent: &Element, child: &Element, counts: impl Fn(&Element) -> bool) -> String {
-    let mut number = 0;
-    let mut total = 0;
-    for sibling in parent
-        .children_named(&child.name)
-        .filter(|sibling| counts(sibling))
-    {
-        total += 1;
-        if std::ptr::eq(sibling, child) {
-            number = total;
-        }
+/// Returns one part of a path. The number is zero for an element without siblings of its name.
+pub(crate) fn step(name: &str, number: u32) -> String {
+    if number == 0 {
+        name.to_owned()
+    } else {
+        format!("{name}[{number}]")
     }
-    match total {
-        0 | 1 => child.name.clone(),
-        _ => format!("{}[{number}]", child.name),
+}
+
+/// Numbers the elements of each name that stand more than once, from one. The others get zero.
+pub(crate) fn numbers<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<u32> {
+    let mut totals = HashMap::new();
+    for name in names.clone() {
+        *totals.entry(name).or_insert(0) += 1;
     }
+    let mut counts = HashMap::new();
+    names
+        .map(|name| {
+            let count = counts.entry(name).or_insert(0);
+            *count += 1;
+            if totals.get(name) == Some(&1) {
+                0
+            } else {
+                *count
+            }
+        })
+        .collect()
 }
 
 /// Makes every run of white space one blank, and removes it at both ends.

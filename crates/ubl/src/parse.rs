@@ -8,7 +8,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::{Namespace, ResolveResult};
 use quick_xml::reader::NsReader;
 
-use crate::element::Element;
+use crate::element::{Element, numbers};
 use crate::fault::{Cause, Fault};
 
 pub(crate) const CBC: &str = "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2";
@@ -21,7 +21,9 @@ pub(crate) const CREDIT_NOTE: &str = "urn:oasis:names:specification:ubl:schema:x
 /// The namespace of hints to the parser, such as the place of the schema.
 const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// The maximum length of the name of an element or attribute. The longest of UBL has 43 characters.
-const NAME_BYTES_MAX: usize = 256;
+const NAME_BYTES_MAX: usize = 128;
+/// The maximum number of namespaces that are declared at one place of the text.
+const NAMESPACES_MAX: usize = 256;
 
 /// The largest document that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +80,9 @@ struct Parser<'a> {
 impl Parser<'_> {
     fn run(mut self, text: &str) -> Result<Element, Fault> {
         let mut reader = NsReader::from_str(text);
+        reader
+            .resolver_mut()
+            .set_max_namespace_bindings(NAMESPACES_MAX);
         loop {
             let position = reader.buffer_position();
             let event = reader.read_event().map_err(|error| {
@@ -185,7 +190,11 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn close(&mut self, element: Element) -> Result<(), Fault> {
+    fn close(&mut self, mut element: Element) -> Result<(), Fault> {
+        let all = numbers(element.children.iter().map(|child| &*child.name));
+        for (child, number) in element.children.iter_mut().zip(all) {
+            child.number = number;
+        }
         match self.open.last_mut() {
             Some(parent) => parent.children.push(element),
             None if self.root.is_none() => self.root = Some(element),

@@ -18,6 +18,8 @@ use crate::parse::{Limits, parse};
 
 /// The number of faults after which no more are reported.
 const FAULTS_MAX: usize = 100;
+/// The maximum number of discounts and fees on a document.
+const CHARGES_MAX: usize = 1_000;
 
 /// A document and how it came from its XML.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +139,10 @@ impl<'a> Reader<'a> {
         let taxes = self.taxes(&currency);
         let lines = self.lines(root_kind, &currency, &taxes);
         let charges = self.charges(self.root, &currency);
+        if charges.len() > CHARGES_MAX {
+            let sentence = format!("The document has more than {CHARGES_MAX} discounts and fees.");
+            self.fault(Cause::Limit, self.root, sentence);
+        }
         let taxes = self.complete_taxes(taxes, &lines, &currency);
         let mut body = Body {
             root_kind,

@@ -138,7 +138,8 @@ fn parse_decimal(text: &str) -> Option<Decimal> {
         return None;
     }
     let fraction = &fraction[..fraction.len().min(FRACTION_BYTES_MAX)];
-    let value: Decimal = format!("0{whole}.{fraction}0").parse().ok()?;
+    let point = if fraction.is_empty() { "" } else { "." };
+    let value: Decimal = format!("0{whole}{point}{fraction}").parse().ok()?;
     Some(if text.starts_with('-') { -value } else { value })
 }
 

@@ -382,7 +382,7 @@ fn prices_of_a_thousand() -> TradeDocument {
 
 fn yen() -> TradeDocument {
     let mut document = plain();
-    document.currency = "JPY".to_owned();
+    document.currency = String::from("JPY");
     document.lines = vec![line("Tea", "10", "150", tax("ZERO_VAT", "0"))];
     finish(document)
 }
@@ -411,9 +411,9 @@ fn many_lines() -> TradeDocument {
 
 fn other_scripts() -> TradeDocument {
     let mut document = plain();
-    document.supplier.name = "Ọlá & Ọ̀ṣun ‘Ltd’".to_owned();
-    document.customer.name = "شركة النور \"للتجارة\"".to_owned();
-    document.lines[0].name = "Καφές ελληνικός ☕ 500 g".to_owned();
+    document.supplier.name = String::from("Ọlá & Ọ̀ṣun ‘Ltd’");
+    document.customer.name = String::from("شركة النور \"للتجارة\"");
+    document.lines[0].name = String::from("Καφές ελληνικός ☕ 500 g");
     document.notes = vec!["]]> &amp; <b>𝒩</b>".to_owned()];
     document
 }

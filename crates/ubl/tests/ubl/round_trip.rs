@@ -1,10 +1,8 @@
 //! What is written is read again as the same document.
 
-mod test_set;
-
+use crate::test_set::{self, charge, coded, documents, line, plain, sum_up, tax};
 use proptest::prelude::*;
 use rust_decimal::Decimal;
-use test_set::{charge, coded, documents, line, plain, sum_up, tax};
 use trade_document::{
     Charge, ItemKind, Line, PaymentMeans, Period, Reference, ReferenceKind, TradeDocument,
 };
@@ -12,7 +10,7 @@ use ubl::{Limits, Unwritable, read, write};
 
 /// Asserts that a document comes back, with nothing beside it and no change.
 fn assert_comes_back(name: &str, document: &TradeDocument) {
-    let xml = write(document).unwrap();
+    let xml = write(document).unwrap_or_else(|error| panic!("{name}: {error}"));
     let read = read(xml.as_bytes(), &Limits::default())
         .unwrap_or_else(|faults| panic!("{name}: {faults:?}\n{xml}"));
     assert_eq!(&read.document, document, "{name}");
@@ -29,7 +27,7 @@ fn the_test_set_comes_back() {
 
 #[test]
 fn every_tax_category_of_the_authority_comes_back() {
-    let list = include_str!("../../sandbox/data/tax-categories.json");
+    let list = include_str!("../../../sandbox/data/tax-categories.json");
     let codes: Vec<_> = list
         .split("\"code\":\"")
         .skip(1)
@@ -49,7 +47,7 @@ fn every_tax_category_of_the_authority_comes_back() {
 
 #[test]
 fn every_document_type_of_the_authority_comes_back_or_is_no_invoice() {
-    let list = include_str!("../../sandbox/data/invoice-types.json");
+    let list = include_str!("../../../sandbox/data/invoice-types.json");
     let rows = list.lines().filter_map(|row| {
         let mut parts = row.split('"');
         Some((parts.nth(3)?, parts.nth(3)?))
@@ -74,7 +72,7 @@ fn every_document_type_of_the_authority_comes_back_or_is_no_invoice() {
 
 #[test]
 fn every_payment_means_of_the_authority_comes_back() {
-    let list = include_str!("../../sandbox/data/payment-means.json");
+    let list = include_str!("../../../sandbox/data/payment-means.json");
     let codes: Vec<_> = list
         .split("\"code\":\"")
         .skip(1)

@@ -1,0 +1,452 @@
+//! What invoices of others have and this service's forms do not: each case is mapped and told, or refused in one sentence.
+
+use crate::test_set::{self, charge, decimal, line, plain, sum_up, tax};
+use rust_decimal::Decimal;
+use trade_document::{ItemKind, TradeDocument};
+use ubl::{Fault, Limits, ReadDocument, allocate, fold_fees, read, write};
+
+/// Reads the XML of the plain invoice with some of its texts replaced.
+fn read_with(replacements: &[(&str, &str)]) -> Result<ReadDocument, Vec<Fault>> {
+    let mut xml = write(&plain()).unwrap_or_default();
+    for (from, to) in replacements {
+        assert!(xml.contains(from), "{from} is not in {xml}");
+        xml = xml.replace(from, to);
+    }
+    read(xml.as_bytes(), &Limits::default())
+}
+
+fn sentences(read: &ReadDocument) -> Vec<&str> {
+    read.changes
+        .iter()
+        .map(|change| &*change.sentence)
+        .collect()
+}
+
+#[test]
+fn a_package_becomes_a_piece_and_is_given_back() {
+    let read = read_with(&[("unitCode=\"EA\"", "unitCode=\"XBX\"")]).unwrap();
+    assert_eq!(read.document.lines[0].unit.code, "EA");
+    assert_eq!(
+        sentences(&read),
+        ["The unit XBX (box, Recommendation 21) became EA (each)."]
+    );
+    let xml = ubl::write_with(&read.document, &read.beside).unwrap();
+    assert!(xml.contains("unitCode=\"XBX\""), "{xml}");
+}
+
+#[test]
+fn a_negative_invoice_becomes_a_credit_note() {
+    let mut document = plain();
+    document
+        .lines
+        .push(line("Mouse", "1", "2500.50", tax("STANDARD_VAT", "7.5")));
+    document.lines[0].charges = vec![charge(false, "100", Some("Rebate"), None)];
+    document.charges = vec![charge(
+        true,
+        "10",
+        Some("Freight"),
+        Some(tax("STANDARD_VAT", "7.5")),
+    )];
+    sum_up(&mut document);
+    let negative = turned(&document);
+    let xml = write(&negative).unwrap();
+    let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+    let expected = TradeDocument {
+        document_type: test_set::coded("380", "Credit Note"),
+        ..document
+    };
+    assert_eq!(read.document, expected);
+    assert_eq!(
+        sentences(&read),
+        ["The invoice of -970091.29 became a credit note of 970091.29."]
+    );
+}
+
+/// Returns the document with the opposite of every amount.
+fn turned(document: &TradeDocument) -> TradeDocument {
+    let mut document = document.clone();
+    for line in &mut document.lines {
+        line.quantity = -line.quantity;
+        line.amount = -line.amount;
+        line.charges
+            .iter_mut()
+            .for_each(|charge| charge.amount = -charge.amount);
+    }
+    document
+        .charges
+        .iter_mut()
+        .for_each(|charge| charge.amount = -charge.amount);
+    for tax in &mut document.taxes {
+        tax.base = -tax.base;
+        tax.amount = -tax.amount;
+    }
+    let totals = &mut document.totals;
+    for amount in [
+        &mut totals.lines,
+        &mut totals.tax_exclusive,
+        &mut totals.tax_inclusive,
+        &mut totals.payable,
+    ] {
+        *amount = -*amount;
+    }
+    document
+}
+
+#[test]
+fn a_negative_credit_note_is_refused() {
+    let mut document = turned(&plain());
+    document.document_type = test_set::coded("380", "Credit Note");
+    let xml = write(&document).unwrap();
+    let faults = read(xml.as_bytes(), &Limits::default()).unwrap_err();
+    assert_eq!(
+        faults[0].to_string(),
+        "/CreditNote: The amounts of the credit note are negative, which may mean a credit or a debit."
+    );
+}
+
+#[test]
+fn a_negative_line_becomes_a_discount() {
+    let mut document = plain();
+    let mut returned = line("Bottles returned", "-3", "100", tax("STANDARD_VAT", "7.5"));
+    returned.amount = decimal("-300");
+    document.lines.push(returned);
+    sum_up(&mut document);
+    let xml = write(&document).unwrap();
+    let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(
+        read.document.charges,
+        [charge(
+            false,
+            "300",
+            Some("Bottles returned"),
+            Some(tax("STANDARD_VAT", "7.5"))
+        )]
+    );
+    assert_eq!(read.document.lines.len(), 1);
+    assert_eq!(read.document.totals.lines, decimal("900000"));
+    assert_eq!(read.document.totals.tax_exclusive, decimal("899700"));
+    assert_eq!(read.beside, []);
+    assert_eq!(
+        sentences(&read),
+        ["The line of −300.00, “Bottles returned”, became a discount on the document."]
+    );
+    let allocated = allocate(&read.document).unwrap();
+    assert_eq!(allocated.document.lines[0].amount, decimal("899700"));
+}
+
+#[test]
+fn the_amount_of_a_line_is_the_truth() {
+    let amounts =
+        |amount: &str| format!("<cbc:PriceAmount currencyID=\"NGN\">{amount}</cbc:PriceAmount>");
+    let read = read_with(&[(&amounts("450000.00"), &amounts("450000.25"))]).unwrap();
+    assert_eq!(read.document.lines[0].amount, decimal("900000"));
+    assert_eq!(
+        read.document.lines[0].charges,
+        [charge(
+            false,
+            "0.50",
+            Some("Difference to quantity × price"),
+            None
+        )]
+    );
+    assert_eq!(
+        sentences(&read),
+        [
+            "2 × 450000.25 with fees and discounts gives 900000.50, but the line is 900000.00: a discount of 0.50 makes it so."
+        ]
+    );
+    let read = read_with(&[(&amounts("450000.00"), &amounts("449999"))]).unwrap();
+    let line = &fold_fees(&read.document).document.lines[0];
+    assert_eq!((line.price, line.charges.len()), (decimal("450000"), 0));
+}
+
+#[test]
+fn a_line_without_price_or_quantity_gets_them_from_its_amount() {
+    let price = "<cac:Price>\n      <cbc:PriceAmount currencyID=\"NGN\">450000.00</cbc:PriceAmount>\n    </cac:Price>";
+    let quantity = "<cbc:InvoicedQuantity unitCode=\"EA\">2</cbc:InvoicedQuantity>";
+    let without_price = read_with(&[(price, "")]).unwrap().document.lines.remove(0);
+    assert_eq!(
+        (without_price.quantity, without_price.price),
+        (decimal("2"), decimal("450000"))
+    );
+    let without_both = read_with(&[(price, ""), (quantity, "")]).unwrap();
+    let line = &without_both.document.lines[0];
+    assert_eq!(
+        (line.quantity, line.price, &*line.unit.code),
+        (decimal("1"), decimal("900000"), "EA")
+    );
+    assert_eq!(
+        sentences(&without_both),
+        [
+            "The line has no unit; EA (each) was taken.",
+            "The line has no quantity or no price: 1 × 900000.00 was taken from its amount 900000.00."
+        ]
+    );
+}
+
+#[test]
+fn negative_discounts_and_signs_are_turned() {
+    let mut document = plain();
+    document.lines[0].charges = vec![charge(false, "-50", Some("Handling"), None)];
+    sum_up(&mut document);
+    document.lines[0].quantity = -document.lines[0].quantity;
+    document.lines[0].price = -document.lines[0].price;
+    let xml = write(&document).unwrap();
+    let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(
+        read.document.lines[0].charges,
+        [charge(true, "50", Some("Handling"), None)]
+    );
+    assert_eq!(read.document.lines[0].price, decimal("450000"));
+    assert_eq!(
+        sentences(&read),
+        [
+            "The negative discount became a fee of 50.00.",
+            "Quantity and price, both negative, became positive."
+        ]
+    );
+}
+
+#[test]
+fn categories_and_means_that_the_authority_lacks_are_mapped_and_given_back() {
+    let category = "<cbc:ID>S</cbc:ID>\n";
+    let read = read_with(&[
+        (category, "<cbc:ID>AE</cbc:ID>\n"),
+        ("<cbc:Percent>7.5</cbc:Percent>", "<cbc:Percent>0</cbc:Percent>"),
+        ("<cac:TaxTotal>", "<cac:PaymentMeans><cbc:PaymentMeansCode>59</cbc:PaymentMeansCode></cac:PaymentMeans><cac:TaxTotal>"),
+    ])
+    .unwrap();
+    assert_eq!(read.document.lines[0].tax.category.code, "EXEMPTED");
+    assert_eq!(read.document.payment_means[0].means.code, "49");
+    assert_eq!(
+        sentences(&read),
+        [
+            "The tax category AE of VAT became EXEMPTED.",
+            "The payment means 59 of UNTDID 4461 became 49."
+        ]
+    );
+    let xml = ubl::write_with(&read.document, &read.beside).unwrap();
+    assert_eq!(xml.matches("<cbc:ID>AE</cbc:ID>").count(), 2, "{xml}");
+    assert!(xml.contains("<cbc:PaymentMeansCode>59<"), "{xml}");
+}
+
+#[test]
+fn sums_that_are_off_are_told_with_their_numbers() {
+    let read = read_with(&[("967500.00", "967400.00")]).unwrap();
+    assert_eq!(
+        sentences(&read),
+        ["The amount with tax is 967400.00, but 900000.00 + 67500.00 tax is 967500.00."]
+    );
+}
+
+#[test]
+fn what_is_missing_or_malformed_is_told_with_its_path_and_all_at_once() {
+    let faults = read_with(&[
+        ("<cbc:ID>INV001</cbc:ID>", ""),
+        ("2026-11-25", "25.11.2026"),
+        (">2</cbc:InvoicedQuantity>", ">two</cbc:InvoicedQuantity>"),
+    ])
+    .unwrap_err();
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        faults,
+        [
+            "/Invoice: The number is missing (cbc:ID).",
+            "/Invoice/cbc:IssueDate: “25.11.2026” is no date; one is written like 2026-11-26.",
+            "/Invoice/cac:InvoiceLine/cbc:InvoicedQuantity: “two” is no number of at most 15 digits before the decimal point.",
+        ]
+    );
+}
+
+#[test]
+fn an_amount_in_another_currency_is_refused_but_the_tax_in_one_is_kept() {
+    let faults = read_with(&[(
+        "<cbc:PayableAmount currencyID=\"NGN\">",
+        "<cbc:PayableAmount currencyID=\"USD\">",
+    )])
+    .unwrap_err();
+    assert_eq!(
+        faults[0].to_string(),
+        "/Invoice/cac:LegalMonetaryTotal/cbc:PayableAmount: The amount is in USD, the document in NGN."
+    );
+    let other =
+        "<cac:TaxTotal><cbc:TaxAmount currencyID=\"USD\">45.00</cbc:TaxAmount></cac:TaxTotal>";
+    let read = read_with(&[
+        (
+            "<cac:LegalMonetaryTotal>",
+            &format!("{other}<cac:LegalMonetaryTotal>"),
+        ),
+        (
+            "<cac:AccountingSupplierParty>",
+            "<cbc:TaxCurrencyCode>USD</cbc:TaxCurrencyCode><cac:AccountingSupplierParty>",
+        ),
+    ])
+    .unwrap();
+    assert_eq!(read.document.tax_currency.as_deref(), Some("USD"));
+    assert_eq!(read.document.taxes.len(), 1);
+    assert_eq!(read.beside[0].value, other);
+}
+
+#[test]
+fn white_space_is_folded_and_numbers_are_rounded() {
+    let read = read_with(&[
+        (">Laptop<", ">\n   Laptop\t 15\n inch <"),
+        (
+            ">450000.00</cbc:PriceAmount>",
+            "> 449999.99999999999 </cbc:PriceAmount>",
+        ),
+    ])
+    .unwrap();
+    assert_eq!(read.document.lines[0].name, "Laptop 15 inch");
+    assert_eq!(read.document.lines[0].price, decimal("450000"));
+    assert_eq!(
+        sentences(&read),
+        [
+            "449999.99999999999 became 450000.000000: at most 6 digits after the decimal point are kept."
+        ]
+    );
+}
+
+#[test]
+fn services_are_told_by_their_unit_of_time() {
+    let property = |word: &str| {
+        format!(
+            "<cac:AdditionalItemProperty><cbc:Name>Item type</cbc:Name><cbc:Value>{word}</cbc:Value></cac:AdditionalItemProperty></cac:Item>"
+        )
+    };
+    let read = read_with(&[("unitCode=\"EA\"", "unitCode=\"HUR\"")]).unwrap();
+    assert_eq!(read.document.lines[0].item_kind, ItemKind::Service);
+    assert_eq!(
+        sentences(&read),
+        ["Lines with the unit of time HUR were taken for services."]
+    );
+    let noted = read_with(&[
+        ("unitCode=\"EA\"", "unitCode=\"HUR\""),
+        ("</cac:Item>", &property("PRODUCT")),
+    ]);
+    assert_eq!(
+        noted.unwrap().document.lines[0].item_kind,
+        ItemKind::Product
+    );
+}
+
+#[test]
+fn a_longer_classification_is_cut_to_its_heading_and_another_list_stays_beside() {
+    let read = read_with(&[(">8471.30<", ">84713000<")]).unwrap();
+    assert_eq!(
+        read.document.lines[0].classification.as_deref(),
+        Some("8471.30")
+    );
+    assert_eq!(
+        sentences(&read),
+        ["The classification 84713000 became 8471.30."]
+    );
+    let read = read_with(&[("listID=\"HS\">8471.30<", "listID=\"TST\">43211503<")]).unwrap();
+    assert_eq!(read.document.lines[0].classification, None);
+    assert_eq!(
+        read.beside[0].value,
+        "<cac:CommodityClassification><cbc:ItemClassificationCode listID=\"TST\">43211503</cbc:ItemClassificationCode></cac:CommodityClassification>"
+    );
+}
+
+#[test]
+fn a_sum_of_tax_alone_is_the_tax_of_all_lines() {
+    let xml = write(&plain()).unwrap();
+    let start = xml.find("<cac:TaxSubtotal>").unwrap();
+    let end = xml.find("</cac:TaxSubtotal>").unwrap() + "</cac:TaxSubtotal>".len();
+    let without = format!("{}{}", &xml[..start], &xml[end..]);
+    let read = read(without.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(read.document, plain());
+    assert_eq!(
+        sentences(&read),
+        ["The sum of the tax, 67500.00, was taken for the tax of all lines."]
+    );
+}
+
+#[test]
+fn a_discount_is_divided_by_the_largest_remainder() {
+    let mut document = plain();
+    let vat = || tax("STANDARD_VAT", "7.5");
+    document.lines = vec![
+        line("One", "1", "10", vat()),
+        line("Two", "1", "10", vat()),
+        line("Three", "1", "10", vat()),
+        line("Rice", "1", "10", tax("ZERO_VAT", "0")),
+    ];
+    document.charges = vec![
+        charge(false, "10", Some("Loyalty"), Some(vat())),
+        charge(true, "0.01", Some("Stamp"), Some(tax("ZERO_VAT", "0"))),
+    ];
+    sum_up(&mut document);
+    let allocated = allocate(&document).unwrap();
+    let amounts: Vec<_> = allocated
+        .document
+        .lines
+        .iter()
+        .map(|line| line.amount)
+        .collect();
+    assert_eq!(amounts, ["6.66", "6.67", "6.67", "10.01"].map(decimal));
+    assert_eq!(
+        allocated.document.totals.lines,
+        document.totals.tax_exclusive
+    );
+    let sentences: Vec<_> = allocated
+        .changes
+        .iter()
+        .map(|change| &*change.sentence)
+        .collect();
+    assert_eq!(
+        sentences,
+        [
+            "The fee of 0.01 (Stamp) was divided among 1 lines.",
+            "The discount of 10 (Loyalty) was divided among 3 lines."
+        ]
+    );
+    let simple = fold_fees(&allocated.document).document;
+    assert_eq!(simple.lines[3].price, decimal("10.01"));
+    assert_eq!(simple.lines[3].charges, []);
+}
+
+#[test]
+fn a_fee_of_another_tax_becomes_a_line_and_such_a_discount_is_refused() {
+    let mut document = plain();
+    let charge_of = |is_fee| charge(is_fee, "25", Some("Pallets"), Some(tax("ZERO_VAT", "0")));
+    document.charges = vec![charge_of(true)];
+    sum_up(&mut document);
+    let allocated = allocate(&document).unwrap().document;
+    assert_eq!(
+        (&*allocated.lines[1].name, allocated.lines[1].amount),
+        ("Pallets", decimal("25"))
+    );
+    document.charges = vec![charge_of(false)];
+    let refusal = |document: &TradeDocument| allocate(document).unwrap_err().remove(0).sentence;
+    assert_eq!(
+        refusal(&document),
+        "The discount of 25 (Pallets) has a tax that no line has."
+    );
+    document.charges = vec![charge(
+        false,
+        "900000.01",
+        None,
+        Some(tax("STANDARD_VAT", "7.5")),
+    )];
+    assert_eq!(
+        refusal(&document),
+        "The discount of 900000.01 (discount) is more than the 900000 of the lines of its tax."
+    );
+}
+
+#[test]
+fn a_price_that_rounding_hid_becomes_exact() {
+    let mut document = plain();
+    document.lines = vec![line("Fuel", "3", "0.333", tax("STANDARD_VAT", "7.5"))];
+    document.lines[0].base_quantity = decimal("0.5");
+    sum_up(&mut document);
+    assert_eq!(document.lines[0].amount, decimal("2.00"));
+    let line = fold_fees(&document).document.lines.remove(0);
+    assert_eq!(
+        (line.quantity, line.price, line.base_quantity),
+        (decimal("3"), decimal("0.666667"), Decimal::ONE)
+    );
+    assert_eq!(line.charges, [charge(false, "0.000001", None, None)]);
+}

@@ -1,0 +1,7 @@
+//! The tests of writing and reading. They share a set of documents.
+
+mod examples;
+mod hostile;
+mod import;
+mod round_trip;
+mod test_set;
