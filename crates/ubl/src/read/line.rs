@@ -134,10 +134,16 @@ impl<'a> Reader<'a> {
 
     /// Returns the tax of a line: its own, or that of its sum of tax, or the only one of the document.
     fn line_tax(&mut self, line: &Element, item: &Element, taxes: &[TaxSubtotal]) -> Option<Tax> {
-        let own = item.at("cac:ClassifiedTaxCategory");
-        let of_sum = line.at("cac:TaxTotal/cac:TaxSubtotal/cac:TaxCategory");
-        if let Some(tax) = own.or(of_sum).and_then(|category| self.tax(category)) {
-            return Some(tax);
+        let own = item
+            .at("cac:ClassifiedTaxCategory")
+            .and_then(|one| self.tax(one, None));
+        let tax = own.or_else(|| self.tax_of_sum(line));
+        if item.children_named("cac:ClassifiedTaxCategory").count() > 1 {
+            let sentence = "The line has several taxes; the first was taken.".to_owned();
+            self.change(Cause::TaxCategory, line, sentence);
+        }
+        if tax.is_some() {
+            return tax;
         }
         let sentence = match taxes {
             [only] => {
@@ -166,6 +172,24 @@ impl<'a> Reader<'a> {
         };
         self.fault(Cause::TaxCategory, line, sentence.to_owned());
         None
+    }
+
+    /// Returns the tax of the sum of tax that a line may have. The writer puts it into the item.
+    fn tax_of_sum(&mut self, line: &Element) -> Option<Tax> {
+        let sum = line.at("cac:TaxTotal/cac:TaxSubtotal")?;
+        let tax = self.tax(sum.at("cac:TaxCategory")?, Some(sum));
+        line.children_named("cac:TaxTotal")
+            .for_each(Element::mark_gone);
+        let totals = line.children_named("cac:TaxTotal");
+        if totals
+            .map(|total| total.children_named("cac:TaxSubtotal").count())
+            .sum::<usize>()
+            > 1
+        {
+            let sentence = "The line has several taxes; the first was taken.".to_owned();
+            self.change(Cause::TaxCategory, line, sentence);
+        }
+        tax
     }
 
     /// Returns the unit of a quantity. Packages and pieces in other words become the unit for pieces.

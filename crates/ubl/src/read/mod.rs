@@ -32,22 +32,19 @@ pub struct ReadDocument {
 
 /// Reads a UBL invoice or credit note. All faults are returned at once, except those of the XML itself.
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
-    let root = parse(bytes, limits).map_err(|fault| vec![fault])?;
-    let kind = match &*root.name {
-        "Invoice" => Root::Invoice,
-        "CreditNote" => Root::CreditNote,
-        name => {
-            return Err(vec![Fault {
-                cause: Cause::Format,
-                path: "/".to_owned(),
-                sentence: format!(
-                    "The document is {name}; only Invoice and CreditNote of UBL 2 are read."
-                ),
-            }]);
-        }
+    let tree = parse(bytes, limits).map_err(|fault| vec![fault])?;
+    let Some((root, kind)) = find_root(&tree) else {
+        let name = tree.name.rsplit('}').next().unwrap_or_default();
+        let sentence =
+            format!("The document is “{name}”; only Invoice and CreditNote of UBL 2 are read.");
+        return Err(vec![Fault {
+            cause: Cause::Format,
+            path: "/".to_owned(),
+            sentence,
+        }]);
     };
     let mut reader = Reader {
-        root: &root,
+        root,
         faults: Vec::new(),
         changes: Vec::new(),
     };
@@ -58,10 +55,19 @@ pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
     match document {
         Some(document) if faults.is_empty() => Ok(ReadDocument {
             document,
-            beside: collect(&root),
+            beside: collect(root),
             changes,
         }),
         _ => Err(faults),
+    }
+}
+
+/// Returns the invoice or credit note, which may stand in an envelope, such as the one of Peppol.
+fn find_root(tree: &Element) -> Option<(&Element, Root)> {
+    match &*tree.name {
+        "Invoice" => Some((tree, Root::Invoice)),
+        "CreditNote" => Some((tree, Root::CreditNote)),
+        _ => tree.children.iter().find_map(find_root),
     }
 }
 

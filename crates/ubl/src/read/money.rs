@@ -51,7 +51,7 @@ impl Reader<'_> {
         }
         let tax = element
             .at(TAX_CATEGORY)
-            .and_then(|category| self.tax(category));
+            .and_then(|category| self.tax(category, None));
         Some(Charge {
             is_fee,
             amount,
@@ -74,38 +74,52 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a tax category. Codes of UBL that the authority has not are kept beside it.
-    pub(super) fn tax(&mut self, element: &Element) -> Option<Tax> {
-        let category = element.peek_at("cbc:ID").to_uppercase();
-        let scheme_text = element.peek_at("cac:TaxScheme/cbc:ID").to_uppercase();
-        element.mark_read();
-        element.at("cac:TaxScheme").inspect(|one| one.mark_read());
-        let scheme = if scheme_text.is_empty() {
-            "VAT"
-        } else {
-            &scheme_text
-        };
+    /// Reads a tax category, which may stand in the sum of a tax. Codes of UBL that the authority has not are kept beside it.
+    pub(super) fn tax(&mut self, element: &Element, sum: Option<&Element>) -> Option<Tax> {
+        let stated = element.peek_at("cbc:ID").to_uppercase();
+        let scheme = element.peek_at("cac:TaxScheme/cbc:ID").to_uppercase();
         let percent = self.decimal_at(element, "cbc:Percent");
-        if category.is_empty() && percent.is_none() {
+        // UBL 2.0 and some countries have the rate in the sum.
+        let percent = percent.or_else(|| self.decimal_at(sum?, "cbc:Percent"));
+        if stated.is_empty() && percent.is_none() && scheme.is_empty() {
             return None;
         }
-        let beside = element
-            .text_at("cac:TaxScheme/cbc:TaxTypeCode")
-            .unwrap_or_default();
-        let (own, is_exact) = codes::read_tax_category(&category, scheme, &beside, percent);
+        element.mark_read();
+        element.at("cac:TaxScheme").inspect(|one| one.mark_read());
+        let scheme = if scheme.is_empty() { "VAT" } else { &scheme };
+        let category = if stated.is_empty() {
+            usual_category(element, percent)
+        } else {
+            &stated
+        };
+        let beside = element.peek_at("cac:TaxScheme/cbc:TaxTypeCode");
+        let (own, is_exact) = codes::read_tax_category(category, scheme, &beside, percent);
+        if own == beside {
+            element.text_at("cac:TaxScheme/cbc:TaxTypeCode");
+        }
         if is_exact {
             element.text_at("cbc:ID");
             element.text_at("cac:TaxScheme/cbc:ID");
-        } else {
-            let sentence = format!("The tax category {category} of {scheme} became {own}.");
+        }
+        if stated.is_empty() || !is_exact {
+            let stated = if stated.is_empty() {
+                "without a code"
+            } else {
+                &stated
+            };
+            let sentence = format!("The tax category {stated} of {scheme} became {own}.");
             self.change_once(Cause::TaxCategory, element, sentence);
         }
         if element.peek_at("cbc:TaxExemptionReason") == EXEMPTION_REASON {
             element.text_at("cbc:TaxExemptionReason");
         }
-        let usual_name = codes::tax_category(own, percent).map_or("", |ubl| ubl.scheme);
-        let name = element.text_at("cac:TaxScheme/cbc:Name");
-        let name = name.unwrap_or_else(|| usual_name.to_owned());
+        let name = element
+            .text_at("cac:TaxScheme/cbc:Name")
+            .unwrap_or_else(|| {
+                codes::tax_category(own, percent)
+                    .map_or("", |ubl| ubl.scheme)
+                    .to_owned()
+            });
         Some(Tax {
             category: Coded {
                 code: own.to_owned(),
@@ -137,19 +151,11 @@ impl Reader<'_> {
 
     fn subtotal(&mut self, element: &Element, currency: &str) -> Option<TaxSubtotal> {
         let category = element.at(TAX_CATEGORY);
-        let tax = category.and_then(|category| self.tax(category));
-        let Some(mut tax) = tax else {
-            self.fault(
-                Cause::TaxCategory,
-                element,
-                "The tax has no category.".to_owned(),
-            );
+        let Some(tax) = category.and_then(|category| self.tax(category, Some(element))) else {
+            let sentence = "The tax has no category.".to_owned();
+            self.fault(Cause::TaxCategory, element, sentence);
             return None;
         };
-        if tax.percent.is_none() {
-            // UBL 2.0 has the rate here.
-            tax.percent = self.decimal_at(element, "cbc:Percent");
-        }
         let amount = self
             .amount_at(element, "cbc:TaxAmount", currency)
             .unwrap_or_default();
@@ -286,6 +292,17 @@ impl Reader<'_> {
                 self.change(Cause::Totals, element, sentence);
             }
         }
+    }
+}
+
+/// Returns the category of a tax that states only its rate.
+fn usual_category(element: &Element, percent: Option<Decimal>) -> &'static str {
+    let reasons = ["cbc:TaxExemptionReasonCode", "cbc:TaxExemptionReason"];
+    let has_reason = reasons.iter().any(|name| element.at(name).is_some());
+    match percent {
+        Some(percent) if !percent.is_zero() => "S",
+        _ if has_reason => "E",
+        _ => "Z",
     }
 }
 

@@ -111,11 +111,11 @@ fn what_is_no_ubl_is_told() {
         ("<x:Invoice/>", "The prefix x has no namespace."),
         (
             "<html/>",
-            "The document is {}html; only Invoice and CreditNote of UBL 2 are read.",
+            "The document is “html”; only Invoice and CreditNote of UBL 2 are read.",
         ),
         (
             "<Order xmlns='urn:oasis:names:specification:ubl:schema:xsd:Order-2'/>",
-            "The document is {urn:oasis:names:specification:ubl:schema:xsd:Order-2}Order; only Invoice and CreditNote of UBL 2 are read.",
+            "The document is “Order”; only Invoice and CreditNote of UBL 2 are read.",
         ),
     ] {
         assert_eq!(first_fault(xml, &Limits::default()), sentence);

@@ -364,6 +364,48 @@ fn a_sum_of_tax_alone_is_the_tax_of_all_lines() {
 }
 
 #[test]
+fn a_document_in_an_envelope_is_read() {
+    let xml = write(&plain()).unwrap();
+    let (_, invoice) = xml.split_once("?>").unwrap();
+    let envelope = format!("<e:Envelope xmlns:e=\"urn:e\"><e:Header/>{invoice}</e:Envelope>");
+    let read = read(envelope.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!((read.document, read.beside), (plain(), Vec::new()));
+}
+
+#[test]
+fn a_tax_that_states_only_its_rate_is_read_from_the_sums() {
+    // As in Turkey: the rate stands in the sum, the kind of tax in a code, and the item has no category.
+    let sum = "<cac:TaxTotal><cbc:TaxAmount currencyID=\"NGN\">67500.00</cbc:TaxAmount><cac:TaxSubtotal><cbc:TaxableAmount currencyID=\"NGN\">900000</cbc:TaxableAmount><cbc:TaxAmount currencyID=\"NGN\">67500.00</cbc:TaxAmount><cbc:Percent>7.5</cbc:Percent><cac:TaxCategory><cac:TaxScheme><cbc:Name>KDV</cbc:Name><cbc:TaxTypeCode>0015</cbc:TaxTypeCode></cac:TaxScheme></cac:TaxCategory></cac:TaxSubtotal></cac:TaxTotal>";
+    let xml = write(&plain()).unwrap();
+    let cut = |xml: String, from: &str, to: &str| {
+        let start = xml.find(from).unwrap();
+        let end = xml.find(to).unwrap() + to.len();
+        format!("{}{}", &xml[..start], &xml[end..])
+    };
+    let xml = cut(
+        xml,
+        "<cac:ClassifiedTaxCategory>",
+        "</cac:ClassifiedTaxCategory>",
+    );
+    let xml = cut(xml, "<cac:TaxTotal>", "</cac:TaxTotal>");
+    let xml = xml
+        .replace(
+            "<cac:LegalMonetaryTotal>",
+            &format!("{sum}<cac:LegalMonetaryTotal>"),
+        )
+        .replace("<cac:Item>", &format!("{sum}<cac:Item>"));
+    let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+    let mut expected = plain();
+    expected.lines[0].tax.category.name = "KDV".to_owned();
+    sum_up(&mut expected);
+    assert_eq!(read.document, expected);
+    assert_eq!(
+        sentences(&read),
+        ["The tax category without a code of VAT became STANDARD_VAT."]
+    );
+}
+
+#[test]
 fn a_discount_is_divided_by_the_largest_remainder() {
     let mut document = plain();
     let vat = || tax("STANDARD_VAT", "7.5");
