@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use trade_document::{Coded, ItemKind, Line, Tax, TaxSubtotal};
 
 use super::Reader;
-use super::money::net;
+use super::money::{is_in, net};
 use crate::codes::{self, EACH, Root};
 use crate::element::{Element, UNIT, fold};
 use crate::fault::Cause;
@@ -100,7 +100,10 @@ impl<'a> Reader<'a> {
             tax,
             classification: self.classification(item, item_kind),
         };
-        let price = self.amount_at(element, "cac:Price/cbc:PriceAmount", currency);
+        let price = element
+            .at("cac:Price/cbc:PriceAmount")
+            .filter(|one| is_in(one, currency));
+        let price = price.and_then(|one| self.decimal(one));
         self.set_price(element, &mut line, price);
         Some(line)
     }
@@ -126,7 +129,7 @@ impl<'a> Reader<'a> {
             }
         }
         let sentence = format!(
-            "The line has no quantity or no price: {} × {} was taken from its amount {}.",
+            "The line has no quantity or no price in the document's currency: {} × {} was taken from its amount {}.",
             line.quantity, line.price, line.amount
         );
         self.change(Cause::Price, element, sentence);
@@ -142,8 +145,9 @@ impl<'a> Reader<'a> {
             let sentence = "The line has several taxes; the first was taken.".to_owned();
             self.change(Cause::TaxCategory, line, sentence);
         }
-        if tax.is_some() {
-            return tax;
+        if let Some(mut tax) = tax {
+            tax.percent = tax.percent.or_else(|| only_percent(taxes, &tax));
+            return Some(tax);
         }
         let sentence = match taxes {
             [only] => {
@@ -269,6 +273,15 @@ impl<'a> Reader<'a> {
         }
         Some(text)
     }
+}
+
+/// Returns the rate of the sum of the same tax; `None` if there are several such sums.
+fn only_percent(taxes: &[TaxSubtotal], tax: &Tax) -> Option<Decimal> {
+    let mut same = taxes
+        .iter()
+        .filter(|sum| sum.tax.category.code == tax.category.code);
+    let first = same.next()?;
+    first.tax.percent.filter(|_| same.next().is_none())
 }
 
 fn has_unit(quantity: &Element, unit: &str) -> bool {

@@ -135,7 +135,7 @@ impl Reader<'_> {
         let totals = self
             .root
             .children_named("cac:TaxTotal")
-            .filter(|one| is_in(one, currency));
+            .filter(|one| is_sum_in(one, currency));
         for total in totals.filter(|one| one.at("cac:TaxSubtotal").is_some()) {
             // The writer makes one sum of all taxes.
             if !taxes.is_empty() {
@@ -176,7 +176,7 @@ impl Reader<'_> {
     ) -> Vec<TaxSubtotal> {
         let root = self.root;
         let mut totals = root.children_named("cac:TaxTotal");
-        let total = totals.find(|one| is_in(one, currency));
+        let total = totals.find(|one| is_sum_in(one, currency));
         let (Some(total), true, Some(first)) = (total, taxes.is_empty(), lines.first()) else {
             return taxes;
         };
@@ -326,9 +326,16 @@ pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal>
     Some(round(product.checked_div(line.base_quantity)?, digits))
 }
 
-/// True if the sum of a tax is in this currency, or says none.
-fn is_in(total: &Element, currency: &str) -> bool {
+/// True if the sum of a tax is in this currency, or says none. It is not marked: a sum in another one stays as a whole.
+fn is_sum_in(total: &Element, currency: &str) -> bool {
     let amount = total.at("cbc:TaxAmount");
     let stated = amount.and_then(|one| one.attributes.iter().find(|one| one.name == CURRENCY));
-    stated.is_none_or(|attribute| attribute.value.trim() == currency)
+    stated.is_none_or(|attribute| attribute.value.trim().eq_ignore_ascii_case(currency))
+}
+
+/// True if the amount is in this currency, or says none.
+pub(super) fn is_in(amount: &Element, currency: &str) -> bool {
+    amount
+        .attribute(CURRENCY)
+        .is_none_or(|stated| stated.eq_ignore_ascii_case(currency))
 }

@@ -102,7 +102,7 @@ impl Reader<'_> {
     /// Reads an amount, which has to be in this currency.
     pub(super) fn amount(&mut self, element: &Element, currency: &str) -> Option<Decimal> {
         match element.attribute(CURRENCY) {
-            Some(other) if other != currency => {
+            Some(other) if !other.eq_ignore_ascii_case(currency) => {
                 let sentence = format!("The amount is in {other}, the document in {currency}.");
                 self.fault(Cause::Currency, element, sentence);
                 None

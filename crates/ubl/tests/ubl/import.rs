@@ -179,9 +179,24 @@ fn a_line_without_price_or_quantity_gets_them_from_its_amount() {
         sentences(&without_both),
         [
             "The line has no unit; EA (each) was taken.",
-            "The line has no quantity or no price: 1 × 900000.00 was taken from its amount 900000.00."
+            "The line has no quantity or no price in the document's currency: 1 × 900000.00 was taken from its amount 900000.00."
         ]
     );
+}
+
+#[test]
+fn a_price_in_another_currency_stays_beside_and_a_rate_comes_from_the_sum() {
+    let price = "<cbc:PriceAmount currencyID=\"NGN\">450000.00<";
+    let category = "<cac:ClassifiedTaxCategory>\n        <cbc:ID>S</cbc:ID>\n";
+    let with_rate = format!("{category}        <cbc:Percent>7.5</cbc:Percent>\n");
+    let read = read_with(&[
+        (price, "<cbc:PriceAmount currencyID=\"USD\">281.25<"),
+        (&with_rate, category),
+    ])
+    .unwrap();
+    assert_eq!(read.document, plain());
+    let xml = ubl::write_with(&read.document, &read.beside).unwrap();
+    assert!(xml.contains(price), "{xml}");
 }
 
 #[test]
