@@ -54,7 +54,6 @@ pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
 fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String, String> {
     let word = if charge.is_fee { "fee" } else { "discount" };
     let reason = charge.reason.clone().unwrap_or_else(|| word.to_owned());
-    let digits = currency_digits(&document.currency).max(charge.amount.normalize().scale());
     let mut lines: Vec<_> = document
         .lines
         .iter_mut()
@@ -89,6 +88,11 @@ fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String,
         ));
     }
     let weights: Vec<_> = lines.iter().map(|line| line.amount).collect();
+    let digits = weights
+        .iter()
+        .chain([&charge.amount])
+        .map(|amount| amount.normalize().scale());
+    let digits = digits.fold(currency_digits(&document.currency), u32::max);
     let shares = divide(charge.amount, &weights, digits).ok_or_else(|| {
         format!(
             "The {word} of {} is too large to be divided.",
@@ -140,9 +144,9 @@ fn fee_line(name: &str, amount: Decimal, tax: &Tax) -> Line {
     }
 }
 
-/// Divides an amount by positive weights. The parts have this many digits and add up to the amount exactly; the units that
-/// rounding down leaves over go to the largest remainders, the first of equal ones. No part is more than its weight if the
-/// amount is no more than their sum. `None` if the numbers are too large.
+/// Divides an amount by positive weights. The parts have this many digits, as have amount and weights, and add up to the
+/// amount exactly; the units that rounding down leaves over go to the largest remainders, the first of equal ones. So no
+/// part is more than its weight if the amount is no more than their sum. `None` if the numbers are too large.
 fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decimal>> {
     let sum: Decimal = weights.iter().sum();
     let unit = Decimal::new(1, digits);
@@ -154,24 +158,16 @@ fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decim
         remainders.push((exact - part, index));
         parts.push(part);
     }
-    remainders.sort_by(|(one, _), (other, _)| other.cmp(one));
+    remainders.sort_by_key(|(remainder, _)| std::cmp::Reverse(*remainder));
     let mut left = amount - parts.iter().sum::<Decimal>();
     for (_, index) in remainders {
-        let room = weights[index] - parts[index];
         if left < unit {
             break;
         }
-        if amount > sum || room >= unit {
-            parts[index] += unit;
-            left -= unit;
-        }
+        parts[index] += unit;
+        left -= unit;
     }
-    // Weights finer than the digits may leave something that no whole unit fits into.
-    if !left.is_zero() {
-        let widest = (0..parts.len()).max_by_key(|index| weights[*index] - parts[*index])?;
-        parts[widest] += left;
-    }
-    Some(parts)
+    left.is_zero().then_some(parts)
 }
 
 /// Returns the document with lines of quantity × price − one discount, exactly: without fees, base quantities and
@@ -256,4 +252,39 @@ fn price_of_amount(line: &Line) -> Option<Decimal> {
         .checked_sub(line.amount)?;
     let is_exact = discount.normalize().scale() <= PRICE_DIGITS;
     is_exact.then(|| present.max(lowest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn divide_texts(amount: &str, weights: &[&str], digits: u32) -> Vec<String> {
+        let decimal = |text: &str| text.parse::<Decimal>().unwrap();
+        let weights: Vec<_> = weights.iter().map(|weight| decimal(weight)).collect();
+        let parts = divide(decimal(amount), &weights, digits).unwrap();
+        parts
+            .iter()
+            .map(|part| part.normalize().to_string())
+            .collect()
+    }
+
+    #[test]
+    fn the_largest_remainders_get_what_rounding_leaves() {
+        for (amount, weights, digits, parts) in [
+            ("10", &["1", "1", "1"][..], 2, &["3.34", "3.33", "3.33"][..]),
+            ("10", &["1", "1", "4"], 2, &["1.67", "1.67", "6.66"]),
+            ("100", &["7", "2", "1"], 0, &["70", "20", "10"]),
+            ("0.02", &["5", "3", "1"], 2, &["0.01", "0.01", "0"]),
+            ("1", &["0.005", "0.995"], 3, &["0.005", "0.995"]),
+            ("7", &["7"], 2, &["7"]),
+        ] {
+            assert_eq!(divide_texts(amount, weights, digits), parts);
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_the_range_are_not_divided() {
+        let largest = Decimal::MAX;
+        assert_eq!(divide(largest, &[Decimal::TEN, Decimal::TEN], 2), None);
+    }
 }

@@ -3,5 +3,6 @@
 mod examples;
 mod hostile;
 mod import;
+mod random;
 mod round_trip;
 mod test_set;
