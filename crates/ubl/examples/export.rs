@@ -1,5 +1,6 @@
-//! Writes the test set and documents by chance as UBL into a folder, and the public examples, read and written again, into one beside it:
-//! `cargo run -p ubl --example export -- DIR` makes `DIR/written` and `DIR/again` for `judges/judge.py`.
+//! Writes the test set and documents by chance as UBL into a folder, and the public examples, read
+//! and written again, into one beside it: `cargo run -p ubl --example export -- DIR` makes
+//! `DIR/written` and `DIR/again` for `judges/judge.py`.
 
 #[path = "../tests/ubl/random.rs"]
 mod random;

@@ -1,4 +1,5 @@
-//! Brings the discounts and fees on a document to its lines, for forms that have them on lines only. Every sum stays.
+//! Brings the discounts and fees on a document to its lines, for forms that have them on lines
+//! only. Every sum stays.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use trade_document::{Charge, Line, Tax, TradeDocument};
@@ -7,7 +8,8 @@ use crate::codes::currency_digits;
 use crate::fault::{Cause, Change, Fault};
 use crate::read::net;
 
-/// The maximum number of digits of a price after the decimal point (spec.md, "Limits" of the service).
+/// The maximum number of digits of a price after the decimal point (spec.md, "Limits" of the
+/// service).
 const PRICE_DIGITS: u32 = 6;
 
 /// A document without discounts and fees of its own, and what was done with them.
@@ -17,8 +19,9 @@ pub struct Allocated {
     pub changes: Vec<Change>,
 }
 
-/// Divides each discount and fee on the document among the lines of its tax, by their amounts, with the largest
-/// remainder. One that names no tax is divided among all lines. A fee whose tax no line has becomes a line of its own.
+/// Divides each discount and fee on the document among the lines of its tax, by their amounts, with
+/// the largest remainder. One that names no tax is divided among all lines. A fee whose tax no line
+/// has becomes a line of its own.
 pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
     let mut document = document.clone();
     let mut changes = Vec::new();
@@ -144,9 +147,10 @@ fn fee_line(name: &str, amount: Decimal, tax: &Tax) -> Line {
     }
 }
 
-/// Divides an amount by positive weights. The parts have this many digits, as have amount and weights, and add up to the
-/// amount exactly; the units that rounding down leaves over go to the largest remainders, the first of equal ones. So no
-/// part is more than its weight if the amount is no more than their sum. `None` if the numbers are too large.
+/// Divides an amount by positive weights. The parts have this many digits, as have amount and
+/// weights, and add up to the amount exactly; the units that rounding down leaves over go to the
+/// largest remainders, the first of equal ones. So no part is more than its weight if the amount is
+/// no more than their sum. `None` if the numbers are too large.
 fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decimal>> {
     let sum: Decimal = weights.iter().sum();
     let unit = Decimal::new(1, digits);
@@ -170,8 +174,9 @@ fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decim
     left.is_zero().then_some(parts)
 }
 
-/// Returns the document with lines of quantity × price − one discount, exactly: without fees, base quantities and
-/// fractions that rounding hides. A price that has to rise rises to the next one of six digits.
+/// Returns the document with lines of quantity × price − one discount, exactly: without fees, base
+/// quantities and fractions that rounding hides. A price that has to rise rises to the next one of
+/// six digits.
 pub fn fold_fees(document: &TradeDocument) -> Allocated {
     let mut document = document.clone();
     let mut changes = Vec::new();
@@ -239,8 +244,9 @@ fn simplify(line: &mut Line) {
     }
 }
 
-/// Returns a price by which the quantity gives at least the amount, with six digits: the present one where it does, or
-/// else the lowest. `None` if there is none, or if the discount would have more than six digits.
+/// Returns a price by which the quantity gives at least the amount, with six digits: the present
+/// one where it does, or else the lowest. `None` if there is none, or if the discount would have
+/// more than six digits.
 fn price_of_amount(line: &Line) -> Option<Decimal> {
     let round_up =
         |value: Decimal| value.round_dp_with_strategy(PRICE_DIGITS, RoundingStrategy::AwayFromZero);

@@ -1,5 +1,5 @@
-//! The parts of a UBL document that no field of a trade document carries. They are kept as texts and go back into the
-//! UBL that is written later.
+//! The parts of a UBL document that no field of a trade document carries. They are kept as texts
+//! and go back into the UBL that is written later.
 
 use crate::element::{Attribute, Element, numbers, step};
 use crate::order;
@@ -9,14 +9,16 @@ use crate::serialize::serialize_fragment;
 /// A part of a UBL document that no field carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beside {
-    /// The path of the parent of an element, or of an attribute, such as `/Invoice/cac:InvoiceLine[2]` or
-    /// `/Invoice/cbc:ID/@schemeID`. The numbers count the elements that the document carries.
+    /// The path of the parent of an element, or of an attribute, such as
+    /// `/Invoice/cac:InvoiceLine[2]` or `/Invoice/cbc:ID/@schemeID`. The numbers count the elements
+    /// that the document carries.
     pub path: String,
     /// The element with the prefixes `cbc`, `cac` and `ext`, or the value of the attribute.
     pub value: String,
 }
 
-/// Returns everything in the tree that nobody has read. What stands inside of read elements comes first.
+/// Returns everything in the tree that nobody has read. What stands inside of read elements comes
+/// first.
 pub(crate) fn collect(root: &Element) -> Vec<Beside> {
     let mut all = Vec::new();
     collect_in(root, &format!("/{}", root.name), &mut all);
@@ -58,8 +60,9 @@ fn has_content(element: &Element) -> bool {
         || element.children.iter().any(has_content)
 }
 
-/// Puts the parts back into a tree that the writer made. A part without a place in it is left out: an element that the
-/// document itself has, a child of an element that has gone, or one that this kind of document does not know.
+/// Puts the parts back into a tree that the writer made. A part without a place in it is left out:
+/// an element that the document itself has, a child of an element that has gone, or one that this
+/// kind of document does not know.
 pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
     let mut parts: Vec<_> = parts.iter().collect();
     // The numbers in paths count the elements that were read. Whole elements come after those.
@@ -99,8 +102,8 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &Beside) -> Option<()> 
     Some(())
 }
 
-/// Returns the child at a step of a path. Makes the next one if the writer made none. `lines` are the places of the lines
-/// in the root, of which there may be many.
+/// Returns the child at a step of a path. Makes the next one if the writer made none. `lines` are
+/// the places of the lines in the root, of which there may be many.
 fn descend<'a>(
     parent: &'a mut Element,
     lines: &[usize],

@@ -1,5 +1,6 @@
-//! The codes of the authority's lists beside those of UBL. A trade document has the authority's codes; UBL has those of
-//! the United Nations (UNTDID 1001, 4461, 5153 and 5305). The same number often means two things in the two.
+//! The codes of the authority's lists beside those of UBL. A trade document has the authority's
+//! codes; UBL has those of the United Nations (UNTDID 1001, 4461, 5153 and 5305). The same number
+//! often means two things in the two.
 
 use rust_decimal::Decimal;
 use trade_document::Coded;
@@ -11,8 +12,9 @@ pub(crate) enum Root {
     CreditNote,
 }
 
-/// The authority's document types that UBL has: code, name, root and code of UNTDID 1001. The type that stands first is
-/// the one that a UBL code becomes. The authority's 380 and 381 are swapped against UNTDID.
+/// The authority's document types that UBL has: code, name, root and code of UNTDID 1001. The type
+/// that stands first is the one that a UBL code becomes. The authority's 380 and 381 are swapped
+/// against UNTDID.
 const DOCUMENT_TYPES: [(&str, &str, Root, &str); 10] = [
     ("381", "Commercial Invoice", Root::Invoice, "380"),
     ("380", "Credit Note", Root::CreditNote, "381"),
@@ -41,8 +43,8 @@ pub(crate) fn document_type(code: &str) -> Option<(Root, &'static str)> {
         .map(|(_, _, root, foreign)| (*root, *foreign))
 }
 
-/// Returns the authority's document type for a code of UBL, and true if both mean the same. `name` is the attribute
-/// beside the code, by which the writer tells two types with one code apart.
+/// Returns the authority's document type for a code of UBL, and true if both mean the same. `name`
+/// is the attribute beside the code, by which the writer tells two types with one code apart.
 pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) -> (Coded, bool) {
     let same = |row: &&(&str, &str, Root, &str)| row.2 == root && row.3 == foreign;
     let by_name = DOCUMENT_TYPES
@@ -77,8 +79,9 @@ pub(crate) fn document_type_name(own: &str) -> &'static str {
         .map_or("", |row| row.1)
 }
 
-/// The authority's tax categories: code, category of UNTDID 5305 (`None`: S, or Z at zero percent) and tax of UNTDID
-/// 5153. The category that stands first is the one that a pair of UBL codes becomes; the others are named beside it.
+/// The authority's tax categories: code, category of UNTDID 5305 (`None`: S, or Z at zero percent)
+/// and tax of UNTDID 5153. The category that stands first is the one that a pair of UBL codes
+/// becomes; the others are named beside it.
 const TAX_CATEGORIES: [(&str, Option<&str>, &str); 27] = [
     ("STANDARD_VAT", Some("S"), "VAT"),
     ("ZERO_VAT", Some("Z"), "VAT"),
@@ -142,8 +145,8 @@ pub(crate) fn tax_category(own: &str, percent: Option<Decimal>) -> Option<UblTax
     })
 }
 
-/// Returns the authority's tax category for the codes of UBL, and true if both mean the same. `own` is the authority's
-/// code where the writer put it beside them.
+/// Returns the authority's tax category for the codes of UBL, and true if both mean the same. `own`
+/// is the authority's code where the writer put it beside them.
 pub(crate) fn read_tax_category(
     category: &str,
     scheme: &str,
@@ -177,7 +180,8 @@ pub(crate) fn read_tax_category(
 /// The reason that EN 16931 demands beside the category E (BR-E-10).
 pub(crate) const EXEMPTION_REASON: &str = "Exempted from tax";
 
-/// The authority's payment means whose number means another thing in UNTDID 4461, and the code that means the same there.
+/// The authority's payment means whose number means another thing in UNTDID 4461, and the code that
+/// means the same there.
 const PAYMENT_MEANS: [(&str, &str); 5] = [
     ("42", "2"),
     ("43", "3"),
@@ -199,7 +203,8 @@ const NEAR_PAYMENT_MEANS: [(&str, &str); 8] = [
     ("68", "97"),
 ];
 
-/// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is in neither list stays.
+/// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is in
+/// neither list stays.
 pub(crate) fn payment_means(own: &str) -> &str {
     PAYMENT_MEANS
         .iter()
@@ -267,7 +272,8 @@ pub(crate) fn package_name(unit: &str) -> Option<&'static str> {
     is_package.then(|| named.map_or("package", |row| row.1))
 }
 
-/// Words that invoices have in place of a unit's code, and older codes; each is counted by the piece.
+/// Words that invoices have in place of a unit's code, and older codes; each is counted by the
+/// piece.
 const PIECES: [&str; 16] = [
     "1", "EACH", "NIU", "NO", "NOS", "PC", "PCE", "PCS", "PIECE", "PIECES", "ST", "STK", "STUK",
     "UN", "UNIT", "UNITS",

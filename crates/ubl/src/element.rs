@@ -1,5 +1,5 @@
-//! A tree of elements. Names have the prefixes `cbc`, `cac` and `ext`, whatever prefixes the text had; a name of another
-//! namespace is `{namespace}name`.
+//! A tree of elements. Names have the prefixes `cbc`, `cac` and `ext`, whatever prefixes the text
+//! had; a name of another namespace is `{namespace}name`.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,7 +15,8 @@ pub(crate) struct Element {
     pub attributes: Vec<Attribute>,
     pub text: String,
     pub children: Vec<Element>,
-    /// The number of the element in the order of the text. Zero in a tree that was not read from one.
+    /// The number of the element in the order of the text. Zero in a tree that was not read from
+    /// one.
     pub id: u32,
     /// The number among the siblings with the same name, from one; zero if there is no other.
     pub number: u32,
@@ -95,12 +96,14 @@ impl Element {
             .try_fold(self, |element, name| element.children_named(name).next())
     }
 
-    /// Returns the text at a path with its white space folded, and marks it as read. `None` if there is no text.
+    /// Returns the text at a path with its white space folded, and marks it as read. `None` if
+    /// there is no text.
     pub fn text_at(&self, path: &str) -> Option<String> {
         self.at(path)?.folded_text()
     }
 
-    /// Returns the text with its white space folded, and marks it as read. `None` if there is no text.
+    /// Returns the text with its white space folded, and marks it as read. `None` if there is no
+    /// text.
     pub fn folded_text(&self) -> Option<String> {
         let text = fold(&self.text);
         self.mark_read();
@@ -122,7 +125,8 @@ impl Element {
             .unwrap_or_default()
     }
 
-    /// Returns an attribute, without white space at its ends, and marks it as read. `None` if it has no text.
+    /// Returns an attribute, without white space at its ends, and marks it as read. `None` if it
+    /// has no text.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let attribute = self.attributes.iter().find(|one| one.name == name)?;
         attribute.is_read.set(true);
@@ -154,8 +158,8 @@ impl Element {
     }
 }
 
-/// Returns the path of an element, such as `/Invoice/cac:InvoiceLine[2]/cbc:ID`. A number follows a name that more than
-/// one sibling has.
+/// Returns the path of an element, such as `/Invoice/cac:InvoiceLine[2]/cbc:ID`. A number follows a
+/// name that more than one sibling has.
 pub(crate) fn path(root: &Element, target: &Element) -> String {
     let mut path = format!("/{}", root.name);
     let mut element = root;

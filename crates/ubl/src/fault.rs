@@ -1,4 +1,5 @@
-//! The sentences that go with a document: why it cannot be read or written, and what was changed in reading it.
+//! The sentences that go with a document: why it cannot be read or written, and what was changed in
+//! reading it.
 
 use std::fmt;
 

@@ -1,9 +1,10 @@
-//! UBL 2.1 (OASIS), in the core of the European standard EN 16931: writes a trade document as XML, and reads XML that
-//! others wrote into one.
+//! UBL 2.1 (OASIS), in the core of the European standard EN 16931: writes a trade document as XML,
+//! and reads XML that others wrote into one.
 //!
-//! The document has the authority's codes; `codes` holds them beside those of UBL. A part of the XML that no field carries
-//! is kept as text (`Beside`), so that it can be written again. Every difference between the XML and the document is told
-//! in one sentence (`Change`). This crate does not judge a document: an invoice without a tax number is read, too.
+//! The document has the authority's codes; `codes` holds them beside those of UBL. A part of the
+//! XML that no field carries is kept as text (`Beside`), so that it can be written again. Every
+//! difference between the XML and the document is told in one sentence (`Change`). This crate does
+//! not judge a document: an invoice without a tax number is read, too.
 
 mod allocate;
 mod beside;

@@ -1,5 +1,5 @@
-//! The order of the children of each element that the writer makes, from the schemas of UBL 2.1 (OASIS, 2013). A star
-//! follows the name of a child that may stand more than once.
+//! The order of the children of each element that the writer makes, from the schemas of UBL 2.1
+//! (OASIS, 2013). A star follows the name of a child that may stand more than once.
 
 use crate::element::Element;
 

@@ -1,5 +1,5 @@
-//! Bytes to a tree of elements, within limits. A document with a DOCTYPE, or with an entity that XML itself does not
-//! define, is refused, so that no text grows in reading.
+//! Bytes to a tree of elements, within limits. A document with a DOCTYPE, or with an entity that
+//! XML itself does not define, is refused, so that no text grows in reading.
 
 use std::borrow::Cow;
 

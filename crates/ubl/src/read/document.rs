@@ -132,7 +132,8 @@ impl Reader<'_> {
         own.to_owned()
     }
 
-    /// Returns the due date of the document, or else that of its terms, or else the earliest of its payment means.
+    /// Returns the due date of the document, or else that of its terms, or else the earliest of its
+    /// payment means.
     pub(super) fn due_date(&mut self, payment_means: &[PaymentMeans]) -> Option<Date> {
         let of_means = payment_means.iter().filter_map(|means| means.due_date);
         self.date_at(self.root, "cbc:DueDate")

@@ -135,7 +135,8 @@ impl<'a> Reader<'a> {
         self.change(Cause::Price, element, sentence);
     }
 
-    /// Returns the tax of a line: its own, or that of its sum of tax, or the only one of the document.
+    /// Returns the tax of a line: its own, or that of its sum of tax, or the only one of the
+    /// document.
     fn line_tax(&mut self, line: &Element, item: &Element, taxes: &[TaxSubtotal]) -> Option<Tax> {
         let own = item
             .at("cac:ClassifiedTaxCategory")
@@ -196,7 +197,8 @@ impl<'a> Reader<'a> {
         tax
     }
 
-    /// Returns the unit of a quantity. Packages and pieces in other words become the unit for pieces.
+    /// Returns the unit of a quantity. Packages and pieces in other words become the unit for
+    /// pieces.
     fn unit(&mut self, line: &Element, quantity: Option<&Element>) -> String {
         let attribute = quantity.and_then(|one| {
             one.attributes
@@ -247,8 +249,8 @@ impl<'a> Reader<'a> {
         ItemKind::Service
     }
 
-    /// Returns the classification in the Harmonized System, or the one that the writer gave a service. Others stay beside
-    /// the document.
+    /// Returns the classification in the Harmonized System, or the one that the writer gave a
+    /// service. Others stay beside the document.
     fn classification(&mut self, item: &Element, kind: ItemKind) -> Option<String> {
         let list = match kind {
             ItemKind::Product => PRODUCT_LIST,

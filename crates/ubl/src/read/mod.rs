@@ -30,7 +30,8 @@ pub struct ReadDocument {
     pub changes: Vec<Change>,
 }
 
-/// Reads a UBL invoice or credit note. All faults are returned at once, except those of the XML itself.
+/// Reads a UBL invoice or credit note. All faults are returned at once, except those of the XML
+/// itself.
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
     let tree = parse(bytes, limits).map_err(|fault| vec![fault])?;
     let Some((root, kind)) = find_root(&tree) else {

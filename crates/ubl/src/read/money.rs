@@ -25,12 +25,14 @@ impl Reader<'_> {
     }
 
     fn charge(&mut self, element: &Element, currency: &str) -> Option<Charge> {
-        let word = element.text_at("cbc:ChargeIndicator");
+        let word = element
+            .text_at("cbc:ChargeIndicator")
+            .map(|word| word.to_lowercase());
         let is_fee = match word.as_deref() {
             Some("true" | "1") => true,
             Some("false" | "0") => false,
             _ => {
-                let sentence = "cbc:ChargeIndicator is neither true nor false, so that nobody knows whether this is a fee or a discount.";
+                let sentence = "It is neither a fee nor a discount (cbc:ChargeIndicator).";
                 self.fault(Cause::Malformed, element, sentence.to_owned());
                 return None;
             }
@@ -61,7 +63,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the percentage of a charge. Some write 0.1 for ten percent, which the amount gives away.
+    /// Returns the percentage of a charge. Some write 0.1 for ten percent, which the amount gives
+    /// away.
     fn rate(&mut self, element: &Element, amount: Decimal) -> Option<Decimal> {
         let factor = self.decimal_at(element, "cbc:MultiplierFactorNumeric")?;
         let base: Option<Decimal> = element.peek_at("cbc:BaseAmount").parse().ok();
@@ -74,7 +77,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a tax category, which may stand in the sum of a tax. Codes of UBL that the authority has not are kept beside it.
+    /// Reads a tax category, which may stand in the sum of a tax. Codes of UBL that the authority
+    /// has not are kept beside it.
     pub(super) fn tax(&mut self, element: &Element, sum: Option<&Element>) -> Option<Tax> {
         let stated = element.peek_at("cbc:ID").to_uppercase();
         let scheme = element.peek_at("cac:TaxScheme/cbc:ID").to_uppercase();
@@ -326,7 +330,8 @@ pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal>
     Some(round(product.checked_div(line.base_quantity)?, digits))
 }
 
-/// True if the sum of a tax is in this currency, or says none. It is not marked: a sum in another one stays as a whole.
+/// True if the sum of a tax is in this currency, or says none. It is not marked: a sum in another
+/// one stays as a whole.
 fn is_sum_in(total: &Element, currency: &str) -> bool {
     let amount = total.at("cbc:TaxAmount");
     let stated = amount.and_then(|one| one.attributes.iter().find(|one| one.name == CURRENCY));

@@ -68,7 +68,8 @@ impl Reader<'_> {
         parent.at(path).and_then(|element| self.decimal(element))
     }
 
-    /// Reads a number as XML Schema writes decimals. Digits after the sixth are rounded, which is told.
+    /// Reads a number as XML Schema writes decimals. Digits after the sixth are rounded, which is
+    /// told.
     pub(super) fn decimal(&mut self, element: &Element) -> Option<Decimal> {
         let text = element.folded_text()?;
         let Some(value) = parse_decimal(&text) else {

@@ -1,4 +1,5 @@
-//! Makes every amount positive, and every line amount follow from its quantity and price. The amount of a line is the truth.
+//! Makes every amount positive, and every line amount follow from its quantity and price. The
+//! amount of a line is the truth.
 
 use rust_decimal::Decimal;
 use trade_document::{Charge, Line};
@@ -14,7 +15,8 @@ use crate::fault::Cause;
 const DIFFERENCE: &str = "Difference to quantity × price";
 
 impl Reader<'_> {
-    /// Turns a negative invoice into a positive document, and returns true if that is now a credit note.
+    /// Turns a negative invoice into a positive document, and returns true if that is now a credit
+    /// note.
     pub(super) fn turn_positive(&mut self, body: &mut Body) -> bool {
         let root = self.root;
         let totals = &mut body.totals;
@@ -55,7 +57,8 @@ impl Reader<'_> {
         true
     }
 
-    /// Gives every line and charge its sign, makes negative lines discounts, and makes the other lines add up.
+    /// Gives every line and charge its sign, makes negative lines discounts, and makes the other
+    /// lines add up.
     pub(super) fn settle_lines(&mut self, body: &mut Body) {
         let root = self.root;
         for charge in &mut body.charges {
@@ -147,7 +150,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a discount or fee to a line whose amount does not follow from its quantity, price and charges.
+    /// Adds a discount or fee to a line whose amount does not follow from its quantity, price and
+    /// charges.
     fn settle_amount(&mut self, element: &Element, line: &mut Line, currency_digits: u32) {
         let digits = currency_digits.max(line.amount.normalize().scale());
         let gross = gross(line, digits);

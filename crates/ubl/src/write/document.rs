@@ -8,7 +8,8 @@ use crate::codes::{self, Root};
 use crate::element::Element;
 use crate::fault::Unwritable;
 
-/// The description of the reference that holds the IRN. UBL's own place, `cbc:UUID`, is outside of EN 16931.
+/// The description of the reference that holds the IRN. UBL's own place, `cbc:UUID`, is outside of
+/// EN 16931.
 pub(crate) const IRN_DESCRIPTION: &str = "IRN";
 
 pub(super) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable> {
@@ -133,8 +134,8 @@ fn reference_element(name: &str, reference: &Reference) -> Element {
     element
 }
 
-/// Adds due date, means and terms. A credit note has no due date of its own: it is the earliest of its means, or else
-/// stands in the terms.
+/// Adds due date, means and terms. A credit note has no due date of its own: it is the earliest of
+/// its means, or else stands in the terms.
 fn push_payment(root: &mut Element, document: &TradeDocument, kind: Root) {
     for means in &document.payment_means {
         root.push(means_element(means));

@@ -8,13 +8,15 @@ use crate::codes::{Root, is_time};
 use crate::element::{Element, UNIT};
 use crate::fault::Unwritable;
 
-/// The property of an item that says whether it is a product or a service, where a reader could not tell.
+/// The property of an item that says whether it is a product or a service, where a reader could not
+/// tell.
 pub(crate) const ITEM_TYPE: &str = "Item type";
 pub(crate) const ITEM_TYPES: [(&str, ItemKind); 2] = [
     ("PRODUCT", ItemKind::Product),
     ("SERVICE", ItemKind::Service),
 ];
-/// The lists of UNTDID 7143 in which the classification of a product (Harmonized System) and of a service stands.
+/// The lists of UNTDID 7143 in which the classification of a product (Harmonized System) and of a
+/// service stands.
 pub(crate) const PRODUCT_LIST: &str = "HS";
 pub(crate) const SERVICE_LIST: &str = "ZZZ";
 

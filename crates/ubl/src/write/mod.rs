@@ -25,8 +25,9 @@ pub fn write(document: &TradeDocument) -> Result<String, Unwritable> {
     write_with(document, &[])
 }
 
-/// Writes a document as UBL 2.1, with the parts that stood beside it when it was read. They belong to the document as it
-/// was read: whoever changes the lines or the taxes of a document has to drop them.
+/// Writes a document as UBL 2.1, with the parts that stood beside it when it was read. They belong
+/// to the document as it was read: whoever changes the lines or the taxes of a document has to drop
+/// them.
 pub fn write_with(document: &TradeDocument, beside: &[Beside]) -> Result<String, Unwritable> {
     let mut root = document::to_element(document)?;
     merge(&mut root, beside);

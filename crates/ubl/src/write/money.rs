@@ -8,7 +8,8 @@ use crate::element::{CURRENCY, Element};
 use crate::fault::Unwritable;
 use crate::read::round;
 
-/// The codes of a discount and of a fee without a reason in words: UNTDID 5189 (discount) and 7161 (mutually defined).
+/// The codes of a discount and of a fee without a reason in words: UNTDID 5189 (discount) and 7161
+/// (mutually defined).
 pub(crate) const DISCOUNT_CODE: &str = "95";
 pub(crate) const FEE_CODE: &str = "ZZZ";
 

@@ -4,7 +4,8 @@ use trade_document::{Address, Party};
 
 use crate::element::Element;
 
-/// The scheme of a tax number that is no VAT number of EN 16931, which begins with the letters of its country.
+/// The scheme of a tax number that is no VAT number of EN 16931, which begins with the letters of
+/// its country.
 const OTHER_TAX: &str = "TIN";
 const VAT: &str = "VAT";
 
@@ -46,15 +47,16 @@ fn party_element(party: &Party, is_supplier: bool) -> Element {
     element
 }
 
-/// Returns the number that identifies a party. EN 16931 demands one of the supplier (BR-CO-26), and accepts no tax number
-/// in its own place unless it begins with a country.
+/// Returns the number that identifies a party. EN 16931 demands one of the supplier (BR-CO-26), and
+/// accepts no tax number in its own place unless it begins with a country.
 fn identification(party: &Party, is_supplier: bool) -> Option<&str> {
     let lacks_other = party.registration.is_none() && tin_scheme(party) == OTHER_TAX;
     let own = party.number.as_deref();
     own.or_else(|| party.tin.as_deref().filter(|_| is_supplier && lacks_other))
 }
 
-/// Returns the scheme of the party's tax number. A VAT number begins with the country (BR-CO-09), in Greece with EL.
+/// Returns the scheme of the party's tax number. A VAT number begins with the country (BR-CO-09),
+/// in Greece with EL.
 pub(crate) fn tin_scheme(party: &Party) -> &'static str {
     let country = match party.address.country.as_deref() {
         Some("GR") => "EL",

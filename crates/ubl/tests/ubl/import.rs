@@ -1,4 +1,5 @@
-//! What invoices of others have and this service's forms do not: each case is mapped and told, or refused in one sentence.
+//! What invoices of others have and this service's forms do not: each case is mapped and told, or
+//! refused in one sentence.
 
 use crate::test_set::{self, charge, decimal, line, plain, sum_up, tax};
 use rust_decimal::Decimal;

@@ -73,7 +73,9 @@ fn any_line() -> impl Strategy<Value = Line> {
 }
 
 prop_compose! {
-    fn any_charges()(charges in prop::collection::vec((any::<bool>(), 1_i64..500, maybe_text(), any_tax()), 0..3)) -> Vec<Charge> {
+    fn any_charges()(
+        charges in prop::collection::vec((any::<bool>(), 1_i64..500, maybe_text(), any_tax()), 0..3),
+    ) -> Vec<Charge> {
         charges.into_iter().map(|(is_fee, cents, reason, tax)| Charge {
             amount: Decimal::new(cents, 2),
             ..charge(is_fee, "0", reason.as_deref(), Some(tax))
@@ -88,7 +90,9 @@ prop_compose! {
         party in (maybe_text(), maybe_text(), maybe_text(), maybe_text(), maybe_text(), maybe_text()),
         dates in (day(), prop::option::of(day()), prop::option::of(day()), prop::option::of(day())),
         references in prop::collection::vec((text(), prop::option::of(day())), 0..3),
-        kind in prop::sample::select(vec![("381", "Commercial Invoice"), ("380", "Credit Note"), ("384", "Debit Note")]),
+        kind in prop::sample::select(vec![
+            ("381", "Commercial Invoice"), ("380", "Credit Note"), ("384", "Debit Note"),
+        ]),
         means in prop::sample::select(vec!["10", "30", "42", "58", "97"]),
         sums in (0_i64..100, -99_i64..100),
         lines in prop::collection::vec(any_line(), 1..6),

@@ -1,4 +1,5 @@
-//! The documents that the tests write and read, and that `examples/export.rs` writes for the judges.
+//! The documents that the tests write and read, and that `examples/export.rs` writes for the
+//! judges.
 
 use rust_decimal::Decimal;
 use trade_document::{
