@@ -21,7 +21,6 @@ use crate::domain::pipeline::{Operation, RunState};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::explain::local_faults;
 use crate::http::extract::body::JsonObject;
-use crate::http::extract::path_ids;
 use crate::http::forms::document::is_telephone;
 use crate::http::forms::submission::DocumentSource;
 use crate::http::respond::error::ApiError;
@@ -143,14 +142,14 @@ impl DocumentBody {
         taxpayer: Option<&Taxpayer>,
         sent: JsonObject,
     ) -> Result<Self, ApiError> {
-        let (Some(taxpayer), Some(irn)) = (taxpayer, irn_alone(&sent)) else {
+        let irn = irn_alone(&sent).and_then(|text| Irn::parse(text).ok());
+        let Some((taxpayer, irn)) = taxpayer.zip(irn) else {
             return Ok(Self {
                 sent,
                 meant: None,
                 is_unknown: false,
             });
         };
-        let irn = path_ids::irn(irn)?;
         let mut meant = MeantDocument::find(state, call, taxpayer, &irn).await?;
         if let (Some(meant), Some(business_id)) = (&mut meant, sent.get("business_id")) {
             let name = "business_id".to_owned();
