@@ -71,6 +71,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::state"],
     &["http::extract", "http::invitations"],
     &["http::stored_invoice"],
+    &["http::invoice_files"],
     &["http::search"],
     &["http::idempotency"],
     &["http::metrics::process"],

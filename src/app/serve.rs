@@ -178,6 +178,7 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
             concurrent_max: settings.rate_limit.concurrent_pages_max,
         }),
         in_progress: http::InProgressRequests::default(),
+        printing: http::PrintingPlaces::default(),
         stopping: http::StopSignal::default(),
     }
 }

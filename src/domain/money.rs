@@ -238,6 +238,12 @@ impl FromStr for Amount {
     }
 }
 
+impl From<Amount> for Decimal {
+    fn from(amount: Amount) -> Self {
+        amount.0
+    }
+}
+
 impl From<i64> for Amount {
     fn from(whole: i64) -> Self {
         Self(Decimal::from(whole))

@@ -13,6 +13,7 @@
 //! | `replicas` | the signs that the replicas give to each other |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
+//! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `stored_invoice` | a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
@@ -40,6 +41,7 @@ mod health;
 pub(crate) mod idempotency;
 pub(crate) mod incidents;
 pub(crate) mod invitations;
+pub(crate) mod invoice_files;
 pub(crate) mod key_generation;
 pub(crate) mod limits;
 pub(crate) mod listener;
@@ -75,8 +77,8 @@ pub use incidents::watch as watch_incidents;
 pub(crate) use limits::GuardedStream;
 pub use limits::{
     AnswerMemory, AnswerMemoryLimits, BodyMemory, BodyMemoryLimits, ConcurrentCalls,
-    ConcurrentLimits, ConnectionLimits, OpenConnections, PageLimits, PageRates, Rates,
-    SignInAttempts, SignInRates,
+    ConcurrentLimits, ConnectionLimits, OpenConnections, PageLimits, PageRates, PrintingPlaces,
+    Rates, SignInAttempts, SignInRates,
 };
 pub use listener::Listener;
 pub use metrics::{CachedCounts, Traffic};

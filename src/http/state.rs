@@ -31,6 +31,7 @@ use crate::http::limits::AnswerMemory;
 use crate::http::limits::BodyMemory;
 use crate::http::limits::ConcurrentCalls;
 use crate::http::limits::PageLimits;
+use crate::http::limits::PrintingPlaces;
 use crate::http::limits::RateLimits;
 use crate::http::limits::SignInAttempts;
 use crate::http::metrics::database_counts::CachedCounts;
@@ -74,6 +75,8 @@ pub struct ApiState {
     pub pages: PageLimits,
     pub sign_ins: SignInAttempts,
     pub in_progress: InProgressRequests,
+    /// The documents that are printed at once.
+    pub printing: PrintingPlaces,
     pub stopping: StopSignal,
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use trade_document::TradeDocument;
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::document_difference::Differences;
@@ -67,6 +68,25 @@ impl StoredInvoice {
             customer,
             original,
         })
+    }
+
+    /// Adds to the document what is stored and has no field in it: the states of both addresses and the number of the
+    /// customer.
+    pub(crate) fn complete(&self, document: &mut TradeDocument) {
+        document
+            .supplier
+            .address
+            .state
+            .clone_from(&self.supplier.place.state);
+        let number = &self.invoice.customer.external_customer_no;
+        document.customer.number = Some(number.clone());
+        if let Some(customer) = &self.customer {
+            document
+                .customer
+                .address
+                .state
+                .clone_from(&customer.details.address.state);
+        }
     }
 
     /// Returns the document as a caller would send it to Submit.
@@ -191,7 +211,9 @@ impl DocumentBody {
     /// there.
     pub(crate) fn refusal_error(&self, faults: Faults, catalog: &Catalog) -> ApiError {
         let Some(invoice) = self.stored() else {
-            let unknown = self.is_unknown.then(|| Fault::field("irn", not_stored_rule()));
+            let unknown = self
+                .is_unknown
+                .then(|| Fault::field("irn", not_stored_rule()));
             let faults = unknown.into_iter().chain(faults.iter().cloned()).collect();
             return local_faults::refusal_error(faults, self.fields());
         };

@@ -50,6 +50,7 @@ use crate::http::IncidentLog;
 use crate::http::PageLimits;
 use crate::http::PageRates;
 use crate::http::Passwords;
+use crate::http::PrintingPlaces;
 use crate::http::Rates;
 use crate::http::RememberedOperators;
 use crate::http::ReplicaBoard;
@@ -239,6 +240,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         }),
         answers: AnswerMemory::new(ANSWERS),
         in_progress: InProgressRequests::default(),
+        printing: PrintingPlaces::default(),
         stopping: StopSignal::default(),
     };
     TestApp {

@@ -69,11 +69,23 @@ const STORY: &[(&str, u16)] = &[
     ("get_run", 200),
     ("get_invoice_as_of", 200),
     ("get_timeline", 200),
+    ("get_invoice_pdf", 200),
+    ("get_invoice_ubl", 200),
+    ("get_invoice_json", 200),
+    ("get_invoice_qr_svg", 200),
+    ("get_invoice_qr_png", 200),
     ("list_activity", 200),
     ("list_events", 200),
     ("list_supplier_invoices", 200),
     ("get_supplier_invoice", 200),
+    ("get_supplier_invoice_pdf", 200),
+    ("get_supplier_invoice_json", 200),
     ("acknowledge_supplier_invoice", 200),
+    ("get_taxpayers_pdf", 200),
+    ("get_taxpayers_ubl", 200),
+    ("get_taxpayers_json", 200),
+    ("get_taxpayers_qr_svg", 200),
+    ("get_taxpayers_qr_png", 200),
     ("list_deliveries", 200),
     ("list_own_dead_letters", 200),
     ("replay_own_dead_letter", 200),
@@ -187,6 +199,7 @@ impl<'w> Walk<'w> {
             ("operation", "sign".to_owned()),
             ("token", token),
             ("irn", irn),
+            ("supplier_irn", "INV9001-5A3F00C1-20260115".to_owned()),
             ("list", "currencies".to_owned()),
             ("reference", uuid::Uuid::nil().to_string()),
         ];
@@ -309,7 +322,11 @@ impl<'w> Walk<'w> {
             other => other.to_string(),
         };
         match name {
-            "create_taxpayer" | "create_invoice" => drop(self.places.insert("id", text("/id"))),
+            "create_taxpayer" => drop(self.places.insert("id", text("/id"))),
+            "create_invoice" => {
+                self.places.insert("id", text("/id"));
+                self.places.insert("invoice_id", text("/id"));
+            }
             "get_taxpayer" => drop(self.places.insert("contact_id", text("/users/0/id"))),
             "rotate_api_key" => drop(self.keys.insert("taxpayer_key", text("/api_key"))),
             "create_batch" => drop(self.places.insert("batch_no", text("/batch_no"))),

@@ -29,7 +29,9 @@ use crate::domain::payment::LedgerEntry;
 use crate::domain::pipeline::{Run, RunPhase, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
+use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::accounts::taxpayers;
@@ -40,6 +42,7 @@ use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery}
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}").page(show_invoice),
+        path("/dashboard/{taxpayer}/invoices/{id}/files/{file}").page(get_file),
         path("/dashboard/{taxpayer}/invoices/{id}/correction")
             .form(correction::suggest)
             .repeatable(),
@@ -124,6 +127,20 @@ async fn show_invoice(
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     render(&state, &session, invoice, Forms::default()).await
+}
+
+/// The files of an invoice, for the links of the page.
+async fn get_file(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String, String)>,
+) -> Result<FileAnswer, ApiError> {
+    let file = InvoiceFile::from_path(&ids.2).ok_or_else(ApiError::route_not_found)?;
+    let invoice = find(&state, &session, &ids.1).await?;
+    let supplier = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
+    let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
+    invoice_files::make(&state, &stored, file).await
 }
 
 /// Returns the invoice whose id is in the path. Fails if it is not an invoice of this taxpayer.

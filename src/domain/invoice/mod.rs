@@ -17,6 +17,7 @@ pub mod revision;
 pub mod stored_document;
 pub mod timeline;
 pub mod totals;
+pub mod trade;
 
 use jiff::Timestamp;
 use jiff::civil::Date;

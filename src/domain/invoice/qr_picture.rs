@@ -1,4 +1,4 @@
-//! The picture of a QR code: its dark squares as the path of an SVG.
+//! The picture of a QR code: its dark squares as the path of an SVG, as an SVG file and as a PNG file.
 
 use std::fmt::Write as _;
 
@@ -6,6 +6,8 @@ use qrcode::{Color, EcLevel, QrCode};
 
 /// The light margin that a reader needs on each side, in squares.
 const MARGIN_MODULES: usize = 4;
+/// The width of a square in the PNG, so that a phone reads it from a screen.
+const SQUARE_PIXELS: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QrPicture {
@@ -13,6 +15,8 @@ pub struct QrPicture {
     pub side: usize,
     /// The dark squares, as the `d` of an SVG path.
     pub path: String,
+    /// The squares row by row, without the margin; true for a dark one.
+    squares: Vec<bool>,
 }
 
 impl QrPicture {
@@ -41,7 +45,46 @@ impl QrPicture {
         Some(Self {
             side: width + 2 * MARGIN_MODULES,
             path,
+            squares: squares
+                .iter()
+                .map(|square| *square == Color::Dark)
+                .collect(),
         })
+    }
+
+    /// Returns the picture as an SVG file.
+    pub fn svg(&self) -> String {
+        let Self { side, path, .. } = self;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {side} {side}\" shape-rendering=\"crispEdges\">\
+             <rect width=\"{side}\" height=\"{side}\" fill=\"#fff\"/><path d=\"{path}\" fill=\"#000\"/></svg>\n"
+        )
+    }
+
+    /// Returns the picture as a PNG file of two colours, in which a square is `SQUARE_PIXELS` wide.
+    pub fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
+        let pixels = self.side * SQUARE_PIXELS;
+        let row_bytes = pixels.div_ceil(8);
+        let mut rows = vec![u8::MAX; row_bytes * pixels];
+        let width = self.side - 2 * MARGIN_MODULES;
+        for (at, _) in self.squares.iter().enumerate().filter(|(_, dark)| **dark) {
+            let left = (at % width + MARGIN_MODULES) * SQUARE_PIXELS;
+            let top = (at / width + MARGIN_MODULES) * SQUARE_PIXELS;
+            for y in top..top + SQUARE_PIXELS {
+                for x in left..left + SQUARE_PIXELS {
+                    if let Some(byte) = rows.get_mut(y * row_bytes + x / 8) {
+                        *byte &= !(0x80 >> (x % 8));
+                    }
+                }
+            }
+        }
+        let mut file = Vec::new();
+        let side = u32::try_from(pixels).unwrap_or(u32::MAX);
+        let mut encoder = png::Encoder::new(&mut file, side, side);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.set_depth(png::BitDepth::One);
+        encoder.write_header()?.write_image_data(&rows)?;
+        Ok(file)
     }
 }
 
@@ -59,6 +102,30 @@ mod tests {
             "the side of the corner: {}",
             picture.path
         );
+    }
+
+    #[test]
+    fn the_files_show_the_same_squares() {
+        let picture = QrPicture::from_text("QR").unwrap();
+        assert!(picture.svg().contains(&picture.path));
+        let file = picture.png().unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(file))
+            .read_info()
+            .unwrap();
+        let mut rows = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut rows).unwrap();
+        assert_eq!((info.width, info.height), (29 * 8, 29 * 8));
+        let dark = |x: usize, y: usize| {
+            let byte = rows[(y * SQUARE_PIXELS + 3) * info.line_size + x];
+            byte == 0
+        };
+        // The finder in the corner: a row of seven dark squares, and below it the sides.
+        let corner: Vec<_> = (3..12).map(|x| dark(x, 4)).collect();
+        assert_eq!(
+            corner,
+            [false, true, true, true, true, true, true, true, false]
+        );
+        assert_eq!((dark(4, 5), dark(5, 5), dark(10, 5)), (true, false, true));
     }
 
     #[test]

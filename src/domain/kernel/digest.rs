@@ -6,7 +6,12 @@ use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 of a document, in hexadecimal.
 pub fn document_digest(document: &Value) -> String {
-    hex::encode(Sha256::digest(canonical(document).to_string()))
+    hex::encode(Sha256::digest(canonical_text(document)))
+}
+
+/// Returns the document as JSON text with its keys in order and each number in its canonical spelling.
+pub fn canonical_text(document: &Value) -> String {
+    canonical(document).to_string()
 }
 
 /// Returns the document with each number in its canonical spelling: 1075.0, 1.075e3 and 1075 become equal.

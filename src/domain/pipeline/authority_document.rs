@@ -106,7 +106,7 @@ impl AuthorityDocument {
 }
 
 /// Reads the date at the start of a text. A time may follow the date.
-pub(super) fn parse_date_prefix(text: &str) -> Option<Date> {
+pub fn parse_date_prefix(text: &str) -> Option<Date> {
     text.get(..DATE_BYTES)?.parse().ok()
 }
 

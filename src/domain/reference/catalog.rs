@@ -81,6 +81,8 @@ pub struct Catalog {
     codes: HashMap<ReferenceList, HashSet<String>>,
     /// The search terms of each list. Lists whose items have no names have no entry.
     search_terms: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
+    /// The first name of each code, by list.
+    names: HashMap<ReferenceList, HashMap<String, String>>,
     percents: HashMap<String, Amount>,
     currency_digits: HashMap<String, u32>,
 }
@@ -96,6 +98,11 @@ impl Catalog {
         };
         self.codes
             .insert(list, items.iter().filter_map(code).collect());
+        let named = items.iter().filter_map(|item| {
+            let name = item.get(*list.name_fields().first()?)?.as_str()?;
+            Some((code(item)?, name.to_owned()))
+        });
+        self.names.insert(list, named.collect());
         let words = items
             .iter()
             .filter_map(|item| code(item).map(|code| list.search_terms(&code, item)));
@@ -135,6 +142,11 @@ impl Catalog {
             .get(&list)
             .into_iter()
             .flat_map(|words| words.iter())
+    }
+
+    /// Returns the name of a code; `None` if the list has no such code or no names.
+    pub fn name(&self, list: ReferenceList, code: &str) -> Option<&str> {
+        self.names.get(&list)?.get(code).map(String::as_str)
     }
 
     /// Returns the percent of a tax category; zero if the category is unknown.

@@ -18,6 +18,7 @@
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
 //! | the memory of answers that wait to be taken | `answer_memory` |
 //! | pages of a session or an address | `page_limits` |
+//! | the documents that are printed at once | `printing` |
 //! | the open connections of a listener | `open_connections` |
 //! | a connection that ends when its place is needed or its client takes nothing | `guarded_stream` |
 
@@ -31,6 +32,7 @@ mod headers;
 mod keyed_semaphores;
 mod open_connections;
 mod page_limits;
+mod printing;
 mod quota;
 mod sign_in_attempts;
 
@@ -51,5 +53,6 @@ pub(crate) use open_connections::Connection;
 pub use open_connections::{ConnectionLimits, OpenConnections};
 pub(crate) use page_limits::PageSlot;
 pub use page_limits::{PageLimits, PageRates};
+pub use printing::PrintingPlaces;
 pub(crate) use sign_in_attempts::{Attempt, CountedAttempt, TriedPerson};
 pub use sign_in_attempts::{SignInAttempts, SignInRates};

@@ -26,4 +26,4 @@ pub(crate) mod schema;
 mod tests;
 mod trying;
 
-pub(crate) use operation_doc::{OperationDoc, doc, example};
+pub(crate) use operation_doc::{OperationDoc, doc, example, invoice_file};

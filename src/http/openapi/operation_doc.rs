@@ -77,6 +77,17 @@ macro_rules! example {
 }
 pub(crate) use example;
 
+/// Returns the documentation of a file of an invoice. A caller that has the file already gets 304.
+pub(crate) fn invoice_file(
+    name: &'static str,
+    summary: &'static str,
+    kind: &'static str,
+) -> OperationDoc {
+    doc(name, summary)
+        .shows_text(200, "The file, with its `ETag`", kind)
+        .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
+}
+
 impl OperationDoc {
     pub(crate) fn with_note(self, note: &'static str) -> Self {
         Self {

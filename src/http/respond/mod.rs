@@ -4,6 +4,7 @@ pub(crate) mod code;
 pub(crate) mod details;
 pub(crate) mod envelope;
 pub(crate) mod error;
+pub(crate) mod file;
 pub(crate) mod logged_failure;
 pub(crate) mod redirect;
 pub(crate) mod render;

@@ -143,7 +143,10 @@ impl Foreign {
             .fold(pattern.to_owned(), |path, (name, value)| {
                 path.replace(name, value)
             });
-        let path = path.replace("{id}", &id.to_string());
+        let path = path
+            .replace("{id}", &id.to_string())
+            .replace("{invoice_id}", &self.invoice.to_string())
+            .replace("{supplier_irn}", &self.irn);
         assert!(
             !path.contains('{'),
             "no value is known for a parameter of {pattern}: add one"
@@ -160,6 +163,8 @@ impl Foreign {
             "{contact_id}",
             "{delivery_id}",
             "{replay_id}",
+            "{invoice_id}",
+            "{supplier_irn}",
         ]
         .iter()
         .any(|name| pattern.contains(name))

@@ -7,6 +7,7 @@ mod create_full;
 mod create_invoice;
 mod dead_letters;
 mod events;
+mod files;
 mod get_invoice;
 mod get_supplier_invoice;
 mod include;

@@ -3,6 +3,7 @@
 mod audit;
 mod deliveries;
 mod invitations;
+mod invoice_files;
 mod replays;
 mod taxpayers;
 mod webhook;
@@ -19,6 +20,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         taxpayers::endpoints(),
         invitations::endpoints(),
         audit::endpoints(),
+        invoice_files::endpoints(),
     ]
     .into_iter()
     .chain(webhooks);

@@ -1,16 +1,19 @@
 //! The inbox of supplier invoices. If the authority fails, the stored copy is returned, and a header says so.
 
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{report, supplier_irn};
-use crate::http::openapi::{doc, example, schema};
+use crate::http::invoice_files::{self, InvoiceFile};
+use crate::http::openapi::{doc, example, invoice_file, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::http::views::inbox::{Acknowledgement, InboxLine};
 use crate::http::views::paginator::Paginator;
@@ -26,6 +29,26 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .with_paging("10 by default, 100 at most")
             .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
         }),
+        path("/v1/tax-payers/supplier-invoices/{supplier_irn}/pdf")
+            .relays()
+            .get(get_received_file, || {
+                invoice_file(
+                    "get_supplier_invoice_pdf",
+                    "A supplier's invoice on paper",
+                    "application/pdf",
+                )
+                .fails(&[ErrorCode::NotAddressedToCaller])
+            }),
+        path("/v1/tax-payers/supplier-invoices/{supplier_irn}/json")
+            .relays()
+            .get(get_received_file, || {
+                invoice_file(
+                    "get_supplier_invoice_json",
+                    "A supplier's document as canonical JSON",
+                    "application/json",
+                )
+                .fails(&[ErrorCode::NotAddressedToCaller])
+            }),
         path("/v1/tax-payers/invoices/get-supplier-invoice")
             .reads()
             .relays()
@@ -96,6 +119,18 @@ async fn get_supplier_invoice(
     }
     let answer = ApiResponse::ok("Supplier invoice retrieved successfully", found.document);
     Ok(answer.warn(&form.warnings))
+}
+
+/// GET `/v1/tax-payers/supplier-invoices/{supplier_irn}/pdf` and `/json`: the received document as a file.
+async fn get_received_file(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    irn: web::Path<String>,
+    request: HttpRequest,
+) -> Result<FileAnswer, ApiError> {
+    let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
+    let found = state.inbound.document(id, &path_ids::irn(&irn)?).await?;
+    invoice_files::make_received(&state, &found.document, file).await
 }
 
 /// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice: Acknowledge Supplier Invoice.

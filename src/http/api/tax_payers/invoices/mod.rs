@@ -1,6 +1,7 @@
 //! `/v1/tax-payers/invoices`: create, read and update a taxpayer's own invoices.
 
 mod create;
+mod files;
 mod list;
 mod read;
 mod update;
@@ -33,6 +34,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     [
         create_and_list_endpoints(),
         read_endpoints(),
+        files::endpoints(),
         update_endpoints(),
     ]
     .into_iter()

@@ -1,0 +1,104 @@
+//! The widths of the columns of the lines. They are computed here, because typst would set every cell twice to find them.
+
+use serde::Serialize;
+use trade_document::Line;
+
+use crate::Template;
+use crate::figures::{write_amount, write_number};
+use crate::fonts::Fonts;
+use crate::sums::{name_code, name_tax};
+use crate::text::{Room, set_text};
+
+/// The space left and right of a cell's text, in thousandths of an em.
+const INSET: u32 = 900;
+/// The widest figure that stays on one line: a hundred thousand million with two digits.
+const FIGURE_MAX: u32 = 9_000;
+/// The widest unit or tax that stays on one line.
+const WORD_MAX: u32 = 7_000;
+
+/// The widths in thousandths of an em of the table, as texts: typst reads numbers of JSON as it likes.
+#[derive(Debug, Serialize)]
+pub struct Columns {
+    position: String,
+    quantity: String,
+    unit: String,
+    price: String,
+    tax: String,
+    amount: String,
+    /// The width that the other columns leave to the item.
+    #[serde(skip)]
+    item: u32,
+}
+
+impl Columns {
+    pub fn for_lines(lines: &[Line], currency: &str, template: Template) -> Self {
+        let position = widest(&["#".to_owned(), lines.len().to_string()], FIGURE_MAX);
+        let mut quantity = widest(&["Quantity".to_owned()], FIGURE_MAX);
+        let mut unit = widest(&["Unit".to_owned()], WORD_MAX);
+        let mut price = widest(&["Price".to_owned()], FIGURE_MAX);
+        let mut tax = widest(&["Tax".to_owned()], WORD_MAX);
+        let mut amount = widest(&["Amount".to_owned()], FIGURE_MAX);
+        for line in lines {
+            quantity = quantity.max(widest(&[write_number(line.quantity)], FIGURE_MAX));
+            let per = format!("per {}", write_number(line.base_quantity));
+            price = price.max(widest(
+                &[write_amount(line.price, currency), per],
+                FIGURE_MAX,
+            ));
+            amount = amount.max(widest(&[write_amount(line.amount, currency)], FIGURE_MAX));
+            unit = unit.max(widest(&[name_code(&line.unit).to_owned()], WORD_MAX));
+            tax = tax.max(widest(&[name_tax(&line.tax)], WORD_MAX));
+        }
+        let widths = [position, quantity, unit, price, tax, amount].map(|width| width + INSET);
+        let item = page_width(template)
+            .saturating_sub(widths.iter().sum())
+            .saturating_sub(INSET);
+        let [position, quantity, unit, price, tax, amount] = widths.map(|width| width.to_string());
+        Self {
+            position,
+            quantity,
+            unit,
+            price,
+            tax,
+            amount,
+            item,
+        }
+    }
+
+    pub fn item_room(&self) -> Room {
+        Room {
+            characters_max: 1_000,
+            word_max: self.item,
+        }
+    }
+}
+
+/// The room of a unit or a tax.
+pub const WORD_ROOM: Room = Room {
+    characters_max: 60,
+    word_max: WORD_MAX,
+};
+
+/// Returns a figure that breaks if it is wider than its column.
+pub fn set_figure(figure: &str) -> String {
+    let room = Room {
+        characters_max: usize::MAX,
+        word_max: FIGURE_MAX,
+    };
+    set_text(figure, room)
+}
+
+/// The width of the text on a page in thousandths of an em of the table: A4 without the margins of the template.
+const fn page_width(template: Template) -> u32 {
+    match template {
+        // 174 mm at 8.5 pt.
+        Template::Classic => 58_000,
+        // 186 mm at 7.5 pt.
+        Template::Compact => 70_200,
+    }
+}
+
+fn widest<const N: usize>(texts: &[String; N], width_max: u32) -> u32 {
+    let widths = texts.iter().map(|text| Fonts::get().width(text));
+    widths.max().unwrap_or_default().min(width_max)
+}

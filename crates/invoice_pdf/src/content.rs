@@ -1,0 +1,237 @@
+//! The content of a document as the templates read it: texts alone, in the order of the page.
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+use trade_document::{Line, Party, TaxSubtotal};
+
+use crate::columns::{Columns, WORD_ROOM, set_figure};
+use crate::facts::{SENTENCE, list_corrected, list_facts, name_document};
+use crate::figures::{write_amount, write_number};
+use crate::sums::{SUM, list_payment, list_sums, name_charge, name_code, name_tax, signed_amount};
+use crate::text::{Room, fit, set_lines, set_text};
+use crate::{Sheet, Standing};
+
+/// A text in a third of the page, which is also the narrowest place of a party.
+const THIRD: Room = Room {
+    characters_max: 300,
+    word_max: 18_000,
+};
+/// The reference of the authority, in a line of its own.
+const IRN: Room = Room {
+    characters_max: 300,
+    word_max: 40_000,
+};
+/// The longest text of a line that is not divided between two pages.
+const SHORT_BYTES_MAX: usize = 800;
+const NOTE_LINES_MAX: usize = 60;
+/// The title and the author in the properties of the file.
+const PROPERTY_CHARACTERS_MAX: usize = 200;
+
+#[derive(Debug, Serialize)]
+pub struct Content {
+    pub title: String,
+    pub number: String,
+    pub irn: String,
+    /// The title and the author in the properties of the file.
+    pub file_title: String,
+    pub author: String,
+    /// The line at the foot of every page. What does not fit one line is not seen.
+    pub foot: String,
+    pub standing: &'static str,
+    pub accent: String,
+    pub is_bright: bool,
+    /// The name of the logo's file; empty without one.
+    pub logo: &'static str,
+    pub has_qr: bool,
+    pub has_ubl: bool,
+    /// A sentence for each document that this one corrects.
+    pub corrects: Vec<String>,
+    pub facts: Vec<Labelled>,
+    pub supplier: PartyContent,
+    pub customer: PartyContent,
+    pub currency: String,
+    pub columns: Columns,
+    pub lines: Vec<LineContent>,
+    pub taxes: Vec<TaxContent>,
+    pub sums: Vec<Labelled>,
+    pub payable: String,
+    pub payment: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Labelled {
+    pub label: String,
+    pub text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct PartyContent {
+    pub name: String,
+    pub details: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct LineContent {
+    /// True if the line fits a page for certain, so that it can be kept on one.
+    pub is_short: bool,
+    pub position: String,
+    pub name: String,
+    pub details: Vec<String>,
+    pub quantity: String,
+    pub unit: String,
+    pub price: String,
+    /// The number of units that the price is for, if it is not one.
+    pub per: String,
+    pub tax: String,
+    pub amount: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct TaxContent {
+    pub name: String,
+    pub base: String,
+    pub amount: String,
+}
+
+impl Content {
+    pub fn from_sheet(sheet: &Sheet<'_>) -> Self {
+        let document = sheet.document;
+        let look = sheet.look;
+        let currency = document.currency.as_str();
+        let columns = Columns::for_lines(&document.lines, currency, look.template);
+        let title = name_document(&document.document_type);
+        let file_title = format!("{title} {}", document.number);
+        let lines = document.lines.iter().enumerate();
+        let lines = lines.map(|(index, line)| {
+            LineContent::from_line(index + 1, line, currency, columns.item_room())
+        });
+        let taxes = document.taxes.iter();
+        let notes = document.notes.iter();
+        let foot = format!("{file_title} · {}", document.supplier.name);
+        Self {
+            title,
+            foot: set_text(&foot, SUM),
+            number: set_text(&document.number, THIRD),
+            irn: set_text(document.irn.as_deref().unwrap_or_default(), IRN),
+            file_title: fit(&file_title, PROPERTY_CHARACTERS_MAX),
+            author: fit(&document.supplier.name, PROPERTY_CHARACTERS_MAX),
+            standing: match sheet.standing {
+                Standing::Draft => "draft",
+                Standing::Signed => "signed",
+                Standing::Received => "received",
+            },
+            accent: look.colour.to_hex(),
+            is_bright: look.colour.is_bright(),
+            logo: sheet.logo().map_or("", |logo| logo.kind.file_name()),
+            has_qr: sheet.qr.is_some(),
+            has_ubl: sheet.ubl.is_some(),
+            corrects: list_corrected(&document.references),
+            facts: list_facts(document),
+            supplier: PartyContent::from_party(&document.supplier),
+            customer: PartyContent::from_party(&document.customer),
+            currency: set_text(currency, WORD_ROOM),
+            lines: lines.collect(),
+            columns,
+            taxes: taxes
+                .map(|subtotal| TaxContent::from_subtotal(subtotal, currency))
+                .collect(),
+            sums: list_sums(document),
+            payable: set_text(&write_amount(document.totals.payable, currency), SUM),
+            payment: list_payment(document),
+            notes: notes
+                .flat_map(|note| set_lines(note, SENTENCE, NOTE_LINES_MAX))
+                .collect(),
+        }
+    }
+}
+
+impl Labelled {
+    /// Returns a text with its label; `None` if nothing of the text can be seen.
+    pub fn new(label: &str, text: &str, room: Room) -> Option<Self> {
+        let text = set_text(text, room);
+        (!text.is_empty()).then(|| Self {
+            label: set_text(label, room),
+            text,
+        })
+    }
+}
+
+impl PartyContent {
+    fn from_party(party: &Party) -> Self {
+        let address = &party.address;
+        let join = |fields: [&Option<String>; 2], between: &str| {
+            let texts: Vec<&str> = fields.into_iter().flatten().map(String::as_str).collect();
+            texts.join(between)
+        };
+        let town = join([&address.postal_code, &address.city], " ");
+        let region = join([&address.state, &address.country], ", ");
+        let details = [
+            ("", party.description.as_deref()),
+            ("", address.street.as_deref()),
+            ("", Some(town.as_str())),
+            ("", Some(region.as_str())),
+            ("TIN ", party.tin.as_deref()),
+            ("Registration ", party.registration.as_deref()),
+            ("Number ", party.number.as_deref()),
+            ("Email ", party.email.as_deref()),
+            ("Telephone ", party.telephone.as_deref()),
+        ];
+        let details = details.into_iter().filter_map(|(label, text)| {
+            let text = fit(text?, THIRD.characters_max);
+            (!text.is_empty()).then(|| set_text(&format!("{label}{text}"), THIRD))
+        });
+        Self {
+            name: set_text(&party.name, THIRD),
+            details: details.collect(),
+        }
+    }
+}
+
+impl LineContent {
+    fn from_line(position: usize, line: &Line, currency: &str, room: Room) -> Self {
+        let codes = [
+            ("Item no. ", &line.item_number),
+            ("Classification ", &line.classification),
+        ];
+        let codes: Vec<String> = codes
+            .into_iter()
+            .filter_map(|(label, code)| Some(format!("{label}{}", code.as_ref()?)))
+            .collect();
+        let description = line.description.as_deref().unwrap_or_default();
+        let mut details = vec![
+            set_text(description, room),
+            set_text(&codes.join(" · "), room),
+        ];
+        details.extend(line.charges.iter().map(|charge| {
+            let amount = write_amount(signed_amount(charge), currency);
+            set_text(&format!("{}: {amount}", name_charge(charge)), room)
+        }));
+        details.retain(|detail| !detail.is_empty());
+        let length = line.name.len() + details.iter().map(String::len).sum::<usize>();
+        let per = (line.base_quantity != Decimal::ONE)
+            .then(|| set_figure(&format!("per {}", write_number(line.base_quantity))));
+        Self {
+            is_short: length <= SHORT_BYTES_MAX,
+            position: position.to_string(),
+            name: set_text(&line.name, room),
+            details,
+            quantity: set_figure(&write_number(line.quantity)),
+            unit: set_text(name_code(&line.unit), WORD_ROOM),
+            price: set_figure(&write_amount(line.price, currency)),
+            per: per.unwrap_or_default(),
+            tax: set_text(&name_tax(&line.tax), WORD_ROOM),
+            amount: set_figure(&write_amount(line.amount, currency)),
+        }
+    }
+}
+
+impl TaxContent {
+    fn from_subtotal(subtotal: &TaxSubtotal, currency: &str) -> Self {
+        Self {
+            name: set_text(&name_tax(&subtotal.tax), SUM),
+            base: set_text(&write_amount(subtotal.base, currency), SUM),
+            amount: set_text(&write_amount(subtotal.amount, currency), SUM),
+        }
+    }
+}

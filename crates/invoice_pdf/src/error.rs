@@ -1,0 +1,31 @@
+//! The reasons why a document is not set, each with what to do about it.
+
+/// What is wrong with the input, or with the crate itself in the last case.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PdfError {
+    #[error(
+        "The document has {lines} lines and a PDF takes {max} at most: send the XML, or split the document"
+    )]
+    TooManyLines { lines: usize, max: usize },
+    #[error(
+        "The document has {entries} notes, references, charges, taxes and payment means and a PDF takes {max} at most: send the XML"
+    )]
+    TooManyEntries { entries: usize, max: usize },
+    #[error(
+        "The colour {0:?} is not of the form #rrggbb: write six hexadecimal digits after the #"
+    )]
+    Colour(String),
+    #[error("The logo has {bytes} bytes and may have {max} at most: save it smaller")]
+    LogoTooLarge { bytes: usize, max: usize },
+    #[error("The logo cannot be used: {0}")]
+    Logo(&'static str),
+    #[error(
+        "The text of the QR code has {bytes} bytes and may have {max} at most: shorten the text"
+    )]
+    QrTooLong { bytes: usize, max: usize },
+    #[error("The attached XML has {bytes} bytes and may have {max} at most: leave it out")]
+    AttachmentTooLarge { bytes: usize, max: usize },
+    /// A fault of the crate or of typst. The text is for the log.
+    #[error("The PDF could not be made: {0}")]
+    Internal(String),
+}

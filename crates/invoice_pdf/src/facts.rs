@@ -1,0 +1,95 @@
+//! What stands in the head of a document: its dates and what it refers to.
+
+use trade_document::{Coded, Reference, ReferenceKind, TradeDocument};
+
+use crate::content::Labelled;
+use crate::dates::{write_date, write_issue, write_period};
+use crate::text::{Room, fit, set_text};
+
+/// A fact in a quarter of the page.
+pub const FACT: Room = Room {
+    characters_max: 120,
+    word_max: 11_000,
+};
+/// A sentence in half of the page or more.
+pub const SENTENCE: Room = Room {
+    characters_max: 2_000,
+    word_max: 14_000,
+};
+
+/// Returns the title, such as "Credit note".
+pub fn name_document(document_type: &Coded) -> String {
+    if document_type.name.is_empty() {
+        set_text(&format!("Document of type {}", document_type.code), FACT)
+    } else {
+        set_text(&document_type.name, FACT)
+    }
+}
+
+/// Returns a sentence for each document that this one corrects.
+pub fn list_corrected(references: &[Reference]) -> Vec<String> {
+    references
+        .iter()
+        .filter(|reference| reference.kind == ReferenceKind::Preceding)
+        .map(|reference| {
+            set_text(
+                &format!("Corrects {}", write_reference(reference)),
+                SENTENCE,
+            )
+        })
+        .collect()
+}
+
+/// Returns the dates and other short facts.
+pub fn list_facts(document: &TradeDocument) -> Vec<Labelled> {
+    let date = |date: Option<jiff::civil::Date>| date.map(write_date);
+    let dated = [
+        (
+            "Issued",
+            Some(write_issue(document.issue_date, document.issue_time)),
+        ),
+        ("Due", date(document.due_date)),
+        ("Delivered", date(document.delivery_date)),
+        ("Tax point", date(document.tax_point_date)),
+        ("Period", document.period.and_then(write_period)),
+        ("Currency", Some(document.currency.clone())),
+        ("Tax currency", document.tax_currency.clone()),
+        ("Your reference", document.buyer_reference.clone()),
+        ("Cost centre", document.accounting_cost.clone()),
+    ];
+    let referred = document
+        .references
+        .iter()
+        .filter(|reference| reference.kind != ReferenceKind::Preceding)
+        .map(|reference| {
+            (
+                name_reference(reference.kind),
+                Some(write_reference(reference)),
+            )
+        });
+    dated
+        .into_iter()
+        .chain(referred)
+        .filter_map(|(label, text)| Labelled::new(label, &text?, FACT))
+        .collect()
+}
+
+fn write_reference(reference: &Reference) -> String {
+    let id = fit(&reference.id, FACT.characters_max);
+    match reference.issue_date {
+        Some(date) => format!("{id} of {}", write_date(date)),
+        None => id,
+    }
+}
+
+const fn name_reference(kind: ReferenceKind) -> &'static str {
+    match kind {
+        ReferenceKind::Preceding => "Corrects",
+        ReferenceKind::Order => "Order",
+        ReferenceKind::Dispatch => "Dispatch note",
+        ReferenceKind::Receipt => "Receipt",
+        ReferenceKind::Originator => "Tender",
+        ReferenceKind::Contract => "Contract",
+        ReferenceKind::Additional => "Other document",
+    }
+}

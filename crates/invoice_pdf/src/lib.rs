@@ -1,0 +1,147 @@
+//! Sets an invoice or credit note on pages, as a tagged PDF/A-3 with its XML inside.
+//!
+//! [`render`] is synchronous and computes all the time: a document of three lines takes milliseconds, one of thousands
+//! takes seconds. Call it on a blocking thread, and let a semaphore bound how many run at once to the number of cores.
+//! The limits below bound the time and the memory of one call. A panic of typst unwinds to the caller.
+//!
+//! The same input gives the same bytes: the crate reads no clock, draws no random number and opens no file.
+
+mod columns;
+mod content;
+mod dates;
+mod error;
+mod facts;
+mod figures;
+mod fonts;
+mod logo;
+mod look;
+mod qr;
+mod sums;
+mod text;
+mod typesetter;
+mod world;
+
+// The samples are written for the examples, which see the crate from outside.
+#[cfg(test)]
+extern crate self as invoice_pdf;
+#[cfg(test)]
+#[path = "../examples/samples/mod.rs"]
+mod samples;
+
+use trade_document::TradeDocument;
+
+pub use error::PdfError;
+pub use logo::{LOGO_BYTES_MAX, LOGO_PIXELS_MAX, Logo, LogoKind};
+pub use look::{Colour, Look, Template};
+pub use qr::QR_BYTES_MAX;
+
+/// The most lines of a document.
+pub const LINES_MAX: usize = 5_000;
+
+/// The most of what is printed beside the lines: notes, references, discounts and fees, taxes and payment means.
+pub const ENTRIES_MAX: usize = 20_000;
+
+/// The largest XML that is attached, in bytes.
+pub const UBL_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// A document and how it is printed.
+#[derive(Debug, Clone, Copy)]
+pub struct Sheet<'a> {
+    pub document: &'a TradeDocument,
+    pub look: &'a Look,
+    pub standing: Standing,
+    /// The text of the QR code. Only a signed document has one.
+    pub qr: Option<&'a str>,
+    /// The document as UBL, which is attached as `invoice.xml`.
+    pub ubl: Option<&'a [u8]>,
+}
+
+impl<'a> Sheet<'a> {
+    /// Returns the logo to print. A received document is another's: the account's own logo would mislead.
+    fn logo(&self) -> Option<&'a Logo> {
+        let is_own = self.standing != Standing::Received;
+        self.look.logo.as_ref().filter(|_| is_own)
+    }
+}
+
+/// What a reader must know of a document before relying on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// The authority has not signed the document. Every page says so.
+    Draft,
+    Signed,
+    /// A signed document that another supplier sent. It is printed without the account's logo.
+    Received,
+}
+
+/// Returns the document as the bytes of a PDF.
+pub fn render(sheet: &Sheet<'_>) -> Result<Vec<u8>, PdfError> {
+    check_limits(sheet)?;
+    typesetter::set_sheet(sheet)
+}
+
+fn check_limits(sheet: &Sheet<'_>) -> Result<(), PdfError> {
+    let document = sheet.document;
+    let lines = document.lines.len();
+    if lines > LINES_MAX {
+        return Err(PdfError::TooManyLines {
+            lines,
+            max: LINES_MAX,
+        });
+    }
+    let line_charges: usize = document.lines.iter().map(|line| line.charges.len()).sum();
+    let entries = line_charges
+        + document.charges.len()
+        + document.notes.len()
+        + document.references.len()
+        + document.taxes.len()
+        + document.payment_means.len();
+    if entries > ENTRIES_MAX {
+        return Err(PdfError::TooManyEntries {
+            entries,
+            max: ENTRIES_MAX,
+        });
+    }
+    let bytes = sheet.ubl.map_or(0, <[u8]>::len);
+    if bytes > UBL_BYTES_MAX {
+        return Err(PdfError::AttachmentTooLarge {
+            bytes,
+            max: UBL_BYTES_MAX,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_beyond_a_limit_is_refused_with_the_limit() {
+        let look = Look::default();
+        let mut document = samples::invoice(1);
+        let too_long = vec![document.lines[0].clone(); LINES_MAX + 1];
+        let with_lines = TradeDocument {
+            lines: too_long,
+            ..document.clone()
+        };
+        document.notes = vec!["x".to_owned(); ENTRIES_MAX + 1];
+        let xml = vec![b' '; UBL_BYTES_MAX + 1];
+        let small = samples::invoice(1);
+        for (document, ubl, refusal) in [
+            (&with_lines, None, "5001 lines"),
+            (&document, None, "20000 at most"),
+            (&small, Some(xml.as_slice()), "leave it out"),
+        ] {
+            let refused = render(&Sheet {
+                document,
+                look: &look,
+                standing: Standing::Signed,
+                qr: None,
+                ubl,
+            });
+            let message = refused.unwrap_err().to_string();
+            assert!(message.contains(refusal), "{message}");
+        }
+    }
+}

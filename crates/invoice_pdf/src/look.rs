@@ -1,0 +1,133 @@
+//! How an account wants its documents to look.
+
+use std::str::FromStr;
+
+use crate::{Logo, PdfError};
+
+/// The look of a document: chosen by an account, and the same for all its documents.
+#[derive(Debug, Clone, Default)]
+pub struct Look {
+    pub template: Template,
+    pub colour: Colour,
+    pub logo: Option<Logo>,
+}
+
+/// A way to arrange the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Template {
+    /// A wide head, and a coloured row above the lines.
+    #[default]
+    Classic,
+    /// Smaller type and narrow margins, for documents of many lines.
+    Compact,
+}
+
+impl Template {
+    pub const ALL: [Self; 2] = [Self::Classic, Self::Compact];
+
+    /// Returns the name under which an account stores its choice.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Compact => "compact",
+        }
+    }
+
+    /// Returns the template of a name; `None` if there is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|template| template.name() == name)
+    }
+}
+
+/// The accent colour: of the title, the lines and the head of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour {
+    red: u8,
+    green: u8,
+    blue: u8,
+}
+
+/// The brightness, from 0 to 255, above which black is easier to read on a colour than white.
+const BRIGHT: u32 = 150;
+
+impl Colour {
+    /// Returns the colour as `#rrggbb`.
+    pub(crate) fn to_hex(self) -> String {
+        format!("#{:02x}{:02x}{:02x}", self.red, self.green, self.blue)
+    }
+
+    /// True if white text cannot be read on the colour, nor the colour on white paper.
+    pub(crate) fn is_bright(self) -> bool {
+        let [red, green, blue] = [self.red, self.green, self.blue].map(u32::from);
+        (299 * red + 587 * green + 114 * blue) / 1_000 > BRIGHT
+    }
+}
+
+impl Default for Colour {
+    /// Returns a dark blue-green, which also prints well in grey.
+    fn default() -> Self {
+        Self {
+            red: 0x0f,
+            green: 0x4c,
+            blue: 0x5c,
+        }
+    }
+}
+
+impl FromStr for Colour {
+    type Err = PdfError;
+
+    /// Reads a colour of the form `#rrggbb`.
+    fn from_str(text: &str) -> Result<Self, PdfError> {
+        let number = text
+            .strip_prefix('#')
+            .filter(|digits| {
+                digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+            })
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .ok_or_else(|| PdfError::Colour(text.chars().take(20).collect()))?;
+        let [_, red, green, blue] = number.to_be_bytes();
+        Ok(Self { red, green, blue })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colour_has_a_hash_and_six_digits() {
+        for good in ["#0f4c5c", "#FFFFFF", "#000000"] {
+            assert_eq!(
+                good.parse::<Colour>().unwrap().to_hex(),
+                good.to_lowercase()
+            );
+        }
+        for bad in [
+            "", "#", "0f4c5c", "#fff", "#0f4c5c0", "#0f4c5g", "#+f4c5c", "red", "#\"; a",
+        ] {
+            assert_eq!(
+                bad.parse::<Colour>(),
+                Err(PdfError::Colour(bad.to_owned())),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn white_is_bright_and_the_default_colour_is_dark() {
+        assert!("#ffffff".parse::<Colour>().unwrap().is_bright());
+        assert!("#ffd700".parse::<Colour>().unwrap().is_bright());
+        assert!(!Colour::default().is_bright());
+    }
+
+    #[test]
+    fn a_template_is_found_by_its_name() {
+        for template in Template::ALL {
+            assert_eq!(Template::from_name(template.name()), Some(template));
+        }
+        assert_eq!(Template::from_name("../classic"), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! The QR code as a drawing.
+
+use std::fmt::Write as _;
+
+use qrcode::{Color, EcLevel, QrCode};
+
+use crate::PdfError;
+
+/// The longest text of a QR code in bytes. A longer one has squares too small to scan from paper.
+pub const QR_BYTES_MAX: usize = 1_200;
+
+/// The light margin that a reader needs on each side, in squares.
+const MARGIN: usize = 4;
+
+/// Draws a text as a QR code: an SVG of one path.
+pub fn draw_qr(text: &str) -> Result<String, PdfError> {
+    let too_long = || PdfError::QrTooLong {
+        bytes: text.len(),
+        max: QR_BYTES_MAX,
+    };
+    if text.len() > QR_BYTES_MAX {
+        return Err(too_long());
+    }
+    let code = QrCode::with_error_correction_level(text, EcLevel::M).map_err(|_| too_long())?;
+    let side = code.width() + 2 * MARGIN;
+    let mut svg = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}"><path fill="white" d="M0,0h{side}v{side}h-{side}z"/><path d=""#
+    );
+    for (y, row) in code.to_colors().chunks(code.width()).enumerate() {
+        let mut x = MARGIN;
+        for run in row.chunk_by(|left, right| left == right) {
+            let length = run.len();
+            if run.first() == Some(&Color::Dark) {
+                // Writing into a string never fails.
+                let _ = write!(svg, "M{x},{}h{length}v1h-{length}z", y + MARGIN);
+            }
+            x += length;
+        }
+    }
+    svg.push_str("\"/></svg>");
+    Ok(svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_has_its_corner_and_a_margin() {
+        let svg = draw_qr("QR").unwrap();
+        assert!(svg.contains(r#"viewBox="0 0 29 29""#), "{svg}");
+        assert!(svg.contains("M4,4h7v1h-7z"), "{svg}");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_refused() {
+        assert!(draw_qr(&"x".repeat(QR_BYTES_MAX)).is_ok());
+        assert_eq!(
+            draw_qr(&"x".repeat(QR_BYTES_MAX + 1)),
+            Err(PdfError::QrTooLong {
+                bytes: QR_BYTES_MAX + 1,
+                max: QR_BYTES_MAX
+            })
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Taxes, discounts and sums in words and figures.
+
+use rust_decimal::Decimal;
+use trade_document::{Charge, Coded, Tax, TradeDocument};
+
+use crate::content::Labelled;
+use crate::dates::write_date;
+use crate::facts::SENTENCE;
+use crate::figures::{write_amount, write_percent};
+use crate::text::{Room, fit, set_text};
+
+/// A label or an amount beside the sums.
+pub const SUM: Room = Room {
+    characters_max: 160,
+    word_max: 13_000,
+};
+/// The longest reason of a discount.
+const REASON_CHARACTERS_MAX: usize = 120;
+
+/// Returns the name of a code, and the code where it has no name.
+pub fn name_code(coded: &Coded) -> &str {
+    if coded.name.is_empty() {
+        &coded.code
+    } else {
+        &coded.name
+    }
+}
+
+/// Returns a tax in words, such as "VAT 7.5 %".
+pub fn name_tax(tax: &Tax) -> String {
+    let name = name_code(&tax.category);
+    match tax.percent {
+        Some(percent) => format!("{name} {}", write_percent(percent)),
+        None => name.to_owned(),
+    }
+}
+
+/// Returns a discount or fee in words, such as "Discount 10 %, loyalty".
+pub fn name_charge(charge: &Charge) -> String {
+    let mut name = if charge.is_fee { "Fee" } else { "Discount" }.to_owned();
+    if let Some(rate) = charge.rate {
+        name.push(' ');
+        name.push_str(&write_percent(rate));
+    }
+    if let Some(reason) = &charge.reason {
+        name.push_str(", ");
+        name.push_str(&fit(reason, REASON_CHARACTERS_MAX));
+    }
+    if let Some(tax) = &charge.tax {
+        name.push_str(" (");
+        name.push_str(&name_tax(tax));
+        name.push(')');
+    }
+    name
+}
+
+/// Returns the amount as it is added: a discount is negative.
+pub fn signed_amount(charge: &Charge) -> Decimal {
+    if charge.is_fee {
+        charge.amount
+    } else {
+        -charge.amount
+    }
+}
+
+/// Returns the way from the lines to the payable amount. Steps that change nothing are left out.
+pub fn list_sums(document: &TradeDocument) -> Vec<Labelled> {
+    let totals = &document.totals;
+    let sum = |label: &str, amount: Decimal| {
+        Labelled::new(label, &write_amount(amount, &document.currency), SUM)
+    };
+    let mut sums = Vec::new();
+    if !document.charges.is_empty() || totals.lines != totals.tax_exclusive {
+        sums.push(sum("Sum of lines", totals.lines));
+    }
+    let charges = document.charges.iter();
+    sums.extend(charges.map(|charge| sum(&name_charge(charge), signed_amount(charge))));
+    sums.push(sum("Total without tax", totals.tax_exclusive));
+    sums.push(sum("Tax", document.tax()));
+    sums.push(sum("Total with tax", totals.tax_inclusive));
+    if !totals.prepaid.is_zero() {
+        sums.push(sum("Prepaid", -totals.prepaid));
+    }
+    if !totals.rounding.is_zero() {
+        sums.push(sum("Rounding", totals.rounding));
+    }
+    sums.into_iter().flatten().collect()
+}
+
+/// Returns a sentence for each way to pay, and the terms.
+pub fn list_payment(document: &TradeDocument) -> Vec<String> {
+    let means = document.payment_means.iter().map(|payment| {
+        let name = name_code(&payment.means);
+        match payment.due_date {
+            Some(date) => format!("{name}, due {}", write_date(date)),
+            None => name.to_owned(),
+        }
+    });
+    means
+        .chain(document.payment_terms.clone())
+        .map(|text| set_text(&text, SENTENCE))
+        .filter(|text| !text.is_empty())
+        .collect()
+}

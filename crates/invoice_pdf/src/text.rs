@@ -1,0 +1,183 @@
+//! Text of users made fit for a page. It is data everywhere: no character of it has a meaning for typst. What remains
+//! are characters without a glyph, which PDF/A forbids, invisible ones, and words that are wider than their column.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::fonts::Fonts;
+
+/// Stands for a character that no font has.
+const REPLACEMENT: char = '\u{fffd}';
+
+/// Allows a line to end here, and is not seen.
+const BREAK: char = '\u{200b}';
+
+/// Begins a text that runs from right to left. The template takes it off.
+const RIGHT_TO_LEFT: char = '\u{200f}';
+
+/// How much of a text is printed.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// The number of characters as people count them. An ellipsis stands for what follows.
+    pub characters_max: usize,
+    /// The width of the column in thousandths of an em: a wider word may break anywhere.
+    pub word_max: u32,
+}
+
+/// Returns a text for a page, marked if it runs from right to left.
+pub fn set_text(text: &str, room: Room) -> String {
+    let mut printed = String::with_capacity(text.len() + 3);
+    if is_right_to_left(text) {
+        printed.push(RIGHT_TO_LEFT);
+    }
+    for (position, word) in fit(text, room.characters_max).split(' ').enumerate() {
+        if position > 0 {
+            printed.push(' ');
+        }
+        push_word(&mut printed, word, room.word_max);
+    }
+    printed
+}
+
+/// Adds a word. One that is too wide may break after its punctuation, and a part that is still too wide anywhere.
+fn push_word(printed: &mut String, word: &str, width_max: u32) {
+    let fonts = Fonts::get();
+    if fonts.width(word) <= width_max {
+        printed.push_str(word);
+        return;
+    }
+    for part in word.split_inclusive(['@', '.', '-', '_', '/', ',', ':', '?', '&', '=']) {
+        if fonts.width(part) <= width_max {
+            printed.push_str(part);
+            printed.push(BREAK);
+        } else {
+            for cluster in part.graphemes(true) {
+                printed.push_str(cluster);
+                printed.push(BREAK);
+            }
+        }
+    }
+}
+
+/// Returns the lines of a text that has line breaks of its own, such as a note.
+pub fn set_lines(text: &str, room: Room, lines_max: usize) -> Vec<String> {
+    text.split([
+        '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+    ])
+    .map(|line| set_text(line, room))
+    .filter(|line| !line.is_empty())
+    .take(lines_max)
+    .collect()
+}
+
+/// Returns a text with its white space folded, without invisible characters and those that no font has.
+pub fn fit(text: &str, characters_max: usize) -> String {
+    let fonts = Fonts::get();
+    let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
+    let mut fitted = String::with_capacity(visible.len());
+    let mut count = 0;
+    for word in visible.split(is_space).filter(|word| !word.is_empty()) {
+        if !fitted.is_empty() {
+            fitted.push(' ');
+            count += 1;
+        }
+        for cluster in word.graphemes(true) {
+            if count >= characters_max {
+                fitted.push('…');
+                return fitted;
+            }
+            count += 1;
+            if fonts.covers(cluster) && !cluster.chars().any(is_private) {
+                fitted.push_str(cluster);
+            } else {
+                fitted.push(base_of_cluster(cluster, fonts));
+            }
+        }
+    }
+    fitted
+}
+
+/// Returns the letter under marks that its font does not have.
+fn base_of_cluster(cluster: &str, fonts: &Fonts) -> char {
+    cluster
+        .chars()
+        .next()
+        .filter(|base| fonts.covers(base.encode_utf8(&mut [0; 4])) && !is_private(*base))
+        .unwrap_or(REPLACEMENT)
+}
+
+/// True for characters that are not seen, or that turn the text around: an amount must not be shown backwards. Joiners of
+/// Arabic letters stay.
+fn is_invisible(character: char) -> bool {
+    let is_format = matches!(
+        character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffc}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    );
+    is_format || (character.is_control() && !character.is_whitespace())
+}
+
+/// True for white space at which a line may end: that of "7.5 %" holds both together.
+fn is_space(character: char) -> bool {
+    character.is_whitespace() && character != '\u{a0}'
+}
+
+/// True for characters whose meaning is private, which PDF/A forbids although a font has them.
+fn is_private(character: char) -> bool {
+    matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
+}
+
+/// True if the first letter belongs to a script that runs from right to left.
+fn is_right_to_left(text: &str) -> bool {
+    text.chars()
+        .find(|character| character.is_alphabetic())
+        .is_some_and(|letter| {
+            matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: Room = Room {
+        characters_max: 21,
+        word_max: 6_000,
+    };
+
+    #[test]
+    fn text_is_folded_cleaned_clipped_and_wide_words_may_break() {
+        for (text, printed) in [
+            ("  Ada \t\n Obi  ", "Ada Obi"),
+            ("#a $b *c* _d_ \\e", "#a $b *c* _d_ \\e"),
+            ("[x] \"y\" ]) <z>", "[x] \"y\" ]) <z>"),
+            ("a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{0}f", "abcdef"),
+            ("中 🙂 \u{e000}", "\u{fffd} \u{fffd} \u{fffd}"),
+            ("a\u{64b}", "a"),
+            ("ẹ\u{300}kọ\u{301} ṣ ń", "ẹ\u{300}kọ\u{301} ṣ ń"),
+            ("one two three four five", "one two three four fi…"),
+            (
+                "unbreakable",
+                "u\u{200b}n\u{200b}b\u{200b}r\u{200b}e\u{200b}a\u{200b}k\u{200b}a\u{200b}b\u{200b}l\u{200b}e\u{200b}",
+            ),
+            (
+                "accounts@shop.example",
+                "accounts@\u{200b}shop.\u{200b}example\u{200b}",
+            ),
+            ("شركة لاغوس", "\u{200f}شركة لاغوس"),
+            ("12 שלום", "\u{200f}12 שלום"),
+            ("Lagos شركة", "Lagos شركة"),
+            ("", ""),
+            ("\u{200b}", ""),
+        ] {
+            assert_eq!(set_text(text, ROOM), printed, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_note_keeps_its_lines_up_to_a_number() {
+        assert_eq!(set_lines("a\r\n\nb\u{2028}c\nd", ROOM, 3), ["a", "b", "c"]);
+    }
+}

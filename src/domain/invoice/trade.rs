@@ -1,0 +1,447 @@
+//! Reads a document in the shape of Submit as a `TradeDocument`, from which its paper and its files are made: the
+//! document of a stored invoice, a signed copy, or what a supplier sent.
+
+use jiff::civil::{Date, Time};
+use rust_decimal::Decimal;
+use serde::Deserialize;
+use serde_json::Value;
+use trade_document::{
+    Address, Charge, Coded, ItemKind, Line, Party, PaymentMeans, Period, Reference, ReferenceKind,
+    Tax, TaxSubtotal, Totals, TradeDocument,
+};
+
+use crate::domain::invoice::irn::Irn;
+use crate::domain::money::Amount;
+use crate::domain::pipeline::authority_document::parse_date_prefix;
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
+
+/// The references of a document, and the kind of each.
+const REFERENCES: [(&str, ReferenceKind); 6] = [
+    ("billing_reference", ReferenceKind::Preceding),
+    ("dispatch_document_reference", ReferenceKind::Dispatch),
+    ("receipt_document_reference", ReferenceKind::Receipt),
+    ("originator_document_reference", ReferenceKind::Originator),
+    ("contract_document_reference", ReferenceKind::Contract),
+    ("additional_document_reference", ReferenceKind::Additional),
+];
+
+/// The document lacks what every invoice has, or has a value of another kind there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the document has no usable {0}")]
+pub struct Unreadable(pub &'static str);
+
+/// Reads a document. Only a number, an issue date, a currency, lines and totals are required.
+pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocument, Unreadable> {
+    let root = Node {
+        value: document,
+        catalog,
+    };
+    let irn = root.text("irn");
+    let number = root.text("invoice_reference").or_else(|| {
+        let irn = Irn::parse(irn.as_deref()?).ok()?;
+        Some(irn.invoice_no().to_owned())
+    });
+    let type_code = root.text("invoice_type_code").unwrap_or_default();
+    let currency = root.text("document_currency_code");
+    let currency = currency.ok_or(Unreadable("document_currency_code"))?;
+    let lines = root.items("invoice_line").map(Node::line);
+    Ok(TradeDocument {
+        number: number.ok_or(Unreadable("invoice_reference"))?,
+        irn,
+        document_type: root.coded(ReferenceList::InvoiceTypes, type_code),
+        issue_date: root.date("issue_date").ok_or(Unreadable("issue_date"))?,
+        issue_time: root
+            .text("issue_time")
+            .and_then(|text| text.parse::<Time>().ok()),
+        due_date: root.date("due_date"),
+        tax_point_date: root.date("tax_point_date"),
+        delivery_date: root.date("actual_delivery_date"),
+        period: root.member("invoice_delivery_period").map(|period| Period {
+            start: period.date("start_date"),
+            end: period.date("end_date"),
+        }),
+        tax_currency: root
+            .text("tax_currency_code")
+            .filter(|code| *code != currency),
+        currency,
+        supplier: root.party("accounting_supplier_party"),
+        customer: root.party("accounting_customer_party"),
+        references: root.references(),
+        buyer_reference: root.text("buyer_reference"),
+        accounting_cost: root
+            .amount("accounting_cost")
+            .filter(|cost| !cost.is_zero())
+            .map(|cost| cost.to_string()),
+        notes: root.text("note").into_iter().collect(),
+        payment_means: root
+            .items("payment_means")
+            .map(Node::payment_means)
+            .collect(),
+        payment_terms: root.text("payment_terms_note"),
+        charges: root
+            .items("allowance_charge")
+            .filter_map(Node::charge)
+            .collect(),
+        lines: lines
+            .collect::<Option<_>>()
+            .ok_or(Unreadable("invoice_line"))?,
+        taxes: root.taxes(),
+        totals: root.totals().ok_or(Unreadable("legal_monetary_total"))?,
+    })
+}
+
+/// A member of the document, with the lists that name its codes.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    value: &'a Value,
+    catalog: &'a Catalog,
+}
+
+impl<'a> Node<'a> {
+    fn member(self, name: &str) -> Option<Self> {
+        let value = self.value.get(name).filter(|value| value.is_object())?;
+        Some(Self { value, ..self })
+    }
+
+    fn items(self, name: &str) -> impl Iterator<Item = Self> + use<'a> {
+        let items = self.value.get(name).and_then(Value::as_array);
+        items
+            .into_iter()
+            .flatten()
+            .map(move |value| Self { value, ..self })
+    }
+
+    fn text(self, name: &str) -> Option<String> {
+        let text = self.value.get(name)?.as_str()?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    fn date(self, name: &str) -> Option<Date> {
+        parse_date_prefix(self.value.get(name)?.as_str()?)
+    }
+
+    fn amount(self, name: &str) -> Option<Decimal> {
+        Amount::deserialize(self.value.get(name)?)
+            .ok()
+            .map(Decimal::from)
+    }
+
+    fn coded(self, list: ReferenceList, code: String) -> Coded {
+        let name = self
+            .catalog
+            .name(list, &code)
+            .unwrap_or_default()
+            .to_owned();
+        Coded { code, name }
+    }
+
+    fn party(self, name: &str) -> Party {
+        let Some(party) = self.member(name) else {
+            return Party::default();
+        };
+        let address = party.member("postal_address");
+        let place = |name: &str| address.and_then(|address| address.text(name));
+        Party {
+            name: party.text("party_name").unwrap_or_default(),
+            number: party.text("customer_no"),
+            tin: party.text("tin"),
+            registration: None,
+            email: party.text("email"),
+            telephone: party.text("telephone"),
+            description: party.text("business_description"),
+            address: Address {
+                street: place("street_name"),
+                city: place("city_name"),
+                state: None,
+                postal_code: place("postal_zone"),
+                country: place("country"),
+            },
+        }
+    }
+
+    fn references(self) -> Vec<Reference> {
+        let order = self.text("order_reference").map(|id| Reference {
+            kind: ReferenceKind::Order,
+            id,
+            issue_date: None,
+        });
+        let others = REFERENCES.into_iter().flat_map(|(name, kind)| {
+            let one = self.member(name).into_iter();
+            one.chain(self.items(name)).filter_map(move |node| {
+                Some(Reference {
+                    kind,
+                    id: node.text("irn")?,
+                    issue_date: node.date("issue_date"),
+                })
+            })
+        });
+        order.into_iter().chain(others).collect()
+    }
+
+    fn payment_means(self) -> PaymentMeans {
+        let code = self.text("payment_means_code").unwrap_or_default();
+        PaymentMeans {
+            means: self.coded(ReferenceList::PaymentMeans, code),
+            due_date: self.date("payment_due_date"),
+        }
+    }
+
+    fn charge(self) -> Option<Charge> {
+        Some(Charge {
+            is_fee: self.value.get("charge_indicator")?.as_bool()?,
+            amount: self.amount("amount")?,
+            rate: None,
+            reason: None,
+            tax: None,
+        })
+    }
+
+    fn line(self) -> Option<Line> {
+        let item = self.member("item")?;
+        let price = self.member("price")?;
+        let is_service = self
+            .text("isic_code")
+            .or_else(|| self.text("service_category"));
+        let unit = price.text("price_unit").unwrap_or_default();
+        let category = self.text("tax_category").unwrap_or_default();
+        Some(Line {
+            name: item.text("name")?,
+            description: item.text("description"),
+            item_number: item.text("sellers_item_identification"),
+            item_kind: if is_service.is_some() {
+                ItemKind::Service
+            } else {
+                ItemKind::Product
+            },
+            quantity: self.amount("invoiced_quantity")?,
+            unit: self.coded(ReferenceList::QuantityCodes, unit),
+            price: price.amount("price_amount")?,
+            base_quantity: price.amount("base_quantity").unwrap_or(Decimal::ONE),
+            charges: self.line_charges(),
+            amount: self.amount("line_extension_amount")?,
+            tax: self.tax(category, None),
+            classification: is_service.or_else(|| self.text("hsn_code")),
+        })
+    }
+
+    /// Returns the discounts and fees of a line, which are stated as a percentage of it, an amount, or both.
+    fn line_charges(self) -> Vec<Charge> {
+        let gross = || {
+            let price = self.member("price")?;
+            let base = price.amount("base_quantity").unwrap_or(Decimal::ONE);
+            let count = self.amount("invoiced_quantity")?.checked_div(base)?;
+            count.checked_mul(price.amount("price_amount")?)
+        };
+        let names = [
+            (false, "discount_rate", "discount_amount"),
+            (true, "fee_rate", "fee_amount"),
+        ];
+        let mut charges = Vec::new();
+        for (is_fee, rate_name, amount_name) in names {
+            let part = |amount: Decimal, rate: Option<Decimal>| Charge {
+                is_fee,
+                amount,
+                rate,
+                reason: None,
+                tax: None,
+            };
+            if let Some(rate) = self.amount(rate_name).filter(|rate| !rate.is_zero()) {
+                let amount = gross().and_then(|gross| gross.checked_mul(rate));
+                let amount = amount.and_then(|amount| amount.checked_div(Decimal::ONE_HUNDRED));
+                charges.extend(amount.map(|amount| part(amount, Some(rate))));
+            }
+            if let Some(amount) = self.amount(amount_name).filter(|amount| !amount.is_zero()) {
+                charges.push(part(amount, None));
+            }
+        }
+        charges
+    }
+
+    fn taxes(self) -> Vec<TaxSubtotal> {
+        let subtotals = self
+            .items("tax_total")
+            .flat_map(|total| total.items("tax_subtotal"));
+        subtotals
+            .filter_map(|subtotal| {
+                let category = subtotal.member("tax_category");
+                let code = category
+                    .and_then(|category| category.text("id"))
+                    .unwrap_or_default();
+                let percent = category.and_then(|category| category.amount("percent"));
+                Some(TaxSubtotal {
+                    tax: subtotal.tax(code, percent),
+                    base: subtotal.amount("taxable_amount")?,
+                    amount: subtotal.amount("tax_amount")?,
+                })
+            })
+            .collect()
+    }
+
+    /// Returns a tax category in words. A percentage that the document does not state is that of the list.
+    fn tax(self, code: String, percent: Option<Decimal>) -> Tax {
+        let listed = || {
+            let known = self.catalog.has(ReferenceList::TaxCategories, &code) == Some(true);
+            known.then(|| self.catalog.tax_percent(&code).into())
+        };
+        Tax {
+            percent: percent.or_else(listed),
+            category: Coded {
+                name: tax_name(&code, self.catalog),
+                code,
+            },
+        }
+    }
+
+    fn totals(self) -> Option<Totals> {
+        let totals = self.member("legal_monetary_total")?;
+        let payable = totals.amount("payable_amount")?;
+        let inclusive = totals.amount("tax_inclusive_amount").unwrap_or(payable);
+        Some(Totals {
+            lines: totals.amount("line_extension_amount")?,
+            tax_exclusive: totals.amount("tax_exclusive_amount")?,
+            tax_inclusive: inclusive,
+            prepaid: inclusive.checked_sub(payable)?,
+            rounding: Decimal::ZERO,
+            payable,
+        })
+    }
+}
+
+/// Returns what people call a tax: VAT for each category of value-added tax, else the name in the list.
+fn tax_name(code: &str, catalog: &Catalog) -> String {
+    for short in ["VAT", "GST"] {
+        if code.ends_with(&format!("_{short}")) {
+            return short.to_owned();
+        }
+    }
+    let listed = catalog.name(ReferenceList::TaxCategories, code);
+    listed.unwrap_or(code).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::default();
+        let lists = [
+            (
+                ReferenceList::TaxCategories,
+                json!([
+                    { "code": "STANDARD_VAT", "value": "Standard Value-Added Tax", "percent": 7.5 },
+                    { "code": "STAMP_DUTY", "value": "Stamp Duty", "percent": 0 },
+                ]),
+            ),
+            (
+                ReferenceList::InvoiceTypes,
+                json!([{ "code": "380", "value": "Credit Note" }]),
+            ),
+            (
+                ReferenceList::QuantityCodes,
+                json!([{ "code": "EA", "name": "each" }]),
+            ),
+        ];
+        for (list, items) in lists {
+            catalog.load(list, &items);
+        }
+        catalog
+    }
+
+    fn document() -> Value {
+        json!({
+            "irn": "INV1-94AD90FB-20260115", "issue_date": "2026-01-15", "invoice_type_code": "380",
+            "document_currency_code": "NGN", "tax_currency_code": "NGN", "note": " ", "accounting_cost": 0,
+            "billing_reference": [{ "irn": "INV0-94AD90FB-20260101", "issue_date": "2026-01-01" }],
+            "contract_document_reference": { "irn": "C-1" },
+            "accounting_supplier_party": { "party_name": "Us", "postal_address": { "city_name": "Lagos" } },
+            "allowance_charge": [{ "charge_indicator": true, "amount": 5 }, { "amount": 1 }],
+            "invoice_line": [{
+                "item": { "name": "Laptop", "description": "Light" }, "hsn_code": "8471.30", "tax_category": "STANDARD_VAT",
+                "price": { "price_amount": 500, "base_quantity": 2, "price_unit": "EA" }, "invoiced_quantity": 8,
+                "line_extension_amount": 1797.5, "discount_rate": 10, "discount_amount": 2.5,
+            }],
+            "tax_total": [{ "tax_subtotal": [{
+                "taxable_amount": 1797.50, "tax_amount": 134.81, "tax_category": { "id": "STANDARD_VAT", "percent": 7.5 },
+            }] }],
+            "legal_monetary_total": {
+                "line_extension_amount": 1797.5, "tax_exclusive_amount": 1797.5, "tax_inclusive_amount": 1932.31,
+                "payable_amount": 1932.31,
+            },
+        })
+    }
+
+    #[test]
+    fn a_document_is_read_with_the_names_of_its_codes() {
+        let found = read_document(&document(), &catalog()).unwrap();
+        assert_eq!(
+            (found.number.as_str(), found.document_type.name.as_str()),
+            ("INV1", "Credit Note")
+        );
+        assert_eq!(
+            (found.tax_currency, found.notes.len(), found.accounting_cost),
+            (None, 0, None)
+        );
+        let kinds: Vec<_> = found
+            .references
+            .iter()
+            .map(|one| (one.kind, one.id.as_str()))
+            .collect();
+        let expected = [
+            (ReferenceKind::Preceding, "INV0-94AD90FB-20260101"),
+            (ReferenceKind::Contract, "C-1"),
+        ];
+        assert_eq!(kinds, expected);
+        assert_eq!(found.supplier.address.city.as_deref(), Some("Lagos"));
+        assert_eq!(found.charges.len(), 1);
+        let line = &found.lines[0];
+        assert_eq!(
+            (line.unit.name.as_str(), line.tax.category.name.as_str()),
+            ("each", "VAT")
+        );
+        let charges: Vec<_> = line
+            .charges
+            .iter()
+            .map(|charge| charge.amount.to_string())
+            .collect();
+        assert_eq!(charges, ["200", "2.5"]);
+        assert_eq!(line.tax.percent, Some(Decimal::new(75, 1)));
+        assert_eq!(found.taxes[0].amount, Decimal::new(13_481, 2));
+        assert_eq!(found.totals.prepaid, Decimal::ZERO);
+    }
+
+    #[test]
+    fn what_every_invoice_has_is_required() {
+        let cases = [
+            ("irn", "invoice_reference"),
+            ("issue_date", "issue_date"),
+            ("document_currency_code", "document_currency_code"),
+            ("legal_monetary_total", "legal_monetary_total"),
+        ];
+        for (removed, named) in cases {
+            let mut document = document();
+            document.as_object_mut().unwrap().remove(removed);
+            assert_eq!(read_document(&document, &catalog()), Err(Unreadable(named)));
+        }
+        let mut odd = document();
+        odd["invoice_line"][0]["price"] = json!("free");
+        assert_eq!(
+            read_document(&odd, &catalog()),
+            Err(Unreadable("invoice_line"))
+        );
+    }
+
+    #[test]
+    fn taxes_have_the_names_that_people_use() {
+        let cases = [
+            ("ZERO_VAT", "VAT"),
+            ("REDUCED_GST", "GST"),
+            ("STAMP_DUTY", "Stamp Duty"),
+            ("NEW", "NEW"),
+        ];
+        for (code, name) in cases {
+            assert_eq!(tax_name(code, &catalog()), name);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The files of an invoice: the paper, the UBL, the document as JSON, and the picture of its QR code. A signed invoice is
+//! given out as it was signed; any other as it is stored.
+
+use invoice_pdf::{Look, Sheet, Standing};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+use trade_document::TradeDocument;
+
+use crate::domain::invoice::qr_picture::QrPicture;
+use crate::domain::invoice::trade::read_document;
+use crate::domain::kernel::digest::canonical_text;
+use crate::domain::kernel::fault::Fault;
+use crate::domain::pipeline::{Operation, RunState};
+use crate::domain::reference::catalog::Catalog;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
+use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
+use crate::store::runs;
+
+/// A file that an invoice can be had as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InvoiceFile {
+    Pdf,
+    Ubl,
+    Json,
+    QrSvg,
+    QrPng,
+}
+
+impl InvoiceFile {
+    /// Returns the file that the last part of a path names.
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
+        match path.rsplit('/').next()? {
+            "pdf" => Some(Self::Pdf),
+            "ubl.xml" => Some(Self::Ubl),
+            "json" => Some(Self::Json),
+            "qr.svg" => Some(Self::QrSvg),
+            "qr.png" => Some(Self::QrPng),
+            _ => None,
+        }
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Pdf => "application/pdf",
+            Self::Ubl => "application/xml",
+            Self::Json => "application/json",
+            Self::QrSvg => "image/svg+xml",
+            Self::QrPng => "image/png",
+        }
+    }
+
+    /// Returns the name under which a browser saves the file.
+    fn saved_name(self, invoice_no: &str) -> String {
+        let extension = match self {
+            Self::Pdf => ".pdf",
+            Self::Ubl => ".xml",
+            Self::Json => ".json",
+            Self::QrSvg => "-qr.svg",
+            Self::QrPng => "-qr.png",
+        };
+        let name: String = invoice_no
+            .chars()
+            .map(|sign| {
+                if sign.is_ascii_alphanumeric() || "-_.".contains(sign) {
+                    sign
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        format!("{name}{extension}")
+    }
+}
+
+/// Makes a file of an invoice.
+pub(crate) async fn make(
+    state: &ApiState,
+    stored: &StoredInvoice,
+    file: InvoiceFile,
+) -> Result<FileAnswer, ApiError> {
+    let catalog = state.catalog.get();
+    let qr_code = &stored.invoice.authority.qr_code;
+    let bytes = match file {
+        InvoiceFile::QrSvg => picture(qr_code)?.svg().into_bytes(),
+        InvoiceFile::QrPng => picture(qr_code)?.png().map_err(ApiError::internal)?,
+        InvoiceFile::Json => canonical_text(&shown_document(state, stored).await?).into_bytes(),
+        InvoiceFile::Ubl => {
+            let document = shown_document(state, stored).await?;
+            ubl_text(&trade_document(stored, &document, &catalog)?)?.into_bytes()
+        }
+        InvoiceFile::Pdf => {
+            let document = shown_document(state, stored).await?;
+            let paper = Paper {
+                document: trade_document(stored, &document, &catalog)?,
+                standing: if stored.invoice.authority.signed {
+                    Standing::Signed
+                } else {
+                    Standing::Draft
+                },
+                qr_code: stored.invoice.authority.signed.then(|| qr_code.clone()),
+            };
+            print(state, paper).await?
+        }
+    };
+    Ok(FileAnswer {
+        media_type: file.media_type(),
+        name: file.saved_name(&stored.invoice.invoice_no),
+        bytes,
+    })
+}
+
+fn picture(text: &str) -> Result<QrPicture, ApiError> {
+    QrPicture::from_text(text).ok_or_else(|| ApiError::internal("the QR code cannot be drawn"))
+}
+
+/// Returns the document that the authority signed, else the document of the stored invoice.
+async fn shown_document(state: &ApiState, stored: &StoredInvoice) -> Result<Value, ApiError> {
+    let reader = state.store.reader();
+    let key = stored.invoice.irn.key();
+    let runs = runs::owned_by_with_irn_keys(reader, stored.supplier.id, vec![key]).await?;
+    let signed = runs
+        .iter()
+        .find(|run| run.operation() == Operation::Submit && run.state() == RunState::Succeeded);
+    if let Some(document) = signed.and_then(|run| run.payload.submission()) {
+        return Ok(document.as_json().clone());
+    }
+    Ok(Value::Object(stored.document(&state.catalog.get())?))
+}
+
+/// Makes a file of an invoice that a supplier sent, from the document as it came.
+pub(crate) async fn make_received(
+    state: &ApiState,
+    document: &Value,
+    file: InvoiceFile,
+) -> Result<FileAnswer, ApiError> {
+    let found = read_document(document, &state.catalog.get())
+        .map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?;
+    let name = file.saved_name(&found.number);
+    let bytes = if file == InvoiceFile::Pdf {
+        let paper = Paper {
+            document: found,
+            standing: Standing::Received,
+            qr_code: None,
+        };
+        print(state, paper).await?
+    } else {
+        canonical_text(document).into_bytes()
+    };
+    Ok(FileAnswer {
+        media_type: file.media_type(),
+        name,
+        bytes,
+    })
+}
+
+/// Reads the document and adds what is stored and has no field in it.
+fn trade_document(
+    stored: &StoredInvoice,
+    document: &Value,
+    catalog: &Catalog,
+) -> Result<TradeDocument, ApiError> {
+    let mut found = read_document(document, catalog).map_err(ApiError::internal)?;
+    stored.complete(&mut found);
+    Ok(found)
+}
+
+fn ubl_text(document: &TradeDocument) -> Result<String, ApiError> {
+    let reason =
+        |reason: ubl::Unwritable| Fault::new("invoice_type_code", "ubl", format!("{reason}."));
+    Ok(ubl::write(document).map_err(reason)?)
+}
+
+/// Everything that is printed.
+struct Paper {
+    document: TradeDocument,
+    standing: Standing,
+    qr_code: Option<String>,
+}
+
+/// Prints on a thread of its own, at most as many at once as the process allows.
+async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
+    let place = state.printing.acquire().await;
+    let place = place.map_err(ApiError::internal)?;
+    let printed = spawn_blocking(move || {
+        let ubl = ubl::write(&paper.document).ok();
+        let sheet = Sheet {
+            document: &paper.document,
+            look: &Look::default(),
+            standing: paper.standing,
+            qr: paper.qr_code.as_deref(),
+            ubl: ubl.as_deref().map(str::as_bytes),
+        };
+        let bytes = invoice_pdf::render(&sheet);
+        drop(place);
+        bytes
+    });
+    let printed = printed.await.map_err(ApiError::internal)?;
+    printed.map_err(|refusal| Fault::new("invoice_lines", "printable", refusal.to_string()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_saved_under_a_name_that_every_system_takes() {
+        let cases = [
+            ("INV-2026.7", InvoiceFile::Pdf, "INV-2026.7.pdf"),
+            ("E-20/1", InvoiceFile::Ubl, "E-20_1.xml"),
+            ("a\"b\r\nç", InvoiceFile::QrPng, "a_b___-qr.png"),
+        ];
+        for (number, file, name) in cases {
+            assert_eq!(file.saved_name(number), name);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_path_names_the_file() {
+        let named = [
+            "/x/1/pdf",
+            "/x/1/ubl.xml",
+            "/x/1/json",
+            "/x/1/qr.svg",
+            "/x/1/qr.png",
+            "/x/1/qr.gif",
+        ];
+        let found = named.map(|path| InvoiceFile::from_path(path).map(InvoiceFile::media_type));
+        let expected = [
+            Some("application/pdf"),
+            Some("application/xml"),
+            Some("application/json"),
+            Some("image/svg+xml"),
+            Some("image/png"),
+            None,
+        ];
+        assert_eq!(found, expected);
+    }
+}

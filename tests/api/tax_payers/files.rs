@@ -1,0 +1,119 @@
+//! GET `/v1/tax-payers/invoices/{id}/pdf`, `/ubl.xml`, `/json`, `/qr.svg` and `/qr.png`.
+
+use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use serde_json::{Value, json};
+use testkit::documents::{full_invoice, invoice, submission};
+use testkit::each_database;
+use testkit::edit::{exact, with};
+
+use crate::support::world::World;
+
+const FILES: [(&str, &str, &[u8]); 5] = [
+    ("pdf", "application/pdf", b"%PDF-1.7"),
+    ("ubl.xml", "application/xml", b"<?xml"),
+    ("json", "application/json", b"{\""),
+    ("qr.svg", "image/svg+xml", b"<svg"),
+    ("qr.png", "image/png", b"\x89PNG"),
+];
+
+#[each_database]
+async fn every_file_has_its_type_its_name_and_a_tag(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let no = stored["invoice_no"].as_str().unwrap();
+    let own = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    let integrators = format!(
+        "/v1/system-integrators/taxpayers/{}/invoices/{}",
+        taxpayer.id, stored["id"]
+    );
+    let integrator = world.integrator();
+    for (name, kind, start) in FILES {
+        let mut all = Vec::new();
+        for request in [
+            taxpayer.request("GET", &format!("{own}/{name}")),
+            integrator.request("GET", &format!("{integrators}/{name}")),
+        ] {
+            let answer = request.send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{name}");
+            assert_eq!(answer.headers()[CONTENT_TYPE], kind);
+            assert!(
+                answer.headers()[CONTENT_DISPOSITION]
+                    .to_str()
+                    .unwrap()
+                    .contains(no)
+            );
+            let tag = answer.headers()[ETAG].clone();
+            let again = taxpayer
+                .request("GET", &format!("{own}/{name}"))
+                .header(IF_NONE_MATCH, &tag);
+            assert_eq!(again.send().await.unwrap().status(), 304, "{name}");
+            let bytes = answer.bytes().await.unwrap();
+            assert!(bytes.starts_with(start), "{name}: {:?}", &bytes[..8]);
+            all.push(bytes);
+        }
+        assert_eq!(all[0], all[1], "{name}");
+    }
+}
+
+#[each_database]
+async fn a_signed_invoice_is_given_out_as_it_was_signed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let path = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    let draft = taxpayer
+        .get(&format!("{path}/json"))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        draft.body["legal_monetary_total"]["payable_amount"],
+        exact("1075")
+    );
+    let other = with(
+        &submission(&taxpayer, stored["invoice_no"].as_str().unwrap()),
+        "note",
+        json!("As signed"),
+    );
+    taxpayer
+        .app()
+        .submit_to_the_end(&other)
+        .await
+        .expect_status(200);
+    let signed = taxpayer
+        .get(&format!("{path}/json"))
+        .await
+        .expect_status(200);
+    assert_eq!(
+        (&draft.body["note"], &signed.body["note"]),
+        (&Value::Null, &json!("As signed"))
+    );
+    let ubl = taxpayer
+        .request("GET", &format!("{path}/ubl.xml"))
+        .send()
+        .await
+        .unwrap();
+    assert!(ubl.text().await.unwrap().contains("As signed"));
+}
+
+#[each_database]
+async fn a_type_that_ubl_does_not_have_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer
+        .full(&with(
+            &full_invoice(&taxpayer),
+            "invoice_type_code",
+            json!("400"),
+        ))
+        .await;
+    let path = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    let refused = taxpayer
+        .get(&format!("{path}/ubl.xml"))
+        .await
+        .expect_status(422);
+    assert_eq!(refused.faulty_paths(), ["invoice_type_code"]);
+    let paper = taxpayer
+        .request("GET", &format!("{path}/pdf"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(paper.status(), 200, "a paper needs no UBL");
+}
