@@ -3,6 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::domain::breaker::BreakerFigures;
 
@@ -50,6 +51,9 @@ pub struct ReplicaFigures {
     pub requests: u64,
     pub mean_us: u64,
     pub actors: ActorTotals,
+    /// The worst actors by each measure, as the process that writes them knows them. Fields at their defaults are left
+    /// out.
+    pub worst_actors: Vec<Value>,
     pub breakers: Vec<BreakerFigures>,
 }
 
@@ -126,6 +130,14 @@ impl ReplicaList {
         self.replicas
             .iter()
             .filter(|replica| self.is_missing(replica))
+    }
+
+    /// Returns the microseconds between this time and the moment when the replicas were read.
+    pub fn us_since(&self, earlier: Timestamp) -> u64 {
+        let passed = self
+            .read_at
+            .map_or(0, |read_at| read_at.duration_since(earlier).as_micros());
+        u64::try_from(passed).unwrap_or(0)
     }
 
     fn is_missing(&self, replica: &Replica) -> bool {

@@ -62,7 +62,7 @@ pub use periodic::{Period, PeriodicActor};
 pub use policy::RestartPolicy;
 pub use quarantine::UnstoredCommand;
 pub use queue::{CommandBatch, Task};
-pub use ranking::{Measure, Ranking, Window};
+pub use ranking::{Measure, Ranking, Window, choose_worst};
 pub use registry::{Registry, RegistrySettings, SendError};
 pub use task::{TaskEnd, run_task, survive_panic};
 pub use tree::{NodeKind, Tree, TreeTotals};

@@ -111,14 +111,20 @@ impl ActorFigures {
     }
 }
 
+impl AsRef<Self> for ActorFigures {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 type RankingKey = ((u64, u64), Trouble, Reverse<Option<Timestamp>>);
 
 impl Ranking<'_> {
     /// Returns the first `max` of these actors, the worst first. Leaves out actors of other kinds, and those of which the
     /// measure is 0.
-    pub fn top(self, mut actors: Vec<ActorFigures>, max: usize) -> Vec<ActorFigures> {
-        actors.retain(|actor| self.includes(actor));
-        actors.sort_by_key(|actor| Reverse(self.key(actor)));
+    pub fn top<A: AsRef<ActorFigures>>(self, mut actors: Vec<A>, max: usize) -> Vec<A> {
+        actors.retain(|actor| self.includes(actor.as_ref()));
+        actors.sort_by_key(|actor| Reverse(self.key(actor.as_ref())));
         actors.truncate(max);
         actors
     }
@@ -147,6 +153,31 @@ impl Ranking<'_> {
         let older_first = Reverse(actor.started_at);
         (self.measure(actor), actor.trouble(), older_first)
     }
+}
+
+/// Returns `max` of these actors of all kinds: those that are first by any ranking, then those that are second by any,
+/// and so on. It is a choice for readers who may use any ranking later.
+pub fn choose_worst(actors: &[ActorFigures], max: usize) -> Vec<&ActorFigures> {
+    let mut ranked = Vec::new();
+    for by in Measure::ALL {
+        for window in Window::ALL {
+            let ranking = Ranking {
+                kind: None,
+                by,
+                window,
+            };
+            let mut indexes: Vec<usize> = (0..actors.len())
+                .filter(|index| ranking.includes(&actors[*index]))
+                .collect();
+            indexes.sort_by_key(|index| Reverse(ranking.key(&actors[*index])));
+            ranked.extend(indexes.into_iter().take(max).enumerate());
+        }
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    let mut is_chosen = vec![false; actors.len()];
+    ranked.retain(|(_, index)| !std::mem::replace(&mut is_chosen[*index], true));
+    let chosen = ranked.into_iter().take(max);
+    chosen.map(|(_, index)| &actors[index]).collect()
 }
 
 /// Returns the actors that are among the first `max` of their kind by any ranking, in no order.
@@ -283,6 +314,35 @@ mod tests {
         let hour = top(Measure::HandleTime, Window::Hour, None);
         assert_eq!(hour, "slow once, slow now");
         assert_eq!(top(Measure::Wait, Window::Minute, None), "clerk, waits");
+    }
+
+    #[test]
+    fn the_first_by_each_ranking_are_chosen_before_the_second_by_any() {
+        let mut actors = vec![
+            actor("idle", |_| {}),
+            actor("panicked", |actor| actor.last_hour.panics = 1),
+            actor("was slow", |actor| actor.last_hour.handle_max_us = 7),
+        ];
+        for depth in 1..9 {
+            actors.push(actor(&format!("deep {depth}"), |actor| {
+                actor.mailbox_depth = depth;
+                actor.last_minute.depth_max = 1;
+            }));
+        }
+        let chosen = |max| {
+            let chosen = choose_worst(&actors, max);
+            let names: Vec<_> = chosen.iter().map(|actor| actor.name.as_str()).collect();
+            names.join(", ")
+        };
+        for (max, expected) in [
+            (0, ""),
+            (1, "deep 8"),
+            (3, "deep 8, was slow, panicked"),
+            (5, "deep 8, was slow, panicked, deep 7, deep 6"),
+        ] {
+            assert_eq!(chosen(max), expected, "{max}");
+        }
+        assert!(!chosen(99).contains("idle"));
     }
 
     #[test]

@@ -144,8 +144,8 @@ impl ReplicaLine {
         let held = figures.breakers.iter();
         Self {
             badge: state.into(),
-            silent_us: micros_between(replica.seen_at, list.read_at),
-            running_us: micros_between(figures.started_at, list.read_at),
+            silent_us: list.us_since(replica.seen_at),
+            running_us: list.us_since(figures.started_at),
             note: match state {
                 ReplicaState::Missing => {
                     "It did not stop in order. Others take over its work when its leases end."
@@ -167,11 +167,6 @@ impl ReplicaLine {
             replica: replica.clone(),
         }
     }
-}
-
-fn micros_between(from: Timestamp, to: Option<Timestamp>) -> u64 {
-    let passed = to.map_or(0, |to| to.duration_since(from).as_micros());
-    u64::try_from(passed).unwrap_or(0)
 }
 
 /// Says how a clock stands to the clock of the database.

@@ -1,14 +1,13 @@
-//! The supervised actors of this process, live: the first of them by trouble or by a measure within a window, which the
-//! address says, and how many there are of each kind.
+//! The supervised actors, live: the first of all replicas by trouble or by a measure within a window, which the address
+//! says, and how many there are of each kind in this process.
 
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use futures_util::future::LocalBoxFuture;
-use supervision::{
-    ActorFigures, ActorGroup, Measure, NodeKind, Ranking, TreeSnapshot, Window, WindowFigures,
-};
+use supervision::{ActorGroup, Measure, NodeKind, Ranking, TreeSnapshot, Window, WindowFigures};
+use url::form_urlencoded::byte_serialize;
 
 use crate::actors::kinds;
 use crate::console::badges::Badge;
@@ -19,8 +18,10 @@ use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::ids::parse_number;
 use crate::domain::pipeline::parse_run_lane;
+use crate::domain::replica::{ActorTotals, ReplicaList};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::replicas::actors::{self, ReplicaActor};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
@@ -61,11 +62,29 @@ struct Choice {
 #[derive(Template)]
 #[template(path = "operators/supervision_live.html")]
 struct SupervisionPart {
-    tree: TreeSnapshot,
+    /// The replica that made the page.
+    answered_by: String,
+    /// What this process says of itself; `None` if another replica is chosen.
+    own: Option<OwnTree>,
+    /// All replicas in numbers; empty if there is only this one.
+    replicas: Vec<ReplicaLine>,
     /// The length of the window, as the heads of columns say it.
     window: &'static str,
     actors: Vec<ActorLine>,
+}
+
+/// The tree of this process.
+struct OwnTree {
+    tree: TreeSnapshot,
     groups: Vec<GroupLine>,
+}
+
+/// A replica and its actors in numbers, as it told them last.
+struct ReplicaLine {
+    name: String,
+    badge: Badge,
+    told_us_ago: u64,
+    totals: ActorTotals,
 }
 
 struct ActorLine {
@@ -73,7 +92,7 @@ struct ActorLine {
     /// The page about whom or what the actor works for.
     address: Option<String>,
     within: WindowFigures,
-    actor: ActorFigures,
+    told: ReplicaActor,
 }
 
 struct GroupLine {
@@ -89,17 +108,18 @@ struct StateCount {
     count: usize,
 }
 
-/// GET /console/supervision: shows the actors of this process.
+/// GET /console/supervision: shows the worst actors of all replicas.
 async fn show_supervision(
     state: web::Data<ApiState>,
     Viewer(session): Viewer,
     query: Query,
 ) -> Answer {
-    let view = View::new(&query);
-    let answer = render(&state, view).and_then(|live| {
+    let names = replica_names(&state);
+    let view = View::new(&query, &names);
+    let answer = render(&state, &view).and_then(|live| {
         show(&SupervisionPage {
             frame: Frame::for_operator(&session, "Supervision"),
-            choices: view.choices(),
+            choices: view.choices(&names),
             live_address: view.address(LIVE_PART),
             live,
         })
@@ -107,7 +127,7 @@ async fn show_supervision(
     std::future::ready(answer).await
 }
 
-/// GET /console/live/supervision: streams the actors of this process.
+/// GET /console/live/supervision: streams the worst actors of all replicas.
 async fn live_supervision(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -115,23 +135,45 @@ async fn live_supervision(
     query: Query,
     parts: web::Data<LiveParts>,
 ) -> HttpResponse {
-    let view = View::new(&query);
-    let render = move |state: web::Data<ApiState>| -> LocalBoxFuture<'static, _> {
-        Box::pin(async move { render(&state, view) })
-    };
+    let view = View::new(&query, &replica_names(&state));
     let name = view.address(LIVE_PART);
+    let render = move |state: web::Data<ApiState>| -> LocalBoxFuture<'static, _> {
+        let view = view.clone();
+        Box::pin(async move { render(&state, &view) })
+    };
     std::future::ready(parts.stream(name, &request, &state, render)).await
 }
 
-fn render(state: &ApiState, view: View) -> Result<String, ApiError> {
-    SupervisionPart::new(state.tree.snapshot(ACTORS_MAX), view)
+/// Returns the names of all known replicas, that of this process first.
+fn replica_names(state: &ApiState) -> Vec<String> {
+    let own = &state.replicas.identity().name;
+    let list = state.replicas.last_list();
+    let mut names = vec![own.clone()];
+    for replica in &list.replicas {
+        if !names.contains(&replica.identity.name) {
+            names.push(replica.identity.name.clone());
+        }
+    }
+    names
+}
+
+fn render(state: &ApiState, view: &View) -> Result<String, ApiError> {
+    let mut tree = state.tree.snapshot(ACTORS_MAX);
+    let own = std::mem::take(&mut tree.top);
+    let chosen = view.replica.as_deref();
+    let worst = actors::rank(state, own, view.ranking(), chosen, ACTORS_MAX);
+    let list = state.replicas.last_list();
+    let name = &state.replicas.identity().name;
+    SupervisionPart::new(name, tree, worst, &list, view)
         .render()
         .map_err(ApiError::internal)
 }
 
 /// What the page shows. It stands in the address, so that it can be kept and passed on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct View {
+    /// `None` for all replicas.
+    replica: Option<String>,
     /// `None` for all kinds.
     kind: Option<NodeKind>,
     by: Measure,
@@ -140,10 +182,12 @@ struct View {
 
 impl View {
     /// Reads the view from an address. What it does not say, or says in words that nobody knows, is the default.
-    fn new(query: &Query) -> Self {
+    fn new(query: &Query, replicas: &[String]) -> Self {
         let word = |name| query.text(name).unwrap_or_default();
+        let replica = word("replica");
         let (kind, by, window) = (word("kind"), word("by"), word("minutes"));
         Self {
+            replica: replicas.iter().find(|name| *name == replica).cloned(),
             kind: find(kinds::ALL, |known| known.name() == kind),
             by: find(&Measure::ALL, |known| known.as_str() == by).unwrap_or_default(),
             window: find(&Window::ALL, |known| known.minutes().to_string() == window)
@@ -151,19 +195,22 @@ impl View {
         }
     }
 
-    fn address(self, path: &str) -> String {
-        let kind = self
-            .kind
-            .map(|kind| format!("&kind={}", kind.name()))
-            .unwrap_or_default();
+    fn address(&self, path: &str) -> String {
+        let kind = self.kind.map(|kind| format!("&kind={}", kind.name()));
+        let replica = self.replica.as_ref().map(|name| {
+            let name: String = byte_serialize(name.as_bytes()).collect();
+            format!("&replica={name}")
+        });
         format!(
-            "{path}?by={}&minutes={}{kind}",
+            "{path}?by={}&minutes={}{}{}",
             self.by.as_str(),
-            self.window.minutes()
+            self.window.minutes(),
+            kind.unwrap_or_default(),
+            replica.unwrap_or_default()
         )
     }
 
-    fn ranking(self) -> Ranking<'static> {
+    fn ranking(&self) -> Ranking<'static> {
         Ranking {
             kind: self.kind.map(NodeKind::name),
             by: self.by,
@@ -171,30 +218,38 @@ impl View {
         }
     }
 
-    fn choices(self) -> Vec<ChoiceRow> {
-        let choice = |text: &str, view: Self| Choice {
-            text: text.to_owned(),
-            address: view.address(PAGE),
-            is_current: view == self,
+    /// Returns the links to the other views. With only one replica there is none to choose.
+    fn choices(&self, replicas: &[String]) -> Vec<ChoiceRow> {
+        let choice = |text: &str, change: &dyn Fn(&mut Self)| {
+            let mut view = self.clone();
+            change(&mut view);
+            Choice {
+                text: text.to_owned(),
+                address: view.address(PAGE),
+                is_current: view == *self,
+            }
         };
-        let measures = Measure::ALL.map(|by| choice(measure_words(by), Self { by, ..self }));
+        let measures = Measure::ALL.map(|by| choice(measure_words(by), &|view| view.by = by));
         let windows =
-            Window::ALL.map(|window| choice(window_words(window), Self { window, ..self }));
-        let all_kinds = choice("all", Self { kind: None, ..self });
-        let each_kind = kinds::ALL.iter().map(|kind| {
-            let kind = *kind;
-            let view = Self {
-                kind: Some(kind),
-                ..self
-            };
-            choice(kind.name(), view)
-        });
+            Window::ALL.map(|window| choice(window_words(window), &|view| view.window = window));
+        let all_kinds = choice("all", &|view| view.kind = None);
+        let each_kind = kinds::ALL
+            .iter()
+            .map(|kind| choice(kind.name(), &|view| view.kind = Some(*kind)));
         let row = |label, choices| ChoiceRow { label, choices };
-        vec![
+        let mut rows = vec![
             row("Worst first by", measures.into()),
             row("In the last", windows.into()),
             row("Kind", [all_kinds].into_iter().chain(each_kind).collect()),
-        ]
+        ];
+        if replicas.len() > 1 {
+            let all = choice("all", &|view| view.replica = None);
+            let each = replicas
+                .iter()
+                .map(|name| choice(name, &|view| view.replica = Some(name.clone())));
+            rows.push(row("Replica", [all].into_iter().chain(each).collect()));
+        }
+        rows
     }
 }
 
@@ -221,21 +276,48 @@ fn window_words(window: Window) -> &'static str {
 }
 
 impl SupervisionPart {
-    fn new(mut tree: TreeSnapshot, view: View) -> Self {
-        let top = view
-            .ranking()
-            .top(std::mem::take(&mut tree.top), ACTORS_MAX);
+    fn new(
+        answered_by: &str,
+        tree: TreeSnapshot,
+        worst: Vec<ReplicaActor>,
+        list: &ReplicaList,
+        view: &View,
+    ) -> Self {
+        let is_own_meant = view.replica.as_ref().is_none_or(|name| name == answered_by);
+        let lines = worst.into_iter();
+        Self {
+            answered_by: answered_by.to_owned(),
+            own: is_own_meant.then(|| OwnTree::new(tree)),
+            replicas: replica_lines(list),
+            window: window_words(view.window),
+            actors: lines
+                .map(|actor| ActorLine::new(actor, view.window))
+                .collect(),
+        }
+    }
+}
+
+fn replica_lines(list: &ReplicaList) -> Vec<ReplicaLine> {
+    if list.replicas.len() < 2 {
+        return Vec::new();
+    }
+    let lines = list.replicas.iter().map(|replica| ReplicaLine {
+        name: replica.identity.name.clone(),
+        badge: list.state(replica).into(),
+        told_us_ago: list.us_since(replica.seen_at),
+        totals: replica.figures.actors,
+    });
+    lines.collect()
+}
+
+impl OwnTree {
+    fn new(tree: TreeSnapshot) -> Self {
         let mut groups_of_kind = BTreeMap::<&str, usize>::new();
         for group in &tree.groups {
             *groups_of_kind.entry(&group.kind).or_default() += 1;
         }
         let groups = tree.groups.iter();
         Self {
-            window: window_words(view.window),
-            actors: top
-                .into_iter()
-                .map(|actor| ActorLine::new(actor, view.window))
-                .collect(),
             groups: groups
                 .map(|group| GroupLine::new(group, groups_of_kind[group.kind.as_str()] > 1))
                 .collect(),
@@ -245,12 +327,13 @@ impl SupervisionPart {
 }
 
 impl ActorLine {
-    fn new(actor: ActorFigures, window: Window) -> Self {
+    fn new(told: ReplicaActor, window: Window) -> Self {
+        let actor = &told.actor;
         Self {
             badge: actor.state.into(),
             address: subject_path(&actor.kind, &actor.name),
             within: *actor.within(window),
-            actor,
+            told,
         }
     }
 }
@@ -294,15 +377,54 @@ impl GroupLine {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use supervision::{BatchFigures, NodeState, PanicRecord};
+    use supervision::{ActorFigures, BatchFigures, NodeState, PanicRecord};
 
     use super::*;
+    use crate::domain::replica::{Replica, ReplicaFigures, ReplicaIdentity};
 
-    fn view(address: &str) -> View {
-        View::new(&Query::from_text(address))
+    fn names() -> Vec<String> {
+        ["a:1", "b & c"].map(str::to_owned).into()
     }
 
-    fn render_part(top: Vec<ActorFigures>, view: View) -> String {
+    fn view(address: &str) -> View {
+        View::new(&Query::from_text(address), &names())
+    }
+
+    /// Returns two replicas, of which the second gave its last sign 40 seconds ago.
+    fn replicas() -> ReplicaList {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let replica = |name: &str, seen_at| Replica {
+            identity: ReplicaIdentity {
+                id: name.to_owned(),
+                name: name.to_owned(),
+            },
+            seen_at: at(seen_at),
+            leases: 0,
+            figures: ReplicaFigures {
+                actors: ActorTotals {
+                    queued: 4_321,
+                    ..ActorTotals::default()
+                },
+                ..ReplicaFigures::default()
+            },
+        };
+        ReplicaList {
+            read_at: Some(at(100)),
+            watched_since: Some(at(0)),
+            replicas: vec![replica("a:1", 100), replica("b & c", 60)],
+        }
+    }
+
+    fn told(replica: &str, told_us_ago: u64, actor: ActorFigures) -> ReplicaActor {
+        ReplicaActor {
+            replica: replica.to_owned(),
+            told_at: None,
+            told_us_ago,
+            actor,
+        }
+    }
+
+    fn render_part(worst: Vec<ReplicaActor>, list: &ReplicaList, view: &View) -> String {
         let shard = |kind: &str, shard| ActorGroup {
             kind: kind.to_owned(),
             shard,
@@ -311,7 +433,6 @@ mod tests {
         };
         let tree = TreeSnapshot {
             ready: true,
-            top,
             groups: vec![
                 shard("taxpayer", 0),
                 shard("taxpayer", 1),
@@ -319,7 +440,8 @@ mod tests {
             ],
             ..TreeSnapshot::default()
         };
-        SupervisionPart::new(tree, view).render().unwrap()
+        let part = SupervisionPart::new("a:1", tree, worst, list, view);
+        part.render().unwrap()
     }
 
     fn actor(kind: &str, name: &str) -> ActorFigures {
@@ -344,22 +466,26 @@ mod tests {
             "/console/supervision?by=handle-time&minutes=60&kind=webhook"
         );
         assert_eq!(view(address.split_once('?').unwrap().1), chosen);
-        assert_eq!(view("by=colour&minutes=7&kind=%3Cb%3E"), View::default());
+        let unknown = view("by=colour&minutes=7&kind=%3Cb%3E&replica=d");
+        assert_eq!(unknown, View::default());
+        let of_replica = view("replica=b+%26+c");
+        assert_eq!(of_replica.replica.as_deref(), Some("b & c"));
+        let address = of_replica.address(PAGE);
+        assert_eq!(view(address.split_once('?').unwrap().1), of_replica);
     }
 
     #[test]
     fn each_link_changes_one_choice_and_one_link_of_each_row_is_current() {
         let chosen = view("by=wait&minutes=1&kind=pipeline");
-        for row in chosen.choices() {
+        let rows = chosen.choices(&names());
+        assert_eq!(rows.len(), 4);
+        assert_eq!(chosen.choices(&names()[..1]).len(), 3);
+        for row in &rows {
             let current: Vec<_> = row.choices.iter().filter(|one| one.is_current).collect();
             assert_eq!(current.len(), 1, "{}", row.label);
             assert_eq!(current[0].address, chosen.address(PAGE));
         }
-        let all: Vec<_> = chosen
-            .choices()
-            .into_iter()
-            .flat_map(|row| row.choices)
-            .collect();
+        let all: Vec<_> = rows.into_iter().flat_map(|row| row.choices).collect();
         let address = |text: &str| &all.iter().find(|one| one.text == text).unwrap().address;
         let path = "/console/supervision";
         assert_eq!(
@@ -371,6 +497,10 @@ mod tests {
             &format!("{path}?by=wait&minutes=60&kind=pipeline")
         );
         assert_eq!(address("all"), &format!("{path}?by=wait&minutes=1"));
+        assert_eq!(
+            address("b & c"),
+            &format!("{path}?by=wait&minutes=1&kind=pipeline&replica=b+%26+c")
+        );
         assert_eq!(
             address("taxpayer"),
             &format!("{path}?by=wait&minutes=1&kind=taxpayer")
@@ -424,7 +554,8 @@ mod tests {
                 .into(),
             ..actor("taxpayer", "8")
         };
-        let part = render_part(vec![troubled, restarting], View::default());
+        let worst = vec![told("a:1", 0, restarting), told("b & c", 800_000, troubled)];
+        let part = render_part(worst, &replicas(), &View::default());
         for text in [
             r#"<a href="/console/taxpayers/7">taxpayer 7</a>"#,
             "<code>create</code> for 2.5 s, one of 12 commands",
@@ -434,13 +565,27 @@ mod tests {
             "first",
             "taxpayer shard 1",
             "janitor",
+            "b &#38; c, 800 ms ago",
+            "Missing",
+            "4321",
+            "All actors of a:1",
         ] {
             assert!(part.contains(text), "{text} is missing in {part}");
         }
         assert!(!part.contains("janitor shard"), "{part}");
-        let (first, second) = (part.find("taxpayer 8"), part.find("taxpayer 7"));
-        assert!(first < second, "the restarting one is in more trouble");
-        let none = render_part(Vec::new(), View::default());
-        assert!(none.contains("No actor is in trouble"), "{none}");
+    }
+
+    #[test]
+    fn a_page_about_another_replica_or_about_the_only_one_says_nothing_of_others() {
+        let other = view("replica=b+%26+c");
+        let part = render_part(Vec::new(), &replicas(), &other);
+        assert!(part.contains("No actor is in trouble"), "{part}");
+        assert!(!part.contains("All actors of"), "{part}");
+        let alone = render_part(
+            vec![told("a:1", 0, actor("taxpayer", "7"))],
+            &ReplicaList::default(),
+            &View::default(),
+        );
+        assert!(!alone.contains("Replica</th>"), "{alone}");
     }
 }

@@ -7,6 +7,7 @@ use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView};
 use crate::domain::breaker::{BreakerCondition, BreakerFigures};
 use crate::domain::replica::{ActorTotals, ReplicaFigures};
 use crate::http::metrics::process::ProcessStats;
+use crate::http::replicas::actors;
 use crate::http::state::ApiState;
 
 /// The requests of so many seconds are told.
@@ -28,6 +29,7 @@ pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
         requests,
         mean_us: u64::try_from(mean.unwrap_or_default().as_micros()).unwrap_or(u64::MAX),
         actors: actor_totals(state),
+        worst_actors: actors::worst(&state.tree),
         breakers: breaker_figures(state),
     }
 }

@@ -5,8 +5,10 @@
 //! | Concept | File |
 //! |---|---|
 //! | what this process says of itself | `figures` |
+//! | the worst actors of a replica, and of all | `actors` |
 //! | what it knows of all replicas | `board` |
 
+pub(crate) mod actors;
 pub(crate) mod board;
 mod figures;
 

@@ -19,6 +19,7 @@ mod replicas;
 pub(crate) mod run_moves;
 mod runs;
 mod search;
+mod supervision;
 mod taxpayers;
 pub(crate) mod webhook_endpoints;
 
@@ -29,6 +30,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         overview::endpoints(),
         incidents::endpoints(),
         replicas::endpoints(),
+        supervision::endpoints(),
         breakers::endpoints(),
         run_moves::endpoints(),
         runs::endpoints(),

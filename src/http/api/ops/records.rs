@@ -1,6 +1,4 @@
-//! Records for operators: the tree of actors, the outages and the audit log.
-
-use std::future::{Ready, ready};
+//! Records for operators: the outages and the audit log.
 
 use actix_web::web;
 
@@ -8,7 +6,7 @@ use crate::domain::access::caller::OpsViewer;
 use crate::domain::kernel::audit::{ActorKind, AuditAction};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
-use crate::http::openapi::{doc, schema};
+use crate::http::openapi::doc;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -21,15 +19,6 @@ use crate::store::operations::{audit, outages};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/ops/supervision").get(supervision, || {
-            doc("supervision", "The tree of actors, worst first")
-                .with_note("`groups` counts all actors and lists the worst of each kind and thread; `top` has those that are first by trouble, wait, queue, time or restarts within 1, 5 or 60 minutes.")
-                .shows(
-                200,
-                "Supervision retrieved successfully",
-                schema::envelope(schema::object()),
-            )
-        }),
         path("/ops/outages").get(list_outages, || {
             doc("list_outages", "Outages of the authority, newest first")
                 .with_paging("100 at most")
@@ -114,16 +103,4 @@ pub(crate) fn read_audit_filter(query: &Query) -> Result<AuditFilter, ApiError> 
         until: query.utc_moment("until")?,
         subject: query.trimmed_text("subject"),
     })
-}
-
-/// Maximum number of actors that the response lists of a group, and of a kind by each order. The counts in the response
-/// include all actors.
-const ACTORS_MAX: usize = 100;
-
-/// GET /ops/supervision: returns the tree of actors. Actors in the most trouble come first.
-fn supervision(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
-    ready(ApiResponse::ok(
-        "Supervision retrieved successfully",
-        state.into_inner().tree.snapshot(ACTORS_MAX),
-    ))
 }

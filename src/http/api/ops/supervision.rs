@@ -1,0 +1,111 @@
+//! The actors: the tree of the process that answers, and the worst actors of all replicas.
+
+use std::future::ready;
+
+use actix_web::web;
+use serde::Serialize;
+use supervision::{Measure, Ranking, TreeSnapshot, Window};
+
+use crate::domain::access::caller::OpsViewer;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::openapi::{doc, schema};
+use crate::http::replicas::actors::{self, ReplicaActor};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/ops/supervision").get(supervision, || {
+        doc("supervision", "The actors of all replicas, worst first")
+            .with_note(
+                "`worst` has the worst 20 actors of all replicas that give signs: those of the replica that answers are of \
+                 this moment, of each other those are known that its last sign told. The rest is of the replica that \
+                 answers: `groups` counts all its actors and lists the worst of each kind and thread; `top` has those that \
+                 are first by trouble, wait, queue, time or restarts within 1, 5 or 60 minutes.",
+            )
+            .query("replica", "only the actors of the replica with this name, even if it is missing")
+            .query("kind", "only actors of this kind, such as taxpayer")
+            .query("by", "trouble (the default), wait, depth, handle-time or restarts: what `worst` is ordered by")
+            .query("minutes", "1, 5 (the default) or 60: the time up to now that counts")
+            .shows(
+                200,
+                "Supervision retrieved successfully",
+                schema::envelope(schema::object()),
+            )
+    })]
+}
+
+/// Maximum number of actors that the response lists of a group, and of a kind by each order. The counts in the response
+/// include all actors.
+const ACTORS_MAX: usize = 100;
+/// The number of actors of all replicas that the response lists.
+const WORST_MAX: usize = 20;
+
+#[derive(Serialize)]
+struct Supervision {
+    /// The replica that answers.
+    answered_by: String,
+    worst: Vec<ReplicaActor>,
+    #[serde(flatten)]
+    own: TreeSnapshot,
+}
+
+/// GET /ops/supervision: returns the worst actors of all replicas, and the tree of actors of this process.
+async fn supervision(
+    state: web::Data<ApiState>,
+    _: OpsViewer,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    ready(show(&state, &query)).await
+}
+
+fn show(state: &ApiState, query: &Query) -> Result<ApiResponse, ApiError> {
+    let kind = query.trimmed_text("kind");
+    let ranking = Ranking {
+        kind: kind.as_deref(),
+        by: query
+            .word("by", parse_measure, measures)?
+            .unwrap_or_default(),
+        window: query
+            .word("minutes", parse_window, windows)?
+            .unwrap_or_default(),
+    };
+    let replica = query.trimmed_text("replica");
+    let own = state.tree.snapshot(ACTORS_MAX);
+    let worst = actors::rank(
+        state,
+        own.top.clone(),
+        ranking,
+        replica.as_deref(),
+        WORST_MAX,
+    );
+    Ok(ApiResponse::ok(
+        "Supervision retrieved successfully",
+        Supervision {
+            answered_by: state.replicas.identity().name.clone(),
+            worst,
+            own,
+        },
+    ))
+}
+
+fn parse_measure(word: &str) -> Option<Measure> {
+    Measure::ALL.into_iter().find(|by| by.as_str() == word)
+}
+
+fn measures() -> String {
+    Measure::ALL.map(Measure::as_str).join(", ")
+}
+
+fn parse_window(word: &str) -> Option<Window> {
+    Window::ALL
+        .into_iter()
+        .find(|window| window.minutes().to_string() == word)
+}
+
+fn windows() -> String {
+    Window::ALL
+        .map(|window| window.minutes().to_string())
+        .join(", ")
+}

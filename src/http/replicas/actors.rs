@@ -1,0 +1,213 @@
+//! The worst actors of all replicas. Those of this process are of this moment; of each other replica those are known
+//! that it has told with its last sign.
+
+use database::column::json;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use supervision::{ActorFigures, Ranking, Tree, choose_worst};
+
+use crate::domain::replica::{Replica, ReplicaList, ReplicaState};
+use crate::http::state::ApiState;
+
+/// A sign tells at most this number of actors, in at most this number of bytes, because it is written every second.
+const TOLD_MAX: usize = 20;
+const TOLD_BYTES_MAX: usize = 12 * 1_024;
+
+/// An actor of one of the replicas.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReplicaActor {
+    pub(crate) replica: String,
+    /// When the replica told of the actor; `None` if the actor is of the process that answers, and its figures are of
+    /// this moment.
+    pub(crate) told_at: Option<Timestamp>,
+    /// The age of what was told.
+    pub(crate) told_us_ago: u64,
+    #[serde(flatten)]
+    pub(crate) actor: ActorFigures,
+}
+
+impl AsRef<ActorFigures> for ReplicaActor {
+    fn as_ref(&self) -> &ActorFigures {
+        &self.actor
+    }
+}
+
+/// Returns the worst actors of this process for its sign.
+pub(super) fn worst(tree: &Tree) -> Vec<Value> {
+    let top = tree.snapshot(TOLD_MAX).top;
+    let mut bytes = 0;
+    choose_worst(&top, TOLD_MAX)
+        .into_iter()
+        .map(to_sign)
+        .take_while(|actor| {
+            bytes += json(actor).len();
+            bytes <= TOLD_BYTES_MAX
+        })
+        .collect()
+}
+
+/// Returns an actor as a sign tells it: only its last panic, and no field that is at its default.
+fn to_sign(actor: &ActorFigures) -> Value {
+    let short = ActorFigures {
+        panics: actor.panics.iter().take(1).cloned().collect(),
+        last_panic: None,
+        ..actor.clone()
+    };
+    let mut value = serde_json::to_value(short).unwrap_or_default();
+    remove_defaults(&mut value);
+    value
+}
+
+/// Removes fields that are null, zero or empty: a reader gives them the same value.
+fn remove_defaults(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(remove_defaults);
+            fields.retain(|_, field| !is_default(field));
+        }
+        Value::Array(values) => values.iter_mut().for_each(remove_defaults),
+        _ => {}
+    }
+}
+
+fn is_default(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Number(number) => number.as_u64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(values) => values.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) => false,
+    }
+}
+
+/// Returns the first `max` actors of the replicas that give signs, the worst first, or of the replica with this name,
+/// even if it is missing. `own` are the actors of this process.
+pub(crate) fn rank(
+    state: &ApiState,
+    own: Vec<ActorFigures>,
+    ranking: Ranking<'_>,
+    replica: Option<&str>,
+    max: usize,
+) -> Vec<ReplicaActor> {
+    let identity = state.replicas.identity();
+    let list = state.replicas.last_list();
+    let others = list
+        .replicas
+        .iter()
+        .filter(|other| other.identity.id != identity.id)
+        .filter(|other| match replica {
+            Some(name) => other.identity.name == name,
+            None => list.state(other) != ReplicaState::Missing,
+        })
+        .flat_map(|other| told_actors(&list, other));
+    let is_own_meant = replica.is_none_or(|name| identity.name == name);
+    let own = own
+        .into_iter()
+        .filter(|_| is_own_meant)
+        .map(|actor| ReplicaActor {
+            replica: identity.name.clone(),
+            told_at: None,
+            told_us_ago: 0,
+            actor,
+        });
+    ranking.top(own.chain(others).collect(), max)
+}
+
+/// Returns the actors that a replica told. A replica of another version may tell what this version cannot read; that is
+/// left out.
+fn told_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
+    let told_us_ago = list.us_since(replica.seen_at);
+    let told = replica.figures.worst_actors.iter();
+    let actors = told.filter_map(|actor| {
+        Some(ReplicaActor {
+            replica: replica.identity.name.clone(),
+            told_at: Some(replica.seen_at),
+            told_us_ago,
+            actor: serde_json::from_value(actor.clone()).ok()?,
+        })
+    });
+    actors.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use supervision::{BatchFigures, NodeState, PanicRecord, WindowFigures};
+
+    use super::*;
+    use crate::domain::replica::{ReplicaFigures, ReplicaIdentity};
+
+    fn troubled(name: &str) -> ActorFigures {
+        let panic = |cause: &str| PanicRecord {
+            at: Timestamp::from_second(1_000).unwrap(),
+            cause: cause.repeat(200),
+        };
+        ActorFigures {
+            kind: "taxpayer".to_owned(),
+            name: name.to_owned(),
+            state: NodeState::Busy,
+            batch: Some(BatchFigures {
+                command: "create".to_owned(),
+                age_us: 7,
+                ..BatchFigures::default()
+            }),
+            last_panic: Some("last".to_owned()),
+            panics: vec![panic("a"), panic("b")],
+            last_hour: WindowFigures {
+                wait_max_us: 9,
+                ..WindowFigures::default()
+            },
+            ..ActorFigures::default()
+        }
+    }
+
+    #[test]
+    fn a_told_actor_is_read_with_its_last_panic_alone_and_says_whose_it_is_and_how_old() {
+        let written = to_sign(&troubled("7"));
+        assert_eq!(
+            written["last_hour"],
+            serde_json::json!({ "wait_max_us": 9 })
+        );
+        assert!(written.get("last_minute").is_none(), "{written}");
+        let second = |second| Timestamp::from_second(second).unwrap();
+        let replica = Replica {
+            identity: ReplicaIdentity {
+                id: "2".to_owned(),
+                name: "b:1".to_owned(),
+            },
+            seen_at: second(8),
+            leases: 0,
+            figures: ReplicaFigures {
+                worst_actors: vec![written, serde_json::json!({ "kind": 7 })],
+                ..ReplicaFigures::default()
+            },
+        };
+        let list = ReplicaList {
+            read_at: Some(second(10)),
+            ..ReplicaList::default()
+        };
+        let told = told_actors(&list, &replica);
+        assert_eq!(told.len(), 1, "what is unknown is left out: {told:?}");
+        let mut expected = troubled("7");
+        expected.last_panic = None;
+        expected.panics.truncate(1);
+        assert_eq!(told[0].actor, expected);
+        assert_eq!(
+            (
+                told[0].replica.as_str(),
+                told[0].told_at,
+                told[0].told_us_ago
+            ),
+            ("b:1", Some(second(8)), 2_000_000)
+        );
+    }
+
+    #[test]
+    fn twenty_actors_in_trouble_fit_into_a_sign() {
+        let bytes: usize = (0..TOLD_MAX)
+            .map(|number| json(&to_sign(&troubled(&number.to_string()))).len())
+            .sum();
+        assert!(bytes <= TOLD_BYTES_MAX, "{bytes}");
+    }
+}
