@@ -39,7 +39,7 @@ use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
-use crate::store::operations::replicas;
+use crate::store::operations::{replicas, taxpayer_pauses};
 
 /// At most this many bytes of a webhook endpoint's response are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -106,6 +106,8 @@ impl App {
             sandbox,
         } = AuthorityConnection::connect(settings, mode, &clock).await?;
         let context = BuildContext::start(settings, store, clock, authority, owner);
+        let pauses = taxpayer_pauses::list(&context.store).await?;
+        context.taxpayers.paused().set(pauses);
         let pipeline = context.pipeline();
         let catalog = SharedCatalog::default();
         let reference_refresher = context.reference_refresher(&catalog);

@@ -16,6 +16,7 @@
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority; the breakers of its calls on all replicas | `outage`, `breaker` |
 //! | the processes that serve the deployment | `replica` |
+//! | the pause of a taxpayer by an operator | `taxpayer_pause` |
 //! | invoices from suppliers | `supplier_invoice` |
 
 pub mod access;
@@ -35,3 +36,4 @@ pub mod reconciliation;
 pub mod reference;
 pub mod replica;
 pub mod supplier_invoice;
+pub mod taxpayer_pause;

@@ -34,6 +34,9 @@ const STORY: &[(&str, u16)] = &[
     ("get_integration", 200),
     ("list_all_taxpayers", 200),
     ("verify_taxpayer", 200),
+    ("list_top_taxpayers", 200),
+    ("pause_taxpayer", 200),
+    ("resume_taxpayer", 200),
     ("list_contacts", 200),
     ("invite_taxpayer_contact", 200),
     // The only owner stays.

@@ -193,6 +193,7 @@ impl Facts {
             "/console/runs",
             "/console/supervision",
             "/console/taxpayers",
+            "/console/top-taxpayers",
             "/dashboard/taxpayers",
             "/dashboard/taxpayers/activity",
         ];

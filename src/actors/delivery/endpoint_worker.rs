@@ -250,6 +250,9 @@ impl EndpointWorker {
                 let attempt = run_in_turn(turn, attempt).await;
                 deps.durations
                     .record_attempt(attempt.outcome.name(), attempt.duration);
+                deps.taxpayers
+                    .usage()
+                    .record_delivery(to.endpoint.taxpayer_id);
                 let as_of = to.endpoint.updated_at;
                 CompletedAttempt {
                     delivery,

@@ -73,6 +73,7 @@ fn is_transient(failure: &TaxpayerError) -> bool {
     match failure {
         TaxpayerError::Busy { .. }
         | TaxpayerError::Overloaded { .. }
+        | TaxpayerError::Paused
         | TaxpayerError::Interrupted { .. } => true,
         TaxpayerError::Store(error) => !matches!(error, StoreError::Corrupt { .. }),
         TaxpayerError::Refused(_)

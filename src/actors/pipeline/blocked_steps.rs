@@ -1,4 +1,5 @@
-//! The steps that a breaker blocks at present, for all taxpayers or for some. The dispatcher skips runs whose next step
+//! The steps that are blocked at present: by a breaker, for all taxpayers or for some, or because an operator has paused
+//! the taxpayer. The dispatcher skips runs whose next step
 //! is blocked. When a breaker is due for a probe (a trial call), it blocks nothing, and the next run's call is the
 //! probe.
 
@@ -9,13 +10,17 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
 use crate::domain::pipeline::prediction::Start;
 use crate::domain::pipeline::waiting::StepBlock;
+use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::store::lanes::fair_queue::BlockedStep;
 
-pub(super) fn list(authority: &Authority) -> Vec<BlockedStep> {
+pub(super) fn list(authority: &Authority, paused: &[TaxpayerPause]) -> Vec<BlockedStep> {
     let views = authority.breakers();
     Step::ALL
         .iter()
-        .filter_map(|step| blocked_step(*step, breaker_view(&views, *step)?))
+        .filter_map(|step| {
+            let held = breaker_view(&views, *step).map(|view| &view.held);
+            blocked_step(*step, held.unwrap_or(&HeldCallers::Nobody), paused)
+        })
         .collect()
 }
 
@@ -77,20 +82,23 @@ fn blocking_view(
     })
 }
 
-fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {
-    let taxpayers = match &view.held {
-        HeldCallers::Nobody => return None,
-        HeldCallers::Everybody => None,
-        HeldCallers::Accounts(accounts) => Some(
-            accounts
-                .iter()
-                .filter_map(|account| account.taxpayer())
-                .collect(),
-        ),
+fn blocked_step(step: Step, held: &HeldCallers, paused: &[TaxpayerPause]) -> Option<BlockedStep> {
+    let accounts: &[_] = match held {
+        HeldCallers::Everybody => {
+            return Some(BlockedStep {
+                step: step.as_str(),
+                taxpayers: None,
+            });
+        }
+        HeldCallers::Nobody => &[],
+        HeldCallers::Accounts(accounts) => accounts,
     };
-    Some(BlockedStep {
+    let held = accounts.iter().filter_map(|account| account.taxpayer());
+    let paused = paused.iter().map(|pause| pause.taxpayer_id.0);
+    let taxpayers: Vec<_> = held.chain(paused).collect();
+    (!taxpayers.is_empty()).then(|| BlockedStep {
         step: step.as_str(),
-        taxpayers,
+        taxpayers: Some(taxpayers),
     })
 }
 
@@ -123,5 +131,34 @@ pub(super) fn called_operation(step: Step) -> Operation {
         Step::Receipt => Operation::Acknowledge,
         Step::Report => Operation::Report,
         Step::Payment => Operation::UpdatePayment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_blocked_for_those_whose_breaker_is_open_and_for_paused_taxpayers() {
+        let pause = TaxpayerPause {
+            taxpayer_id: TaxpayerId(7),
+            since: Timestamp::UNIX_EPOCH,
+            reason: None,
+        };
+        let paused = [pause];
+        let blocked = |taxpayers| {
+            Some(BlockedStep {
+                step: "sign",
+                taxpayers,
+            })
+        };
+        let nobody = HeldCallers::Nobody;
+        let everybody = HeldCallers::Everybody;
+        assert_eq!(blocked_step(Step::Sign, &nobody, &[]), None);
+        assert_eq!(
+            blocked_step(Step::Sign, &nobody, &paused),
+            blocked(Some(vec![7]))
+        );
+        assert_eq!(blocked_step(Step::Sign, &everybody, &paused), blocked(None));
     }
 }

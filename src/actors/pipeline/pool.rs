@@ -43,13 +43,14 @@ impl RunPool {
     /// Returns the dispatcher that sends leased lanes to this pool.
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let authority = self.deps.authority.clone();
+        let paused = self.deps.taxpayers.paused().clone();
         let working = Arc::clone(self);
         let counting = Arc::clone(&self.deps);
         Dispatcher::new(self.deps.store.clone(), config, move |assignment| {
             let pool = Arc::clone(&working);
             async move { pool.drive(assignment).await }.boxed_local()
         })
-        .with_blocked_steps(move || blocked_steps::list(&authority))
+        .with_blocked_steps(move || blocked_steps::list(&authority, &paused.list()))
         .with_last_served(&self.deps.measurements.last_served)
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);

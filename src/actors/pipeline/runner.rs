@@ -192,8 +192,19 @@ impl PipelineDeps {
         self.measure_step(session.answered);
         if !session.run.state().is_open() {
             self.measurements.record_end(&session.run, self.clock.now());
+            self.record_usage(&session.run);
         }
         WorkStatus::Released
+    }
+
+    fn record_usage(&self, run: &Run) {
+        let state = run.state();
+        if matches!(state, RunState::Succeeded | RunState::Refused) {
+            let is_refused = state == RunState::Refused;
+            self.taxpayers
+                .usage()
+                .record_run(run.taxpayer_id, is_refused);
+        }
     }
 
     fn measure_step(&self, answered: Option<(Step, Instant)>) {

@@ -16,6 +16,11 @@ impl PipelineHandle {
     pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
         let mut context = WaitContext {
             is_service_paused: self.authority.is_paused(),
+            taxpayer_paused_since: self
+                .taxpayers
+                .paused()
+                .find(run.taxpayer_id)
+                .map(|pause| pause.since),
             ..WaitContext::default()
         };
         if run.state().is_open() {

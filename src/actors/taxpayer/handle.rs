@@ -1,7 +1,7 @@
 //! The handle of the taxpayer actors: sends a command to the actor of its taxpayer and returns the command's output.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use database::StoreError;
 use supervision::{Registry, SendError};
@@ -9,8 +9,12 @@ use timing::CommandId;
 
 use crate::actors::taxpayer::acting;
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult, OnceClaim};
+use crate::actors::taxpayer::envelope::{
+    CommandEnvelope, CommandError, CommandResult, OnceClaim, Output,
+};
 use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::actors::taxpayer::paused::PausedTaxpayers;
+use crate::actors::taxpayer::usage::TaxpayerUsage;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::Store;
@@ -27,6 +31,8 @@ pub enum TaxpayerError {
     Busy { retry_after: Duration },
     #[error("too many requests are in progress")]
     Overloaded { retry_after: Duration },
+    #[error("an operator has paused the taxpayer")]
+    Paused,
     #[error("command {command_id} was interrupted: read the invoice before sending it again")]
     Interrupted { command_id: CommandId },
     #[error("command {reference} failed twice and was quarantined")]
@@ -71,6 +77,8 @@ pub struct TaxpayerHandle {
     registry: Arc<Registry<TaxpayerId, CommandEnvelope, CommandResult>>,
     store: Store,
     panic_orders: PanicOrders,
+    paused: PausedTaxpayers,
+    usage: TaxpayerUsage,
 }
 
 impl TaxpayerHandle {
@@ -83,6 +91,8 @@ impl TaxpayerHandle {
             registry: Arc::new(registry),
             store,
             panic_orders,
+            paused: PausedTaxpayers::default(),
+            usage: TaxpayerUsage::default(),
         }
     }
 
@@ -98,6 +108,14 @@ impl TaxpayerHandle {
         &self.panic_orders
     }
 
+    pub fn paused(&self) -> &PausedTaxpayers {
+        &self.paused
+    }
+
+    pub fn usage(&self) -> &TaxpayerUsage {
+        &self.usage
+    }
+
     /// Sends a command. When this returns its output, the change is stored.
     pub async fn send<C: TaxpayerCommand>(
         &self,
@@ -107,15 +125,20 @@ impl TaxpayerHandle {
         self.send_once(taxpayer, command, None).await
     }
 
-    /// Sends a command with its idempotency key, if the request has one.
+    /// Sends a command with its idempotency key, if the request has one. While the taxpayer is paused, those who act for
+    /// it may only end keys.
     pub async fn send_once<C: TaxpayerCommand>(
         &self,
         taxpayer: TaxpayerId,
         command: C,
         once: Option<OnceClaim<C::Output>>,
     ) -> Result<C::Output, TaxpayerError> {
-        let envelope = CommandEnvelope::new(command, once, acting::current_actor());
-        let output = self.registry.send(&taxpayer, envelope).await??;
+        let acting = acting::current_actor();
+        if !C::ENDS_KEYS && self.paused.hold_back(taxpayer, acting.as_ref()) {
+            return Err(TaxpayerError::Paused);
+        }
+        let envelope = CommandEnvelope::new(command, once, acting);
+        let output = self.send_envelope(taxpayer, envelope).await?;
         if C::ENDS_KEYS {
             key_leases::await_acknowledgements(&self.store).await;
         }
@@ -123,5 +146,23 @@ impl TaxpayerHandle {
         // would be stored all the same, so the error must not say that nothing was stored.
         let output = output.downcast().map_err(|_| StoreError::Unsettled)?;
         Ok(*output)
+    }
+
+    /// Sends a command, and records what it cost.
+    async fn send_envelope(
+        &self,
+        taxpayer: TaxpayerId,
+        envelope: CommandEnvelope,
+    ) -> Result<Output, TaxpayerError> {
+        let sent = Instant::now();
+        let answer = self.registry.send(&taxpayer, envelope).await;
+        if matches!(answer, Err(SendError::Busy { .. })) {
+            self.usage.record_throttled(taxpayer);
+        } else {
+            let is_stored = matches!(answer, Ok(Ok(_)));
+            self.usage
+                .record_command(taxpayer, is_stored, sent.elapsed());
+        }
+        Ok(answer??)
     }
 }

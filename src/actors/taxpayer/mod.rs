@@ -18,6 +18,7 @@
 //! | the weight of a command; the turns of large commands | `weight`, `large_turns` |
 //! | the wait for lanes that other transactions have locked | `held_lanes` |
 //! | runs that are leased by the commit that opens them | `direct_runs` |
+//! | the taxpayers that are paused; what each has used of this process | `paused`, `usage` |
 //! | quarantined commands and their replay; panics ordered in development | `quarantined`, `panic_orders` |
 
 pub mod acting;
@@ -40,6 +41,7 @@ mod large_turns;
 mod load;
 mod member;
 pub mod panic_orders;
+pub mod paused;
 pub mod quarantined;
 mod read_set;
 mod row_ids;
@@ -49,6 +51,7 @@ mod testing;
 mod tests;
 mod transaction;
 mod unit_of_work;
+pub mod usage;
 mod weight;
 mod write_set;
 

@@ -168,9 +168,12 @@ fn replay_result(created: &Result<CreatedInvoice, TaxpayerError>) -> (Quarantine
             QuarantineState::Kept,
             format!("The replay was refused: {refusal}."),
         ),
-        Err(TaxpayerError::Busy { .. } | TaxpayerError::Overloaded { .. }) => (
+        Err(
+            TaxpayerError::Busy { .. } | TaxpayerError::Overloaded { .. } | TaxpayerError::Paused,
+        ) => (
             QuarantineState::Kept,
-            "The replay did not start: too much waits. Try again.".to_owned(),
+            "The replay did not start: too much waits, or the taxpayer is paused. Try again."
+                .to_owned(),
         ),
         Err(TaxpayerError::Quarantined { reference }) => (
             QuarantineState::Replayed,

@@ -12,6 +12,7 @@
 //! | `replicas` | the processes of the deployment |
 //! | `deliveries` | webhook endpoints by health, and dead letters |
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
+//! | `top_taxpayers` | the taxpayers that use most of this replica |
 //! | `history` | an invoice as it was after an event |
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
 //! | `people`, `access` | the operators; the integrators, and the forms that take access away or give it back |
@@ -20,13 +21,14 @@
 //! | `sign_ins` | the forms with which an admin helps a person to sign in |
 //! | `search` | the search, which leads to the page about what was found |
 //! | `incident_lines` | incidents, as the overview and the top of every page show them |
-//! | `list_query`, `reason`, `contact_data`, `badges` | parts that several of these pages share |
+//! | `list_query`, `choices`, `reason`, `contact_data`, `badges` | parts that several of these pages share |
 
 mod access;
 mod audit;
 mod badges;
 mod breakers;
 mod bulk;
+mod choices;
 mod contact_data;
 mod dead_letter_moves;
 mod deliveries;
@@ -53,6 +55,7 @@ mod sign_ins;
 mod supervision;
 mod taxpayer;
 mod taxpayers;
+mod top_taxpayers;
 
 use crate::console::frame::NavigationEntry;
 use crate::http::endpoint::Path;
@@ -90,6 +93,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     ];
     let of_taxpayers = [
         taxpayers::endpoints(),
+        top_taxpayers::endpoints(),
         taxpayer::endpoints(),
         invoice::endpoints(),
     ];

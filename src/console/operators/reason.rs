@@ -40,6 +40,18 @@ impl ReasonForm {
         })
     }
 
+    /// Returns who requests an action and why. Fails if there is no reason.
+    pub(crate) fn required_request(
+        &self,
+        state: &ApiState,
+        session: &OperatorSession,
+    ) -> Result<OperatorRequest, ApiError> {
+        Ok(OperatorRequest {
+            operator_id: session.id,
+            reason: Some(self.read_required(state)?),
+        })
+    }
+
     fn body(&self) -> Map<String, Value> {
         let reason = self.reason.trim();
         let filled = (!reason.is_empty()).then(|| ("reason".to_owned(), Value::from(reason)));

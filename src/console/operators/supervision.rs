@@ -14,16 +14,20 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::live::LiveParts;
+use crate::console::operators::choices::{Choice, ChoiceRow, find, find_window, window_words};
+use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::ids::parse_number;
 use crate::domain::pipeline::parse_run_lane;
 use crate::domain::replica::{ActorTotals, ReplicaList};
+use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::replicas::actors::{self, ReplicaActor};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
 
 const PAGE: &str = "/console/supervision";
 const LIVE_PART: &str = "/console/live/supervision";
@@ -42,21 +46,16 @@ pub(super) fn endpoints() -> Vec<Path> {
 #[template(path = "operators/supervision.html")]
 struct SupervisionPage {
     frame: Frame,
+    paused: Vec<PausedLine>,
     choices: Vec<ChoiceRow>,
     live_address: String,
     live: String,
 }
 
-/// A row of links to other views, one of which is the current one.
-struct ChoiceRow {
-    label: &'static str,
-    choices: Vec<Choice>,
-}
-
-struct Choice {
-    text: String,
-    address: String,
-    is_current: bool,
+/// A taxpayer that operators have paused.
+struct PausedLine {
+    name: String,
+    pause: TaxpayerPause,
 }
 
 #[derive(Template)]
@@ -116,15 +115,26 @@ async fn show_supervision(
 ) -> Answer {
     let names = replica_names(&state);
     let view = View::new(&query, &names);
-    let answer = render(&state, &view).and_then(|live| {
-        show(&SupervisionPage {
-            frame: Frame::for_operator(&session, "Supervision"),
-            choices: view.choices(&names),
-            live_address: view.address(LIVE_PART),
-            live,
-        })
+    show(&SupervisionPage {
+        frame: Frame::for_operator(&session, "Supervision"),
+        paused: load_paused(&state).await,
+        choices: view.choices(&names),
+        live_address: view.address(LIVE_PART),
+        live: render(&state, &view)?,
+    })
+}
+
+/// Returns the paused taxpayers. While the database is silent, they have no names.
+async fn load_paused(state: &ApiState) -> Vec<PausedLine> {
+    let pauses = state.taxpayers.paused().list();
+    let ids: Vec<_> = pauses.iter().map(|pause| pause.taxpayer_id).collect();
+    let known = taxpayers::with_ids(state.store.reader(), &ids).await;
+    let known = known.unwrap_or_default();
+    let lines = pauses.iter().map(|pause| PausedLine {
+        name: name_or_number(&known, pause.taxpayer_id),
+        pause: pause.clone(),
     });
-    std::future::ready(answer).await
+    lines.collect()
 }
 
 /// GET /console/live/supervision: streams the worst actors of all replicas.
@@ -190,8 +200,7 @@ impl View {
             replica: replicas.iter().find(|name| *name == replica).cloned(),
             kind: find(kinds::ALL, |known| known.name() == kind),
             by: find(&Measure::ALL, |known| known.as_str() == by).unwrap_or_default(),
-            window: find(&Window::ALL, |known| known.minutes().to_string() == window)
-                .unwrap_or_default(),
+            window: find_window(window),
         }
     }
 
@@ -253,10 +262,6 @@ impl View {
     }
 }
 
-fn find<T: Copy>(all: &[T], is_meant: impl Fn(&T) -> bool) -> Option<T> {
-    all.iter().copied().find(is_meant)
-}
-
 fn measure_words(by: Measure) -> &'static str {
     match by {
         Measure::Trouble => "trouble now",
@@ -264,14 +269,6 @@ fn measure_words(by: Measure) -> &'static str {
         Measure::Depth => "queue",
         Measure::HandleTime => "handle time",
         Measure::Restarts => "restarts",
-    }
-}
-
-fn window_words(window: Window) -> &'static str {
-    match window {
-        Window::Minute => "1 min",
-        Window::FiveMinutes => "5 min",
-        Window::Hour => "60 min",
     }
 }
 

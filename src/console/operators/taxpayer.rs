@@ -17,7 +17,7 @@ use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::runs::{self, RunRow};
 use crate::console::operators::sign_ins::{PersonLine, person_path};
 use crate::console::page::{Answer, Form, go_to, show};
-use crate::console::session::operators::{Admin, Viewer};
+use crate::console::session::operators::{Admin, Operator, Viewer};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::integration::IntegrationSummary;
@@ -26,9 +26,11 @@ use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId, parse_number};
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ConfirmedBy, Verification};
+use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::http::api::ops::development;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::replicas::taxpayer_pauses;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::contacts;
@@ -49,6 +51,8 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/console/taxpayers/{id}/verify").form(verify),
         path("/console/taxpayers/{id}/subscription").form(set_subscription),
         path("/console/taxpayers/{id}/panic").form(order_panic),
+        path("/console/taxpayers/{id}/pause").form(pause),
+        path("/console/taxpayers/{id}/resume").form(resume),
     ]
 }
 
@@ -61,6 +65,7 @@ struct TaxpayerPage {
     subscription: Badge,
     missing: String,
     people: Vec<PersonLine>,
+    pause: Option<TaxpayerPause>,
     accepts_panics: bool,
     endpoint: Option<EndpointFacts>,
     integration: IntegrationSummary,
@@ -114,6 +119,7 @@ async fn show_taxpayer(
             url: url_without_query(&endpoint.url),
             disabled_reason: endpoint.disabled_reason,
         }),
+        pause: state.taxpayers.paused().find(id),
         accepts_panics: state.taxpayers.panic_orders().are_accepted(),
         integration: integrations::kinds_owned_by(store.reader(), id).await?,
         invoices_total: invoices.total,
@@ -213,6 +219,38 @@ async fn set_subscription(
         }
     };
     Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
+}
+
+/// POST /console/taxpayers/{id}/pause: takes up nothing new of a taxpayer, on all replicas.
+async fn pause(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    id: web::Path<String>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let by = form.0.required_request(&state, &session)?;
+    let id = find_taxpayer(&state, &id).await?.id;
+    taxpayer_pauses::pause(&state, id, &by).await?;
+    Ok(go_to(
+        &format!("/console/taxpayers/{id}"),
+        "The taxpayer is paused. Within a second no replica takes up anything new of it.",
+    ))
+}
+
+/// POST /console/taxpayers/{id}/resume: ends the pause of a taxpayer.
+async fn resume(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    id: web::Path<String>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let by = form.0.required_request(&state, &session)?;
+    let id = find_taxpayer(&state, &id).await?.id;
+    taxpayer_pauses::resume(&state, id, &by).await?;
+    Ok(go_to(
+        &format!("/console/taxpayers/{id}"),
+        "The taxpayer is resumed. Within a second all replicas take up its work again.",
+    ))
 }
 
 #[derive(Debug, Deserialize)]

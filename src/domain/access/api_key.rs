@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::IntegratorId;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
 /// The longest time for which a key can stay valid after a new key has replaced it.
 pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
@@ -33,6 +33,11 @@ pub struct KeyOwner {
 }
 
 impl KeyOwner {
+    /// Returns the taxpayer of this account; `None` if it is another's.
+    pub fn taxpayer(self) -> Option<TaxpayerId> {
+        (self.kind == KeyKind::Taxpayer).then_some(TaxpayerId(self.id))
+    }
+
     /// Returns who signs in to this account with a password. `None` for a taxpayer: its contact persons sign in.
     pub fn session_owner(self) -> Option<SessionOwner> {
         match self.kind {

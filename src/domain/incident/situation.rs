@@ -9,6 +9,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::quarantine::WorkKind;
 use crate::domain::replica::ReplicaList;
+use crate::domain::taxpayer_pause::TaxpayerPause;
 
 #[derive(Debug, Clone)]
 pub struct Situation {
@@ -20,6 +21,8 @@ pub struct Situation {
     pub actors: ActorFacts,
     pub traffic: TrafficFacts,
     pub process: ProcessFacts,
+    /// The taxpayers that operators have paused, those first that have been paused longest.
+    pub paused_taxpayers: Vec<TaxpayerPause>,
     /// The replicas as this process last saw them.
     pub replicas: ReplicaList,
     /// `None` if checkpoints are made on demand only.
@@ -200,6 +203,7 @@ impl Situation {
             actors: ActorFacts::default(),
             traffic: TrafficFacts::default(),
             process: ProcessFacts::default(),
+            paused_taxpayers: Vec::new(),
             replicas: ReplicaList::default(),
             checkpoints: None,
             reconciliation: None,

@@ -292,6 +292,18 @@ pub const INCIDENTS: &[IncidentKind] = &[
         find: authority::breaker_tripped,
     },
     IncidentKind {
+        name: "taxpayers-paused",
+        severity: Severity::Warning,
+        title: "Operators have paused taxpayers",
+        effect: "What these taxpayers write is answered 503, and their runs wait, also those with a deadline.",
+        ends: "When an operator resumes the taxpayers.",
+        to_do: "Resume each taxpayer when the reason for its pause is gone.",
+        look_at: "`paused_taxpayers` of `/ops/supervision`, with the reasons; `/ops/audit?action=taxpayer.pause` says who \
+                  paused them.",
+        page: "/console/supervision",
+        find: work::taxpayers_paused,
+    },
+    IncidentKind {
         name: "endpoints-parked",
         severity: Severity::Warning,
         title: "Webhook endpoints are parked",

@@ -10,6 +10,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::quarantine::WorkKind;
 use crate::domain::replica::{Replica, ReplicaFigures, ReplicaIdentity, ReplicaList};
+use crate::domain::taxpayer_pause::TaxpayerPause;
 
 /// A kind of incident, and what brings a calm situation to it.
 type Case = (&'static str, fn(&mut Situation));
@@ -91,6 +92,13 @@ const CASES: &[Case] = &[
     ("authority-throttles", |situation| situation.authority.throttled_calls = 1),
     ("authority-limit-low", |situation| situation.authority.limited_operations = vec![("sign", 5, 80)]),
     ("breaker-tripped", |situation| situation.authority.tripped_operations = vec!["sign"]),
+    ("taxpayers-paused", |situation| situation.paused_taxpayers = vec![pause()]),
+    // Work that nobody takes is no incident of its own then.
+    ("taxpayers-paused", |situation| {
+        situation.paused_taxpayers = vec![pause()];
+        let since = situation.now - SignedDuration::from_mins(1);
+        work(situation).untaken = vec![("run", Group { count: 1, since: Some(since) })];
+    }),
     ("actors-stuck", |situation| situation.actors.stuck = 1),
     ("actors-panic", |situation| situation.actors.panics = 4),
     ("answers-broken", |situation| situation.traffic.broken = 1),
@@ -117,6 +125,14 @@ const CASES: &[Case] = &[
         situation.process.open_files_max = Some(2_048);
     }),
 ];
+
+fn pause() -> TaxpayerPause {
+    TaxpayerPause {
+        taxpayer_id: TaxpayerId(7),
+        since: situation_time(),
+        reason: None,
+    }
+}
 
 const REPLICA_STARTED: SignedDuration = SignedDuration::from_mins(16);
 

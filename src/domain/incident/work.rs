@@ -19,6 +19,8 @@ const ALIKE_TAXPAYERS_MIN: u64 = 10;
 const UNREACHED_MIN: u64 = 3;
 /// A queue that has grown in each of so many minutes grows.
 const GROWING_MINUTES: usize = 5;
+/// So many paused taxpayers are named at most.
+const PAUSED_NAMED_MAX: usize = 10;
 /// A queue of less than this is short, however it grows.
 const QUEUE_MIN: u64 = 20;
 /// Reference lists that are older than this are old: they are fetched several times a day.
@@ -69,6 +71,20 @@ pub(super) fn runs_paused(situation: &Situation) -> Vec<Finding> {
     })
 }
 
+pub(super) fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
+    let paused = &situation.paused_taxpayers;
+    let group = Group {
+        count: u64::try_from(paused.len()).unwrap_or(u64::MAX),
+        since: paused.first().map(|pause| pause.since),
+    };
+    group_finding(group, |count| {
+        let named = paused.iter().take(PAUSED_NAMED_MAX);
+        let ids: Vec<_> = named.map(|pause| pause.taxpayer_id.to_string()).collect();
+        let are_paused = counted(count, "taxpayer is", "taxpayers are");
+        format!("{are_paused} paused by operators: {}.", ids.join(", "))
+    })
+}
+
 pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         let is_old = |group: &Group| {
@@ -76,10 +92,11 @@ pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
                 .since
                 .is_some_and(|since| situation.now.duration_since(since) >= UNTAKEN_AFTER)
         };
-        // A run whose breaker is open is due and rightly not taken. A paused process takes nothing.
-        let is_held = |kind: &str| {
-            situation.process.is_paused || kind == "run" && situation.authority.is_held_for_some
-        };
+        // A run whose breaker is open or whose taxpayer is paused is due and rightly not taken. A paused process takes
+        // nothing.
+        let has_held_runs =
+            situation.authority.is_held_for_some || !situation.paused_taxpayers.is_empty();
+        let is_held = |kind: &str| situation.process.is_paused || kind == "run" && has_held_runs;
         let untaken = work
             .untaken
             .iter()
@@ -113,6 +130,7 @@ pub(super) fn queue_growing(situation: &Situation) -> Vec<Finding> {
         || !has_grown
         || *last < QUEUE_MIN
         || situation.authority.is_held_for_some
+        || !situation.paused_taxpayers.is_empty()
     {
         return Vec::new();
     }

@@ -28,6 +28,8 @@ words! {
         Reconcile = "taxpayer.reconcile",
         SetIntegration = "taxpayer.set-integration",
         VerifyTaxpayer = "taxpayer.verify",
+        PauseTaxpayer = "taxpayer.pause",
+        ResumeTaxpayer = "taxpayer.resume",
         CreateTaxpayer = "taxpayer.create",
         UpdateProfile = "taxpayer.update-profile",
         SetSubscription = "taxpayer.set-subscription",

@@ -20,6 +20,8 @@ pub struct WaitContext {
     pub is_held: bool,
     /// True if this process works on no run.
     pub is_service_paused: bool,
+    /// Since when an operator has paused the taxpayer, if that is so.
+    pub taxpayer_paused_since: Option<Timestamp>,
     /// Why the last call failed, if it did.
     pub failure: Option<CallFailure>,
 }
@@ -177,6 +179,13 @@ impl Run {
             return "It waits, because this process was started with --paused. It goes on when a process is started \
                     without it."
                 .to_owned();
+        }
+        if let Some(since) = context.taxpayer_paused_since {
+            return format!(
+                "It waits, because an operator has paused this taxpayer since {}. It goes on when an operator resumes the \
+                 taxpayer.",
+                at(since)
+            );
         }
         if let Some(block) = &context.block {
             return self.explain_block(block, context.queue.as_ref());
@@ -495,6 +504,10 @@ mod tests {
             ..WaitContext::default()
         };
         let poisonous = failed(UpstreamCause::ServerError, Some(Blame::Document));
+        let taxpayer_paused = WaitContext {
+            taxpayer_paused_since: Some(second(3)),
+            ..WaitContext::default()
+        };
         let service_paused = WaitContext {
             is_service_paused: true,
             ..WaitContext::default()
@@ -504,6 +517,7 @@ mod tests {
             (run(), &worked_on(None)),
             (run(), &worked_on(Some(second(4)))),
             (run(), &service_paused),
+            (unavailable.clone(), &taxpayer_paused),
             (unavailable.clone(), &poisonous),
             (unavailable, &failed(UpstreamCause::Connect, None)),
             (given_up(), &poisonous),
@@ -513,6 +527,7 @@ mod tests {
             It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC.
             replica-1 was at work on the step irn-check and has given no sign since 2027-01-15 08:00:04 UTC. Another replica takes over at 2027-01-15 08:00:30 UTC at the latest.
             It waits, because this process was started with --paused. It goes on when a process is started without it.
+            It waits, because an operator has paused this taxpayer since 2027-01-15 08:00:03 UTC. It goes on when an operator resumes the taxpayer.
             It has waited since 2027-01-15 08:00:01 UTC, because the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             It has waited since 2027-01-15 08:00:01 UTC, because the authority could not be reached for the step irn-check. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. At the last call the authority answered the step irn-check with an error of its own (5xx). The fault is with this document: the authority answers others, also of this taxpayer. It stays paused until an operator retries it.

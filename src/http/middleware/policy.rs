@@ -4,10 +4,10 @@
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, HttpResponse, web};
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
 use database::run_as_page;
 
 use crate::domain::access::api_key::KeyOwner;
@@ -211,7 +211,8 @@ impl RoutePolicy {
         has_handler: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
         let admitted = if self.is_rate_limited() {
-            self.authorize(state, &request, has_handler).await
+            let admitted = self.authorize(state, &request, has_handler).await;
+            admitted.inspect_err(|error| record_throttled(state, request.request(), error))
         } else {
             Ok(AdmittedRequest::default())
         };
@@ -328,6 +329,15 @@ impl RoutePolicy {
         } else {
             settings.body_bytes_max
         }
+    }
+}
+
+/// Counts an answer 429 to a taxpayer's key as the taxpayer's.
+fn record_throttled(state: &ApiState, request: &HttpRequest, error: &ApiError) {
+    let account = auth::paying_account(request).map(|account| account.owner);
+    let taxpayer = account.and_then(KeyOwner::taxpayer);
+    if let (StatusCode::TOO_MANY_REQUESTS, Some(taxpayer)) = (error.status, taxpayer) {
+        state.taxpayers.usage().record_throttled(taxpayer);
     }
 }
 

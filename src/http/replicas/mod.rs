@@ -1,5 +1,5 @@
 //! The signs that the replicas give to each other. Every second each writes how it is to the database, reads how the
-//! others are, and obeys the orders about breakers. Pages, answers and metrics show what was read last, without asking
+//! others are, and obeys the orders about breakers and taxpayers. Pages, answers and metrics show what was read last, without asking
 //! anybody.
 //!
 //! | Concept | File |
@@ -7,10 +7,12 @@
 //! | what this process says of itself | `figures` |
 //! | the worst actors of a replica, and of all | `actors` |
 //! | what it knows of all replicas | `board` |
+//! | the pause of a taxpayer on all replicas | `taxpayer_pauses` |
 
 pub(crate) mod actors;
 pub(crate) mod board;
 mod figures;
+pub(crate) mod taxpayer_pauses;
 
 use std::time::Duration;
 
@@ -57,6 +59,7 @@ async fn exchange(state: &ApiState, has_place: &mut bool) -> Result<(), StoreErr
     let now = give_sign(state).await?;
     let listed = replicas::list(&state.store, now).await?;
     state.replicas.note(now, listed);
+    taxpayer_pauses::read(state).await?;
     obey_orders(state).await
 }
 

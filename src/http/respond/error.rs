@@ -23,6 +23,8 @@ use crate::http::respond::details::Details;
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The `Retry-After` after a failure of the authority, if the authority gives no time itself.
 pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// The `Retry-After` while a taxpayer is paused, which takes minutes.
+const PAUSE_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub struct ApiError {
@@ -270,6 +272,11 @@ impl From<TaxpayerError> for ApiError {
                 Self::new(ErrorCode::RateLimited, message).retry_in(retry_after)
             }
             TaxpayerError::Overloaded { retry_after } => overload_error(retry_after),
+            TaxpayerError::Paused => {
+                let message = "The operator of the service has paused this taxpayer: its data can be read, and writes \
+                               are possible again when the pause ends";
+                Self::new(ErrorCode::Overloaded, message).retry_in(PAUSE_RETRY_AFTER)
+            }
             TaxpayerError::Interrupted { .. } => Self::interruption().because(cause),
             TaxpayerError::Quarantined { .. } => Self::internal(cause),
             TaxpayerError::AlreadyProcessed => Self::idempotency_in_progress(),

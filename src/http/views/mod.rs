@@ -8,6 +8,7 @@
 //! | the outcome of a batch | `batch` |
 //! | the history of an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
+//! | the use and the pause of a taxpayer, for operators | `taxpayer_usage` |
 //! | the integration record, and the ERP notification settings | `integration`, `erp_settings` |
 //! | the supplier inbox | `inbox` |
 //! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
@@ -60,5 +61,6 @@ pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod taxpayer;
+pub(crate) mod taxpayer_usage;
 pub(crate) mod timeline;
 pub(crate) mod validated;

@@ -21,4 +21,5 @@ pub mod search;
 pub mod supplier_document_row;
 pub mod supplier_invoice_row;
 pub mod supplier_invoices;
+pub mod taxpayer_pauses;
 pub mod work_facts;

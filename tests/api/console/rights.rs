@@ -9,7 +9,7 @@ use crate::support::world::World;
 
 const ID: &str = "00000000-0000-7000-8000-000000000000";
 
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "/console/runs",
     "/console/supervision",
     "/console/quarantine",
@@ -18,6 +18,7 @@ const PAGES: [&str; 14] = [
     "/console/deliveries",
     "/console/deliveries/dead-letters",
     "/console/taxpayers",
+    "/console/top-taxpayers",
     "/console/reconciliations",
     "/console/audit",
     "/console/integrators",
@@ -48,6 +49,8 @@ fn forms() -> Vec<(OperatorRole, String)> {
         "/console/reconciliations".to_owned(),
         format!("/console/quarantine/{ID}/replay"),
         format!("/console/quarantine/{ID}/drop"),
+        "/console/taxpayers/0/pause".to_owned(),
+        "/console/taxpayers/0/resume".to_owned(),
     ];
     let admin = [
         "/console/taxpayers/1/verify",
@@ -133,6 +136,8 @@ async fn a_form_needs_the_role_and_the_token_of_the_session(world: &World) {
         "/console/breakers/nothing/trip",
         "/console/runs/1/explode",
         "/console/taxpayers/0/verify",
+        "/console/taxpayers/0/pause",
+        "/console/taxpayers/0/resume",
     ] {
         admin.submit(path, &[("reason", "x")]).await.expect(404);
     }

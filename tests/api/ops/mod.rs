@@ -17,6 +17,8 @@ mod reconciliations;
 mod replicas;
 mod run_moves;
 mod runs;
+mod supervision;
+mod taxpayer_load;
 mod webhook_endpoints;
 
 use serde_json::json;

@@ -262,6 +262,8 @@ pub(super) fn account_cases(taxpayer: i64) -> Vec<Case> {
         .after(second_factor("contact", &contacts_query(taxpayer))),
         case(taxpayer_page, "/console/taxpayers/{id}/verify", REASON_FIELD, audit_query("taxpayer.verify"))
             .after("UPDATE taxpayers SET verification = 'unverified', verification_reason = 'tin_mismatch'"),
+        audited(taxpayer_page, "/console/taxpayers/{id}/pause", "taxpayer.pause"),
+        audited(taxpayer_page, "/console/taxpayers/{id}/resume", "taxpayer.resume"),
         case(
             taxpayer_page,
             "/console/taxpayers/{id}/subscription",

@@ -212,6 +212,25 @@ async fn panics_are_told_as_quarantine_and_then_as_an_actor_that_gave_up(backend
 }
 
 #[each_database]
+async fn taxpayers_that_operators_have_paused_are_told_until_they_are_resumed(backend: Backend) {
+    let deployment = Deployment::with(backend, &SETTINGS).await;
+    let watch = deployment.watch().await;
+    let listed = watch.operator.get("/ops/taxpayers").await.unwrap();
+    let page = format!(
+        "/console/taxpayers/{}",
+        listed.body["data"]["data"][0]["id"]
+    );
+    let reason = [("reason", "a drill")];
+    let order = async |to: &str| watch.console.submit(&format!("{page}/{to}"), &reason).await;
+    order("pause").await;
+    watch
+        .appears(Expected::new("taxpayers-paused", "is paused by operators"))
+        .await;
+    order("resume").await;
+    watch.is_gone("taxpayers-paused").await;
+}
+
+#[each_database]
 async fn memory_and_files_that_are_nearly_used_up_are_told(backend: Backend) {
     let plenty = PLENTY.to_string();
     let limited = [(MEMORY_BYTES, plenty.as_str())];

@@ -163,8 +163,12 @@ async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, A
         .with_header(PREFERENCE_APPLIED_HEADER, RESPOND_ASYNC))
 }
 
-/// Returns the position of the run in the queue; `None` if the run does not continue by itself.
+/// Returns the position of the run in the queue; `None` if the run does not continue by itself, or not until an operator
+/// resumes its taxpayer.
 pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
+    if state.taxpayers.paused().find(run.taxpayer_id).is_some() {
+        return Ok(None);
+    }
     let found = state.pipeline.backlog.position(run).await?;
     Ok(found.map(|found| QueueView::new(run, found.place)))
 }
@@ -227,6 +231,10 @@ fn unfinished_message(state: &ApiState, run: &Run) -> String {
             "The run has not ended: {}; it goes on when the service is started without it",
             AuthorityFailure::Paused
         );
+    }
+    if run.state().is_open() && state.taxpayers.paused().find(run.taxpayer_id).is_some() {
+        return "The run has not ended: the operator of the service has paused this taxpayer; it goes on when the pause ends"
+            .to_owned();
     }
     let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");

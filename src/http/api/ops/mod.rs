@@ -20,6 +20,7 @@ pub(crate) mod run_moves;
 mod runs;
 mod search;
 mod supervision;
+pub(crate) mod taxpayer_load;
 mod taxpayers;
 pub(crate) mod webhook_endpoints;
 
@@ -39,6 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         dead_letters::endpoints(),
         webhook_endpoints::endpoints(),
         taxpayers::endpoints(),
+        taxpayer_load::endpoints(),
     ];
     let records = [
         reconciliations::endpoints(),

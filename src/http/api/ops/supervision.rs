@@ -14,13 +14,14 @@ use crate::http::replicas::actors::{self, ReplicaActor};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::views::taxpayer_usage::TaxpayerPauseView;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/supervision").get(supervision, || {
         doc("supervision", "The actors of all replicas, worst first")
             .with_note(
                 "`worst` has the worst 20 actors of all replicas that give signs: those of the replica that answers are of \
-                 this moment, of each other those are known that its last sign told. The rest is of the replica that \
+                 this moment, of each other those are known that its last sign told. `paused_taxpayers` are those that operators have paused on all replicas. The rest is of the replica that \
                  answers: `groups` counts all its actors and lists the worst of each kind and thread; `top` has those that \
                  are first by trouble, wait, queue, time or restarts within 1, 5 or 60 minutes.",
             )
@@ -47,6 +48,7 @@ struct Supervision {
     /// The replica that answers.
     answered_by: String,
     worst: Vec<ReplicaActor>,
+    paused_taxpayers: Vec<TaxpayerPauseView>,
     #[serde(flatten)]
     own: TreeSnapshot,
 }
@@ -67,9 +69,7 @@ fn show(state: &ApiState, query: &Query) -> Result<ApiResponse, ApiError> {
         by: query
             .word("by", parse_measure, measures)?
             .unwrap_or_default(),
-        window: query
-            .word("minutes", parse_window, windows)?
-            .unwrap_or_default(),
+        window: read_window(query)?,
     };
     let replica = query.trimmed_text("replica");
     let own = state.tree.snapshot(ACTORS_MAX);
@@ -85,9 +85,24 @@ fn show(state: &ApiState, query: &Query) -> Result<ApiResponse, ApiError> {
         Supervision {
             answered_by: state.replicas.identity().name.clone(),
             worst,
+            paused_taxpayers: paused_taxpayers(state),
             own,
         },
     ))
+}
+
+fn paused_taxpayers(state: &ApiState) -> Vec<TaxpayerPauseView> {
+    let paused = state.taxpayers.paused().list();
+    let views = paused.iter();
+    views
+        .map(|pause| TaxpayerPauseView::new(pause.taxpayer_id, Some(pause)))
+        .collect()
+}
+
+/// Reads the window; without one it is the default.
+pub(super) fn read_window(query: &Query) -> Result<Window, ApiError> {
+    let window = query.word("minutes", parse_window, windows)?;
+    Ok(window.unwrap_or_default())
 }
 
 fn parse_measure(word: &str) -> Option<Measure> {

@@ -1,0 +1,359 @@
+//! How much each taxpayer has used this process within the last minutes and the last hour.
+//!
+//! Memory is bounded, however many taxpayers there are: a span of time that counts very many of them keeps those that
+//! are first by any measure, and forgets the others. Then a taxpayer may be counted too low, never too high. Up to
+//! `CUT_AT` taxpayers in a span, the counts are exact.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use supervision::Window;
+
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::TaxpayerId;
+
+/// The number of taxpayers at which a span is cut, and how many it then keeps by each measure.
+const CUT_AT: usize = 1_024;
+const KEPT_BY_MEASURE: usize = 64;
+
+const SHORT_SPAN_S: u64 = 10;
+const LONG_SPAN_S: u64 = 60;
+const SHORT_WINDOW_S: u64 = 5 * 60;
+const LONG_WINDOW_S: u64 = 60 * 60;
+
+words! {
+    /// What taxpayers are ordered by.
+    UsageMeasure {
+        Writes = "writes",
+        Wait = "wait",
+        Runs = "runs",
+        Deliveries = "deliveries",
+        Refusals = "refusals",
+        Throttled = "throttled",
+    }
+}
+
+/// What a taxpayer did within some time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct UsageCounts {
+    /// Commands that were stored.
+    pub writes: u64,
+    /// The longest time from a command to its answer.
+    pub wait_max_us: u64,
+    /// Runs that the authority took or refused.
+    pub runs: u64,
+    /// Attempts at deliveries to its webhook.
+    pub deliveries: u64,
+    /// Runs that the authority refused.
+    pub refusals: u64,
+    /// Requests with its key, and commands, that were refused with 429.
+    pub throttled: u64,
+}
+
+impl UsageCounts {
+    pub fn measure(&self, by: UsageMeasure) -> u64 {
+        match by {
+            UsageMeasure::Writes => self.writes,
+            UsageMeasure::Wait => self.wait_max_us,
+            UsageMeasure::Runs => self.runs,
+            UsageMeasure::Deliveries => self.deliveries,
+            UsageMeasure::Refusals => self.refusals,
+            UsageMeasure::Throttled => self.throttled,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.writes += other.writes;
+        self.wait_max_us = self.wait_max_us.max(other.wait_max_us);
+        self.runs += other.runs;
+        self.deliveries += other.deliveries;
+        self.refusals += other.refusals;
+        self.throttled += other.throttled;
+    }
+}
+
+/// The usage of this process. Clones share it.
+#[derive(Debug, Clone)]
+pub struct TaxpayerUsage {
+    started: Instant,
+    spans: Arc<Mutex<[Spans; 2]>>,
+}
+
+/// Consecutive spans of equal length, the newest last. Spans in which nothing happened are absent.
+#[derive(Debug)]
+struct Spans {
+    length_s: u64,
+    /// The length of the longest window that is read from these spans.
+    window_s: u64,
+    spans: VecDeque<Span>,
+}
+
+#[derive(Debug)]
+struct Span {
+    /// The number of the span since the start.
+    number: u64,
+    counts: HashMap<TaxpayerId, UsageCounts>,
+}
+
+impl Default for TaxpayerUsage {
+    fn default() -> Self {
+        let spans = |length_s, window_s| Spans {
+            length_s,
+            window_s,
+            spans: VecDeque::new(),
+        };
+        Self {
+            started: Instant::now(),
+            spans: Arc::new(Mutex::new([
+                spans(SHORT_SPAN_S, SHORT_WINDOW_S),
+                spans(LONG_SPAN_S, LONG_WINDOW_S),
+            ])),
+        }
+    }
+}
+
+impl TaxpayerUsage {
+    /// Records the end of a command that was sent so long ago.
+    pub fn record_command(&self, taxpayer: TaxpayerId, is_stored: bool, took: Duration) {
+        let counts = UsageCounts {
+            writes: u64::from(is_stored),
+            wait_max_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            ..UsageCounts::default()
+        };
+        self.record(taxpayer, &counts);
+    }
+
+    pub fn record_run(&self, taxpayer: TaxpayerId, is_refused: bool) {
+        let counts = UsageCounts {
+            runs: 1,
+            refusals: u64::from(is_refused),
+            ..UsageCounts::default()
+        };
+        self.record(taxpayer, &counts);
+    }
+
+    pub fn record_delivery(&self, taxpayer: TaxpayerId) {
+        let counts = UsageCounts {
+            deliveries: 1,
+            ..UsageCounts::default()
+        };
+        self.record(taxpayer, &counts);
+    }
+
+    pub fn record_throttled(&self, taxpayer: TaxpayerId) {
+        let counts = UsageCounts {
+            throttled: 1,
+            ..UsageCounts::default()
+        };
+        self.record(taxpayer, &counts);
+    }
+
+    fn record(&self, taxpayer: TaxpayerId, counts: &UsageCounts) {
+        let second = self.started.elapsed().as_secs();
+        self.record_at(second, taxpayer, counts);
+    }
+
+    fn record_at(&self, second: u64, taxpayer: TaxpayerId, counts: &UsageCounts) {
+        for spans in &mut *self.lock() {
+            spans.record(second, taxpayer, counts);
+        }
+    }
+
+    /// Returns the first `max` taxpayers by a measure, without those of which it is 0.
+    pub fn top(
+        &self,
+        by: UsageMeasure,
+        window: Window,
+        max: usize,
+    ) -> Vec<(TaxpayerId, UsageCounts)> {
+        self.top_at(self.started.elapsed().as_secs(), by, window, max)
+    }
+
+    fn top_at(
+        &self,
+        second: u64,
+        by: UsageMeasure,
+        window: Window,
+        max: usize,
+    ) -> Vec<(TaxpayerId, UsageCounts)> {
+        let [short, long] = &*self.lock();
+        let (spans, window_s) = match window {
+            Window::Minute => (short, 60),
+            Window::FiveMinutes => (short, SHORT_WINDOW_S),
+            Window::Hour => (long, LONG_WINDOW_S),
+        };
+        let mut top: Vec<_> = spans.sum(second, window_s).into_iter().collect();
+        top.retain(|(_, counts)| counts.measure(by) > 0);
+        top.sort_by_key(|(taxpayer, counts)| (Reverse(counts.measure(by)), taxpayer.0));
+        top.truncate(max);
+        top
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Spans; 2]> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Spans {
+    /// Adds to the span of a second, and drops the spans that no window includes any more. A second before the newest
+    /// span, which another thread was quicker to begin, belongs to the newest.
+    fn record(&mut self, second: u64, taxpayer: TaxpayerId, counts: &UsageCounts) {
+        let number = second / self.length_s;
+        let first = self.first_number(second, self.window_s);
+        while self.spans.front().is_some_and(|span| span.number < first) {
+            self.spans.pop_front();
+        }
+        if self.spans.back().is_none_or(|span| span.number < number) {
+            self.spans.push_back(Span {
+                number,
+                counts: HashMap::new(),
+            });
+        }
+        if let Some(newest) = self.spans.back_mut() {
+            newest.counts.entry(taxpayer).or_default().add(counts);
+            if newest.counts.len() > CUT_AT {
+                newest.cut();
+            }
+        }
+    }
+
+    /// Returns the counts of a window. It begins with the span in which its length ends.
+    fn sum(&self, second: u64, window_s: u64) -> HashMap<TaxpayerId, UsageCounts> {
+        let first = self.first_number(second, window_s);
+        let mut sums: HashMap<TaxpayerId, UsageCounts> = HashMap::new();
+        for span in self.spans.iter().filter(|span| span.number >= first) {
+            for (taxpayer, counts) in &span.counts {
+                sums.entry(*taxpayer).or_default().add(counts);
+            }
+        }
+        sums
+    }
+
+    fn first_number(&self, second: u64, window_s: u64) -> u64 {
+        second.saturating_sub(window_s) / self.length_s
+    }
+}
+
+impl Span {
+    /// Keeps the first taxpayers by each measure.
+    fn cut(&mut self) {
+        let mut kept = HashSet::new();
+        for by in UsageMeasure::ALL {
+            let mut ranked: Vec<_> = self
+                .counts
+                .iter()
+                .map(|(taxpayer, counts)| (Reverse(counts.measure(*by)), *taxpayer))
+                .filter(|(Reverse(measure), _)| *measure > 0)
+                .collect();
+            if ranked.len() > KEPT_BY_MEASURE {
+                ranked.select_nth_unstable_by_key(KEPT_BY_MEASURE, |(measure, _)| *measure);
+            }
+            let first = ranked.into_iter().take(KEPT_BY_MEASURE);
+            kept.extend(first.map(|(_, taxpayer)| taxpayer));
+        }
+        self.counts.retain(|taxpayer, _| kept.contains(taxpayer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(top: &[(TaxpayerId, UsageCounts)]) -> Vec<i64> {
+        top.iter().map(|(taxpayer, _)| taxpayer.0).collect()
+    }
+
+    fn waited(wait_max_us: u64) -> UsageCounts {
+        UsageCounts {
+            writes: 1,
+            wait_max_us,
+            ..UsageCounts::default()
+        }
+    }
+
+    #[test]
+    fn each_measure_has_its_window_and_leaves_out_taxpayers_without_it() {
+        let usage = TaxpayerUsage::default();
+        for (second, taxpayer, counts) in [
+            (10, 1, waited(900)),
+            (3_600, 2, waited(5)),
+            (3_600, 2, waited(7)),
+            (3_650, 3, waited(6)),
+            (
+                3_650,
+                4,
+                UsageCounts {
+                    runs: 2,
+                    refusals: 1,
+                    ..UsageCounts::default()
+                },
+            ),
+            (
+                3_650,
+                5,
+                UsageCounts {
+                    deliveries: 1,
+                    throttled: 3,
+                    ..UsageCounts::default()
+                },
+            ),
+        ] {
+            usage.record_at(second, TaxpayerId(taxpayer), &counts);
+        }
+        let now = 3_661;
+        let top = |by, window| ids(&usage.top_at(now, by, window, 20));
+        for (by, window, expected) in [
+            (UsageMeasure::Writes, Window::FiveMinutes, &[2, 3][..]),
+            (UsageMeasure::Writes, Window::Minute, &[2, 3]),
+            (UsageMeasure::Wait, Window::FiveMinutes, &[2, 3]),
+            (UsageMeasure::Wait, Window::Hour, &[2, 3]),
+            (UsageMeasure::Runs, Window::Minute, &[4]),
+            (UsageMeasure::Refusals, Window::Minute, &[4]),
+            (UsageMeasure::Deliveries, Window::Hour, &[5]),
+            (UsageMeasure::Throttled, Window::Hour, &[5]),
+        ] {
+            assert_eq!(top(by, window), expected, "{by} {window:?}");
+        }
+        let earlier = usage.top_at(3_609, UsageMeasure::Wait, Window::Hour, 1);
+        assert_eq!(
+            earlier,
+            [(TaxpayerId(1), waited(900))],
+            "it was within the hour"
+        );
+        let both = usage.top_at(now, UsageMeasure::Writes, Window::Hour, 1);
+        let expected = UsageCounts {
+            writes: 2,
+            ..waited(7)
+        };
+        assert_eq!(
+            both,
+            [(TaxpayerId(2), expected)],
+            "counts add up, and the longest wait counts"
+        );
+    }
+
+    #[test]
+    fn very_many_taxpayers_stay_bounded_and_the_first_are_exact() {
+        let usage = TaxpayerUsage::default();
+        let heavy = UsageCounts {
+            runs: 50,
+            ..UsageCounts::default()
+        };
+        usage.record_at(1, TaxpayerId(0), &heavy);
+        for taxpayer in 1..20_000 {
+            usage.record_at(1, TaxpayerId(taxpayer), &waited(5));
+        }
+        let kept = usage
+            .lock()
+            .each_ref()
+            .map(|spans| spans.spans[0].counts.len());
+        assert!(kept.iter().all(|kept| *kept <= CUT_AT), "{kept:?}");
+        let top = usage.top_at(1, UsageMeasure::Runs, Window::Minute, 20);
+        assert_eq!(top, [(TaxpayerId(0), heavy)]);
+        let writes = usage.top_at(1, UsageMeasure::Writes, Window::Minute, 20);
+        assert_eq!(writes.len(), 20);
+    }
+}

@@ -1,0 +1,32 @@
+//! Rows of links to other views of the same page. A view stands in the address, so that it can be kept and passed on.
+
+use supervision::Window;
+
+/// A row of links to other views, one of which is the current one.
+pub(super) struct ChoiceRow {
+    pub(super) label: &'static str,
+    pub(super) choices: Vec<Choice>,
+}
+
+pub(super) struct Choice {
+    pub(super) text: String,
+    pub(super) address: String,
+    pub(super) is_current: bool,
+}
+
+pub(super) fn find<T: Copy>(all: &[T], is_meant: impl Fn(&T) -> bool) -> Option<T> {
+    all.iter().copied().find(is_meant)
+}
+
+/// Returns the window of so many minutes; the default if there is none.
+pub(super) fn find_window(minutes: &str) -> Window {
+    find(&Window::ALL, |known| known.minutes().to_string() == minutes).unwrap_or_default()
+}
+
+pub(super) fn window_words(window: Window) -> &'static str {
+    match window {
+        Window::Minute => "1 min",
+        Window::FiveMinutes => "5 min",
+        Window::Hour => "60 min",
+    }
+}

@@ -1,0 +1,138 @@
+//! The taxpayers that use most of this replica, by a measure within a window, which the address says.
+
+use actix_web::web;
+use askama::Template;
+use jiff::Timestamp;
+use supervision::Window;
+
+use crate::actors::taxpayer::usage::{UsageCounts, UsageMeasure};
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::choices::{Choice, ChoiceRow, find_window, window_words};
+use crate::console::page::{Answer, show};
+use crate::console::session::operators::Viewer;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::api::ops::taxpayer_load::top_taxpayers;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::state::ApiState;
+
+const PAGE: &str = "/console/top-taxpayers";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path(PAGE).page(show_top_taxpayers)]
+}
+
+#[derive(Template)]
+#[template(path = "operators/top_taxpayers.html")]
+struct TopTaxpayersPage {
+    frame: Frame,
+    since: Timestamp,
+    choices: Vec<ChoiceRow>,
+    /// The length of the window, as the heads of columns say it.
+    window: &'static str,
+    lines: Vec<TaxpayerLine>,
+}
+
+struct TaxpayerLine {
+    id: TaxpayerId,
+    name: String,
+    counts: UsageCounts,
+}
+
+/// GET /console/top-taxpayers: shows the taxpayers that use most of this replica.
+async fn show_top_taxpayers(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    query: Query,
+) -> Answer {
+    let view = View::new(&query);
+    let top = top_taxpayers(&state, view.by, view.window).await;
+    let lines = top.into_iter().map(|(id, name, counts)| TaxpayerLine {
+        id,
+        name: name.unwrap_or_else(|| format!("Taxpayer {id}")),
+        counts,
+    });
+    show(&TopTaxpayersPage {
+        frame: Frame::for_operator(&session, "Top taxpayers"),
+        since: state.replicas.started_at(),
+        choices: view.choices(),
+        window: window_words(view.window),
+        lines: lines.collect(),
+    })
+}
+
+/// What the page shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct View {
+    by: UsageMeasure,
+    window: Window,
+}
+
+impl View {
+    /// Reads the view from an address. What it does not say, or says in words that nobody knows, is the default.
+    fn new(query: &Query) -> Self {
+        let word = |name| query.text(name).unwrap_or_default();
+        Self {
+            by: UsageMeasure::parse(word("by")).unwrap_or(UsageMeasure::Writes),
+            window: find_window(word("minutes")),
+        }
+    }
+
+    fn choices(self) -> Vec<ChoiceRow> {
+        let choice = |text: &str, view: Self| Choice {
+            text: text.to_owned(),
+            address: format!("{PAGE}?by={}&minutes={}", view.by, view.window.minutes()),
+            is_current: view == self,
+        };
+        let measures = UsageMeasure::ALL.iter().map(|by| {
+            let by = *by;
+            choice(measure_words(by), Self { by, ..self })
+        });
+        let windows =
+            Window::ALL.map(|window| choice(window_words(window), Self { window, ..self }));
+        let row = |label, choices| ChoiceRow { label, choices };
+        vec![
+            row("Most first by", measures.collect()),
+            row("In the last", windows.into()),
+        ]
+    }
+}
+
+fn measure_words(by: UsageMeasure) -> &'static str {
+    match by {
+        UsageMeasure::Writes => "writes",
+        UsageMeasure::Wait => "longest wait",
+        UsageMeasure::Runs => "runs",
+        UsageMeasure::Deliveries => "deliveries",
+        UsageMeasure::Refusals => "refused runs",
+        UsageMeasure::Throttled => "answers 429",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_link_changes_one_choice_and_one_link_of_each_row_is_current() {
+        let chosen = View::new(&Query::from_text("by=throttled&minutes=60"));
+        assert_eq!(
+            (chosen.by, chosen.window),
+            (UsageMeasure::Throttled, Window::Hour)
+        );
+        for row in chosen.choices() {
+            let current: Vec<_> = row.choices.iter().filter(|one| one.is_current).collect();
+            assert_eq!(current.len(), 1, "{}", row.label);
+            assert_eq!(
+                current[0].address,
+                format!("{PAGE}?by=throttled&minutes=60")
+            );
+        }
+        let unknown = View::new(&Query::from_text("by=colour&minutes=7"));
+        assert_eq!(
+            (unknown.by, unknown.window),
+            (UsageMeasure::Writes, Window::FiveMinutes)
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! The pause of a taxpayer: an operator's order that every replica obeys. What the taxpayer writes is refused, and none of
+//! its runs is taken up. What is in hand ends, and nothing that was accepted is lost.
+
+use jiff::Timestamp;
+
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::TaxpayerId;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaxpayerPause {
+    pub taxpayer_id: TaxpayerId,
+    pub since: Timestamp,
+    /// What the operator said, for other operators.
+    pub reason: Option<String>,
+}
+
+/// True if a pause of the taxpayer holds back the commands of this actor. Operators still act, and so does the work that
+/// was in hand.
+pub fn holds_back(actor: Actor) -> bool {
+    match actor {
+        Actor::Integrator(_) | Actor::Contact(_) | Actor::TaxpayerKey(_) => true,
+        Actor::Operator(_) | Actor::CommandLine | Actor::Authority | Actor::Service => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::ids::{ContactId, IntegratorId, KeyId};
+
+    #[test]
+    fn a_pause_holds_back_those_who_act_for_the_taxpayer_and_nobody_else() {
+        for (actor, expected) in [
+            (Actor::Integrator(IntegratorId(1)), true),
+            (Actor::Contact(ContactId(1)), true),
+            (Actor::TaxpayerKey(KeyId::from_digest(&[1; 32])), true),
+            (Actor::Operator(1), false),
+            (Actor::CommandLine, false),
+            (Actor::Authority, false),
+            (Actor::Service, false),
+        ] {
+            assert_eq!(holds_back(actor), expected, "{actor:?}");
+        }
+    }
+}

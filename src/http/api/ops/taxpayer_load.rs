@@ -1,0 +1,147 @@
+//! The load that taxpayers make: who uses most of this replica, and the pause of one taxpayer on all replicas.
+
+use actix_web::web;
+use supervision::Window;
+
+use crate::actors::taxpayer::usage::{UsageCounts, UsageMeasure};
+use crate::domain::access::caller::{OpsOperator, OpsViewer};
+use crate::domain::invoice::invoice_view::precise_time;
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::api::ops::supervision::read_window;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::{reason, report};
+use crate::http::openapi::{doc, example};
+use crate::http::replicas::taxpayer_pauses;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::taxpayer_usage::{TaxpayerPauseView, TopTaxpayer, TopTaxpayers};
+use crate::store::accounts::taxpayers;
+
+/// The number of taxpayers that are listed.
+const TOP_MAX: usize = 20;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/top-taxpayers").get(list_top_taxpayers, || {
+            doc("list_top_taxpayers", "The 20 taxpayers that use most of a replica")
+                .with_note(
+                    "The figures are those of the replica that answers, since its start. It counts in memory; of more than \
+                     a thousand taxpayers within ten seconds it remembers the first by each measure.",
+                )
+                .query("by", "writes (the default), wait, runs, deliveries, refusals or throttled")
+                .query("minutes", "1, 5 (the default) or 60: the time up to now that counts")
+                .gives::<TopTaxpayers>(200, "Taxpayers retrieved successfully")
+                .fails(&[ErrorCode::ValidationFailed])
+        }),
+        path("/ops/taxpayers/{id}/pause").post(pause_taxpayer, || {
+            doc("pause_taxpayer", "Take up nothing new of a taxpayer")
+                .with_note(
+                    "What the taxpayer, its people and its integrator write is answered 503 with Retry-After, and none of \
+                     its runs is taken up. What is in hand ends, reads and deliveries go on, and keys can be ended. \
+                     Every replica obeys within a second, also after a restart, until the taxpayer is resumed.",
+                )
+                .takes(reason::read_required, example!("reason"))
+                .gives::<TaxpayerPauseView>(200, "Taxpayer paused successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+        path("/ops/taxpayers/{id}/resume").post(resume_taxpayer, || {
+            doc("resume_taxpayer", "End the pause of a taxpayer")
+                .with_note("Every replica obeys within a second. The runs that wait go on in the order of their deadlines.")
+                .takes(reason::read_required, example!("reason"))
+                .gives::<TaxpayerPauseView>(200, "Taxpayer resumed successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+    ]
+}
+
+/// GET /ops/top-taxpayers: lists the taxpayers that use most of this replica.
+async fn list_top_taxpayers(
+    state: web::Data<ApiState>,
+    _: OpsViewer,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let by = query.word("by", UsageMeasure::parse, UsageMeasure::allowed)?;
+    let by = by.unwrap_or(UsageMeasure::Writes);
+    let window = read_window(&query)?;
+    let top = top_taxpayers(&state, by, window).await;
+    let listed = TopTaxpayers {
+        answered_by: state.replicas.identity().name.clone(),
+        since: precise_time(state.replicas.started_at()),
+        by: by.as_str(),
+        minutes: window.minutes(),
+        taxpayers: top
+            .into_iter()
+            .map(|(id, name, counts)| TopTaxpayer::new(id, name, &counts))
+            .collect(),
+    };
+    Ok(ApiResponse::ok("Taxpayers retrieved successfully", listed))
+}
+
+/// Returns the first taxpayers by a measure, each with its name. While the database is silent, they have no names.
+pub(crate) async fn top_taxpayers(
+    state: &ApiState,
+    by: UsageMeasure,
+    window: Window,
+) -> Vec<(TaxpayerId, Option<String>, UsageCounts)> {
+    let top = state.taxpayers.usage().top(by, window, TOP_MAX);
+    let ids: Vec<_> = top.iter().map(|(id, _)| *id).collect();
+    let known = taxpayers::with_ids(state.store.reader(), &ids).await;
+    let mut known = known.unwrap_or_default();
+    top.into_iter()
+        .map(|(id, counts)| (id, known.remove(&id).map(|taxpayer| taxpayer.name), counts))
+        .collect()
+}
+
+/// POST /ops/taxpayers/{id}/pause: takes up nothing new of a taxpayer, on all replicas.
+async fn pause_taxpayer(
+    state: web::Data<ApiState>,
+    operator: OpsOperator,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (id, by) = read_order(&state, operator, &id, body).await?;
+    taxpayer_pauses::pause(&state, id, &by).await?;
+    Ok(pause_response(&state, id, "Taxpayer paused successfully"))
+}
+
+/// POST /ops/taxpayers/{id}/resume: ends the pause of a taxpayer, on all replicas.
+async fn resume_taxpayer(
+    state: web::Data<ApiState>,
+    operator: OpsOperator,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (id, by) = read_order(&state, operator, &id, body).await?;
+    taxpayer_pauses::resume(&state, id, &by).await?;
+    Ok(pause_response(&state, id, "Taxpayer resumed successfully"))
+}
+
+async fn read_order(
+    state: &ApiState,
+    OpsOperator(operator_id): OpsOperator,
+    id: &str,
+    body: Body,
+) -> Result<(TaxpayerId, OperatorRequest), ApiError> {
+    let form = report::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        reason::read_required,
+    )?;
+    let id = path_ids::existing_taxpayer_id(state, id).await?;
+    let by = OperatorRequest {
+        operator_id,
+        reason: Some(form.value),
+    };
+    Ok((id, by))
+}
+
+fn pause_response(state: &ApiState, id: TaxpayerId, message: &'static str) -> ApiResponse {
+    let pause = state.taxpayers.paused().find(id);
+    ApiResponse::ok(message, TaxpayerPauseView::new(id, pause.as_ref()))
+}

@@ -1,0 +1,79 @@
+//! What taxpayers use, and which are paused, as operators see them.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::actors::taxpayer::usage::UsageCounts;
+use crate::domain::invoice::invoice_view::precise_time;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::taxpayer_pause::TaxpayerPause;
+
+/// The taxpayers that used most of one replica.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TopTaxpayers {
+    /// The replica that answers, and whose figures these are.
+    pub(crate) answered_by: String,
+    /// When it started, and began to count.
+    pub(crate) since: String,
+    /// What the list is ordered by.
+    pub(crate) by: &'static str,
+    /// The minutes up to now that count.
+    pub(crate) minutes: u32,
+    pub(crate) taxpayers: Vec<TopTaxpayer>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TopTaxpayer {
+    taxpayer_id: TaxpayerId,
+    /// Null if the database did not say it.
+    name: Option<String>,
+    /// Commands that were stored.
+    writes: u64,
+    /// The longest time from a command to its answer, in microseconds.
+    wait_max_us: u64,
+    /// Runs that the authority took or refused.
+    runs: u64,
+    /// Attempts at deliveries to its webhook.
+    deliveries: u64,
+    /// Runs that the authority refused.
+    refusals: u64,
+    /// Requests with its key, and commands, that were refused with 429.
+    throttled: u64,
+}
+
+impl TopTaxpayer {
+    pub(crate) fn new(taxpayer_id: TaxpayerId, name: Option<String>, counts: &UsageCounts) -> Self {
+        Self {
+            taxpayer_id,
+            name,
+            writes: counts.writes,
+            wait_max_us: counts.wait_max_us,
+            runs: counts.runs,
+            deliveries: counts.deliveries,
+            refusals: counts.refusals,
+            throttled: counts.throttled,
+        }
+    }
+}
+
+/// If a taxpayer is paused.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TaxpayerPauseView {
+    taxpayer_id: TaxpayerId,
+    is_paused: bool,
+    /// Null if it is not paused.
+    since: Option<String>,
+    /// What the operator said; null if it is not paused.
+    reason: Option<String>,
+}
+
+impl TaxpayerPauseView {
+    pub(crate) fn new(taxpayer_id: TaxpayerId, pause: Option<&TaxpayerPause>) -> Self {
+        Self {
+            taxpayer_id,
+            is_paused: pause.is_some(),
+            since: pause.map(|pause| precise_time(pause.since)),
+            reason: pause.and_then(|pause| pause.reason.clone()),
+        }
+    }
+}
