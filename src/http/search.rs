@@ -1,5 +1,5 @@
 //! The search of operators, for `/ops/search` and for the console. The text names one object, or a taxpayer and then
-//! one of its objects. Requests are not stored, so a request id finds nothing here. It is in the log.
+//! one of its objects. The trace id of a run or a delivery names the run or its event. Requests are not stored, so a request id finds nothing here. It is in the log.
 
 use database::page::Page;
 use serde::Serialize;
@@ -56,6 +56,9 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
     if let Some(id) = path_ids::uuid(text) {
         return find_by_id(state, id).await;
     }
+    if let Some(id) = traced_id(text) {
+        found.extend(find_by_id(state, id).await?);
+    }
     if let Ok(irn) = Irn::parse(text)
         && let Some(owner) = taxpayers::with_service_id(&state.store, irn.service_id()).await?
     {
@@ -70,6 +73,11 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
             .map(FoundObject::from),
     );
     Ok(found)
+}
+
+/// Returns the id of the run or the event whose calls have this trace id, which is the same id in another form.
+fn traced_id(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text).ok().filter(|_| text.len() == 32)
 }
 
 /// Returns the path of the console page that shows an IRN.

@@ -19,6 +19,8 @@ async fn a_process_that_answers_is_alive(world: &World) {
         .await
         .expect_status(200);
     assert_eq!(answer.body["status"], json!("ok"));
+    let trace = answer.header("traceresponse");
+    assert!(trace.starts_with("00-") && trace.len() == 55, "{trace}");
 }
 
 #[each_database(ALONE)]

@@ -12,6 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use timing::clock::SharedClock;
 use timing::histograms::Histograms;
+use timing::trace::{TRACEPARENT, TraceContext};
 
 use crate::admission::breaker::{BreakerView, RecentCalls};
 use crate::admission::call_limits::LimitView;
@@ -300,6 +301,9 @@ impl Authority {
             .http
             .request(request.method.clone(), url)
             .header(ACCEPT, "application/json");
+        if let Some(trace) = TraceContext::current() {
+            builder = builder.header(TRACEPARENT, trace.call_header());
+        }
         if request.with_keys {
             for (name, value) in &self.inner.headers {
                 builder = builder.header(*name, value);
@@ -685,6 +689,22 @@ mod tests {
             .filter(|request| request.starts_with("GET /api "))
             .count();
         assert_eq!(asked, 1, "once every 5 s at most");
+    }
+
+    #[tokio::test]
+    async fn a_call_of_a_task_with_a_trace_says_which() {
+        let server = Server::json(200, r#"{"data":{}}"#).await;
+        let authority = server.authority();
+        let trace = TraceContext::default();
+        let _ = trace.scope(authority.confirm("I")).await;
+        let _ = authority.confirm("I").await;
+        let traced = server.received_requests().into_iter().map(|request| {
+            let line = request
+                .lines()
+                .find_map(|line| line.strip_prefix("traceparent: ").map(str::to_owned));
+            line.and_then(|header| TraceContext::parse(&header))
+        });
+        assert_eq!(traced.collect::<Vec<_>>(), [Some(trace), None]);
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use rand::RngExt;
 use timing::clock;
+use timing::trace::{TRACEPARENT, TraceContext};
 use webhook_client::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
 use webhook_client::format::{FormattedRequest, interpret_body};
 use webhook_client::{
@@ -113,6 +114,7 @@ impl DeliveryDeps {
             body,
         });
         headers.extend(request.headers);
+        headers.push((TRACEPARENT, TraceContext::from(event.id).call_header()));
         let post = PostRequest {
             url: &to.endpoint.url,
             headers: &headers,

@@ -15,6 +15,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
 use futures_util::FutureExt;
 use timing::clock;
+use timing::trace::{TRACEPARENT, TraceContext};
 use tracing::Instrument;
 
 use crate::actors::taxpayer::acting::run_request;
@@ -28,6 +29,8 @@ use crate::http::respond::render::{self, ResponsePrefs};
 use crate::http::state::ApiState;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The trace of the request (W3C Trace Context, level 2). It has the form of `traceparent`.
+const TRACE_RESPONSE: HeaderName = HeaderName::from_static("traceresponse");
 const REQUEST_ID_CHARS_MAX: usize = 128;
 /// Tells browsers to use only TLS for a year (RFC 6797). Sent in production only.
 const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=31536000");
@@ -54,7 +57,12 @@ where
         .clone()
         .map(|connection| BodySender { connection, client });
     let stream = RequestStream::take_from(&mut request, sender);
-    let span = tracing::info_span!("request", request_id = prefs.request_id);
+    let span = tracing::info_span!(
+        "request",
+        request_id = prefs.request_id,
+        trace_id = prefs.trace.id()
+    );
+    let trace = prefs.trace;
     let answer = async {
         let outcome = AssertUnwindSafe(run_request(async { next.call(request).await }))
             .catch_unwind()
@@ -62,7 +70,7 @@ where
         let failure = match outcome {
             Ok(Ok(response)) => {
                 let mut response = render_error(response.map_into_boxed_body(), &prefs);
-                insert_request_id(response.headers_mut(), &prefs);
+                insert_ids(response.headers_mut(), &prefs);
                 if state
                     .as_ref()
                     .is_some_and(|state| state.stopping.is_requested())
@@ -95,7 +103,7 @@ where
         );
         Err(abandon_request(failure, prefs, stream))
     };
-    let answer = answer.instrument(span).await;
+    let answer = trace.scope(answer).instrument(span).await;
     if let Some(connection) = connection {
         connection.begin_wait();
     }
@@ -134,10 +142,16 @@ fn response_prefs(request: &ServiceRequest) -> ResponsePrefs {
         .and_then(|value| value.to_str().ok())
         .filter(|id| is_safe_request_id(id));
     let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
+    let trace = request
+        .headers()
+        .get(TRACEPARENT)
+        .and_then(|value| value.to_str().ok())
+        .and_then(TraceContext::parse);
     let wants_problem = request.headers().contains_key(ACCEPT)
         && Accept::parse(request).is_ok_and(|accept| prefers_problem(&accept));
     ResponsePrefs {
         request_id,
+        trace: trace.unwrap_or_default(),
         wants_problem,
     }
 }
@@ -217,9 +231,15 @@ fn log_cause(error: &ApiError) {
     }
 }
 
-fn insert_request_id(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
-    if let Ok(id) = HeaderValue::from_str(&prefs.request_id) {
-        headers.insert(REQUEST_ID, id);
+/// Names the request and its trace in the answer.
+fn insert_ids(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
+    for (name, id) in [
+        (REQUEST_ID, prefs.request_id.as_str()),
+        (TRACE_RESPONSE, &prefs.trace.call_header()),
+    ] {
+        if let Ok(id) = HeaderValue::from_str(id) {
+            headers.insert(name, id);
+        }
     }
 }
 
@@ -262,7 +282,7 @@ impl ResponseError for AbandonedRequest {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = render::render_failure(&self.error, &self.prefs);
-        insert_request_id(response.headers_mut(), &self.prefs);
+        insert_ids(response.headers_mut(), &self.prefs);
         match self.stream.clone() {
             Some(stream) => stream.close_unless_read(response),
             None => response,
@@ -332,6 +352,17 @@ mod tests {
         for id in ["order-77_a.b", &"x".repeat(128)] {
             assert_eq!(used(id).request_id, id);
         }
+    }
+
+    #[test]
+    fn the_trace_of_the_caller_goes_on_and_without_one_a_trace_begins() {
+        let trace = |header: &str| {
+            let request = TestRequest::default().insert_header((TRACEPARENT, header));
+            response_prefs(&request.to_srv_request()).trace
+        };
+        let caller = TraceContext::default();
+        assert_eq!(trace(&caller.call_header()), caller);
+        assert_ne!(trace("odd"), trace("odd"), "each is a trace of its own");
     }
 
     async fn raise_panic() -> HttpResponse {

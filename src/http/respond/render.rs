@@ -6,6 +6,7 @@ use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE
 use serde::Serialize;
 use serde_json::{Value, json};
 use timing::retry_after::RetryAfter;
+use timing::trace::TraceContext;
 
 use crate::domain::kernel::fault::{Fault, json_pointer};
 use crate::http::respond::details::Members;
@@ -19,6 +20,7 @@ const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResponsePrefs {
     pub(crate) request_id: String,
+    pub(crate) trace: TraceContext,
     /// True if the caller accepts `application/problem+json`.
     pub(crate) wants_problem: bool,
 }
@@ -153,6 +155,7 @@ mod tests {
             &ResponsePrefs {
                 request_id: "r-1".into(),
                 wants_problem,
+                ..ResponsePrefs::default()
             },
         );
         strict_json::from_untrusted(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
@@ -200,10 +203,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_in_whole_seconds_and_is_never_none() {
-        let prefs = ResponsePrefs {
-            request_id: String::new(),
-            wants_problem: false,
-        };
+        let prefs = ResponsePrefs::default();
         for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
             let error =
                 ApiError::new(ErrorCode::Overloaded, "").retry_in(Duration::from_millis(millis));
@@ -219,10 +219,7 @@ mod tests {
 
     #[test]
     fn who_is_not_known_is_told_how_to_say_who_it_is() {
-        let prefs = ResponsePrefs {
-            request_id: String::new(),
-            wants_problem: false,
-        };
+        let prefs = ResponsePrefs::default();
         let challenge = |code| {
             render_failure(&ApiError::new(code, ""), &prefs)
                 .headers()
@@ -241,8 +238,8 @@ mod tests {
     #[test]
     fn a_refused_method_names_those_that_are_taken() {
         let prefs = ResponsePrefs {
-            request_id: String::new(),
             wants_problem: true,
+            ..ResponsePrefs::default()
         };
         let answer = render_failure(
             &ApiError::method_not_allowed(vec![Method::GET, Method::PUT]),

@@ -16,7 +16,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         doc("search", "What a text names, with where it is shown")
             .with_note(
                 "Write a taxpayer's id or tax number before an invoice number or an event's id to look there only. \
-                 Request ids are in the log.",
+                 Request ids are in the log. A trace id names the run or the event whose calls have it.",
             )
             .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run or a dead letter")
             .gives_list::<FoundObject>("Search carried out successfully")
