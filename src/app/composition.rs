@@ -243,6 +243,7 @@ impl BuildContext<'_> {
                 self.store.clone(),
                 self.authority.clone(),
                 self.clock.clone(),
+                self.taxpayers.paused().clone(),
                 self.settings.pipeline.concurrency_max,
             ),
         }

@@ -203,7 +203,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
             store: store.clone(),
             authority: authority.clone(),
             waiters: notifiers.run_changes,
-            backlog: QueueEstimator::new(store.clone(), authority.clone(), clock.clone(), 64),
+            backlog: backlog(&taxpayers, &store, &authority, &clock),
         }),
         inbound,
         reconciliations: reconciliations(&store, &clock),
@@ -248,6 +248,21 @@ async fn start_app_on(database: TestStore) -> TestApp {
         arbiters,
         _database: database,
     }
+}
+
+fn backlog(
+    taxpayers: &TaxpayerHandle,
+    store: &Store,
+    authority: &Authority,
+    clock: &SharedClock,
+) -> QueueEstimator {
+    QueueEstimator::new(
+        store.clone(),
+        authority.clone(),
+        clock.clone(),
+        taxpayers.paused().clone(),
+        64,
+    )
 }
 
 const BODIES: BodyMemoryLimits = BodyMemoryLimits {

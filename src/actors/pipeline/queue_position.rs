@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::measurements::RunMeasurements;
+use crate::actors::taxpayer::paused::PausedTaxpayers;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps};
 use crate::domain::pipeline::prediction::{Prediction, Start};
@@ -51,6 +52,7 @@ pub struct QueueEstimator {
     store: Store,
     authority: Authority,
     clock: SharedClock,
+    paused: PausedTaxpayers,
     /// The number of runs that a process works on at a time.
     workers: u64,
     pub measurements: Arc<RunMeasurements>,
@@ -58,11 +60,18 @@ pub struct QueueEstimator {
 }
 
 impl QueueEstimator {
-    pub fn new(store: Store, authority: Authority, clock: SharedClock, workers: usize) -> Self {
+    pub fn new(
+        store: Store,
+        authority: Authority,
+        clock: SharedClock,
+        paused: PausedTaxpayers,
+        workers: usize,
+    ) -> Self {
         Self {
             store,
             authority,
             clock,
+            paused,
             workers: u64::try_from(workers).unwrap_or(u64::MAX),
             measurements: Arc::default(),
             cached_counts: Mutex::default(),
@@ -192,7 +201,11 @@ impl QueueEstimator {
         {
             return Ok(Arc::clone(counts));
         }
-        let due = views::due_by_taxpayer(&self.store, LaneKind::Run).await?;
+        let mut due = views::due_by_taxpayer(&self.store, LaneKind::Run).await?;
+        // The runs of paused taxpayers are in nobody's way.
+        for pause in self.paused.list().iter() {
+            due.remove(&pause.taxpayer_id.0);
+        }
         let owners = views::counts_by_owner(&self.store).await?;
         let held = owners.iter().filter(|owner| owner.held > 0);
         // A process that works on no run now will do so, for example after an outage.

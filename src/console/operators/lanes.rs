@@ -8,6 +8,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::http::endpoint::{Path, path};
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::views::{self, LaneCount, OwnerCount};
@@ -42,7 +43,8 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
     let counts = views::counts_by_kind(&state.store).await?;
     let owners = views::counts_by_owner(&state.store).await?;
     let list = state.replicas.last_list();
-    let mut lanes = counts.map(LaneLine::from);
+    let paused_runs = count_paused_runs(&state).await?;
+    let mut lanes = counts.map(|count| LaneLine::new(count, paused_runs));
     if let Some(end) = state.pipeline.backlog.clear_at().await? {
         let runs = lanes
             .iter_mut()
@@ -65,11 +67,28 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
     show(&page)
 }
 
-impl From<LaneCount> for LaneLine {
-    fn from(count: LaneCount) -> Self {
+/// Counts the due runs of the taxpayers that operators have paused.
+async fn count_paused_runs(state: &ApiState) -> Result<u64, ApiError> {
+    let paused = state.taxpayers.paused().list();
+    if paused.is_empty() {
+        return Ok(0);
+    }
+    let due = views::due_by_taxpayer(&state.store, LaneKind::Run).await?;
+    let of_paused = paused
+        .iter()
+        .filter_map(|pause| due.get(&pause.taxpayer_id.0));
+    Ok(of_paused.sum())
+}
+
+impl LaneLine {
+    fn new(count: LaneCount, paused_runs: u64) -> Self {
+        let paused = match count.kind {
+            LaneKind::Run => i64::try_from(paused_runs).unwrap_or(i64::MAX),
+            _ => 0,
+        };
         Self {
             explanation: explanation(count.kind),
-            why: explain_lanes(&count),
+            why: explain_lanes(&count, paused),
             count,
         }
     }
@@ -89,7 +108,8 @@ fn explanation(kind: LaneKind) -> &'static str {
     }
 }
 
-fn explain_lanes(count: &LaneCount) -> String {
+/// `paused` of the due lanes belong to paused taxpayers.
+fn explain_lanes(count: &LaneCount, paused: i64) -> String {
     let LaneCount {
         due,
         leased,
@@ -97,10 +117,15 @@ fn explain_lanes(count: &LaneCount) -> String {
         ..
     } = *count;
     let mut sentences = Vec::new();
-    if due > leased {
+    if due > leased + paused {
         sentences.push(format!(
             "{} are due and wait for a free worker.",
-            due - leased
+            due - leased - paused
+        ));
+    }
+    if paused > 0 {
+        sentences.push(format!(
+            "{paused} are due and wait until operators resume their taxpayers."
         ));
     }
     if held_back > 0 {
@@ -120,18 +145,23 @@ mod tests {
 
     #[test]
     fn a_kind_of_lanes_says_why_it_waits() {
-        let why = |due, leased, held_back| {
-            explain_lanes(&LaneCount {
+        let why = |due, leased, held_back, paused| {
+            let count = LaneCount {
                 kind: LaneKind::Run,
                 due,
                 leased,
                 held_back,
-            })
+            };
+            explain_lanes(&count, paused)
         };
-        assert_eq!(why(0, 0, 0), "Nothing waits.");
-        assert_eq!(why(2, 2, 0), "Nothing waits.");
+        assert_eq!(why(0, 0, 0, 0), "Nothing waits.");
+        assert_eq!(why(2, 2, 0, 0), "Nothing waits.");
         assert_eq!(
-            why(5, 2, 1),
+            why(6, 2, 0, 4),
+            "4 are due and wait until operators resume their taxpayers."
+        );
+        assert_eq!(
+            why(5, 2, 1, 0),
             "3 are due and wait for a free worker. \
              1 were in flight at three crashes or more. They wait and are then tried alone."
         );

@@ -12,9 +12,9 @@ async fn a_delivery_names_its_trace_by_which_an_operator_finds_the_event(world: 
     let receiver = Receiver::start();
     let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
     taxpayer.invoice(&documents::invoice()).await;
-    let received = receiver.wait_for(1).await;
-    let trace_id = received[0].id.replace('-', "");
-    let sent = received[0].header("traceparent");
+    let arrived = receiver.wait_for(1).await;
+    let trace_id = arrived[0].id.replace('-', "");
+    let sent = arrived[0].header("traceparent");
     assert!(sent.starts_with(&format!("00-{trace_id}-")), "{sent}");
     let operator = world.new_operator().await;
     let found = operator.get(&format!("/ops/search?q={trace_id}")).await;

@@ -11,6 +11,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::{doc, schema};
 use crate::http::replicas::actors::{self, ReplicaActor};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -34,6 +35,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "Supervision retrieved successfully",
                 schema::envelope(schema::object()),
             )
+            .fails(&[ErrorCode::ValidationFailed])
     })]
 }
 
