@@ -16,7 +16,7 @@ pub struct TaxpayerPause {
 
 /// True if a pause of the taxpayer holds back the commands of this actor. Operators still act, and so does the work that
 /// was in hand.
-pub fn holds_back(actor: Actor) -> bool {
+pub fn is_held_back(actor: Actor) -> bool {
     match actor {
         Actor::Integrator(_) | Actor::Contact(_) | Actor::TaxpayerKey(_) => true,
         Actor::Operator(_) | Actor::CommandLine | Actor::Authority | Actor::Service => false,
@@ -39,7 +39,7 @@ mod tests {
             (Actor::Authority, false),
             (Actor::Service, false),
         ] {
-            assert_eq!(holds_back(actor), expected, "{actor:?}");
+            assert_eq!(is_held_back(actor), expected, "{actor:?}");
         }
     }
 }

@@ -134,7 +134,7 @@ impl TaxpayerHandle {
         once: Option<OnceClaim<C::Output>>,
     ) -> Result<C::Output, TaxpayerError> {
         let acting = acting::current_actor();
-        if !C::ENDS_KEYS && self.paused.hold_back(taxpayer, acting.as_ref()) {
+        if !C::ENDS_KEYS && self.paused.is_held_back(taxpayer, acting.as_ref()) {
             return Err(TaxpayerError::Paused);
         }
         let envelope = CommandEnvelope::new(command, once, acting);

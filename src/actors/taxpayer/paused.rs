@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::domain::kernel::audit::ActorWithName;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::taxpayer_pause::{TaxpayerPause, holds_back};
+use crate::domain::taxpayer_pause::{TaxpayerPause, is_held_back};
 
 /// Clones share one list.
 #[derive(Debug, Clone, Default)]
@@ -27,10 +27,14 @@ impl PausedTaxpayers {
         pause.cloned()
     }
 
-    /// True if the taxpayer is paused and this actor is one whose commands wait meanwhile.
-    pub(super) fn hold_back(&self, taxpayer: TaxpayerId, acting: Option<&ActorWithName>) -> bool {
+    /// True if the taxpayer is paused and this actor is one whose commands are refused meanwhile.
+    pub(super) fn is_held_back(
+        &self,
+        taxpayer: TaxpayerId,
+        acting: Option<&ActorWithName>,
+    ) -> bool {
         let list = self.list();
         list.iter().any(|pause| pause.taxpayer_id == taxpayer)
-            && acting.is_some_and(|acting| holds_back(acting.actor))
+            && acting.is_some_and(|acting| is_held_back(acting.actor))
     }
 }
