@@ -93,6 +93,8 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["src/app/demo", "src/app/drill"]),
     ("actix_web", &["src/http", "src/console", "src/app"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
+    ("invoice_pdf", &["src/http/invoice_files"]),
+    ("ubl", &["src/http/invoice_files"]),
     (
         "authority_client",
         &["src/actors", "src/http", "src/console", "src/app"],
