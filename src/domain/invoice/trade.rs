@@ -44,7 +44,13 @@ pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocumen
     let type_code = root.text("invoice_type_code").unwrap_or_default();
     let currency = root.text("document_currency_code");
     let currency = currency.ok_or(Unreadable("document_currency_code"))?;
-    let lines = root.items("invoice_line").map(Node::line);
+    let taxes = root.taxes();
+    // The lines of Submit need no tax category. Where the document has one tax, it is the tax of every line.
+    let only_tax = match taxes.as_slice() {
+        [only] => only.tax.clone(),
+        _ => Tax::default(),
+    };
+    let lines = root.items("invoice_line").map(|node| node.line(&only_tax));
     Ok(TradeDocument {
         number: number.ok_or(Unreadable("invoice_reference"))?,
         irn,
@@ -85,7 +91,7 @@ pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocumen
         lines: lines
             .collect::<Option<_>>()
             .ok_or(Unreadable("invoice_line"))?,
-        taxes: root.taxes(),
+        taxes,
         totals: root.totals().ok_or(Unreadable("legal_monetary_total"))?,
     })
 }
@@ -196,14 +202,18 @@ impl<'a> Node<'a> {
         })
     }
 
-    fn line(self) -> Option<Line> {
+    /// Reads a line. A line without a tax category has the tax `only_tax`.
+    fn line(self, only_tax: &Tax) -> Option<Line> {
         let item = self.member("item")?;
         let price = self.member("price")?;
         let is_service = self
             .text("isic_code")
             .or_else(|| self.text("service_category"));
         let unit = price.text("price_unit").unwrap_or_default();
-        let category = self.text("tax_category").unwrap_or_default();
+        let tax = match self.text("tax_category") {
+            Some(category) => self.tax(category, None),
+            None => only_tax.clone(),
+        };
         Some(Line {
             name: item.text("name")?,
             description: item.text("description"),
@@ -219,7 +229,7 @@ impl<'a> Node<'a> {
             base_quantity: price.amount("base_quantity").unwrap_or(Decimal::ONE),
             charges: self.line_charges(),
             amount: self.amount("line_extension_amount")?,
-            tax: self.tax(category, None),
+            tax,
             classification: is_service.or_else(|| self.text("hsn_code")),
         })
     }
@@ -430,6 +440,23 @@ mod tests {
             read_document(&odd, &catalog()),
             Err(Unreadable("invoice_line"))
         );
+    }
+
+    #[test]
+    fn a_line_without_a_tax_has_that_of_the_document_if_there_is_one() {
+        let mut document = document();
+        document["invoice_line"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("tax_category");
+        let code = |document: &Value| {
+            let found = read_document(document, &catalog()).unwrap();
+            found.lines[0].tax.category.code.clone()
+        };
+        assert_eq!(code(&document), "STANDARD_VAT");
+        let other = document["tax_total"][0]["tax_subtotal"][0].clone();
+        document["tax_total"][0]["tax_subtotal"] = json!([other, other]);
+        assert_eq!(code(&document), "");
     }
 
     #[test]

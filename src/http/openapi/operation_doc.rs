@@ -83,9 +83,13 @@ pub(crate) fn invoice_file(
     summary: &'static str,
     kind: &'static str,
 ) -> OperationDoc {
-    doc(name, summary)
-        .shows_text(200, "The file, with its `ETag`", kind)
-        .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
+    let message = "The file, with its `ETag`";
+    let file = if kind == JSON_MEDIA_TYPE {
+        doc(name, summary).shows(200, message, schema::object())
+    } else {
+        doc(name, summary).shows_text(200, message, kind)
+    };
+    file.fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
 }
 
 impl OperationDoc {
