@@ -109,8 +109,10 @@ pub(crate) fn draw(plot: &Plot<'_>) -> String {
 }
 
 fn draw_ticks(svg: &mut String, axes: &Axes) {
-    let is_dense = |every: &u32| axes.highest / f64::from(*every) >= TICKS_MIN;
-    let every = TICKS_S.into_iter().find(is_dense).unwrap_or(10);
+    let every = TICKS_S
+        .into_iter()
+        .find(|every| axes.highest / f64::from(*every) >= TICKS_MIN)
+        .unwrap_or(10);
     let mut tick = 0;
     while f64::from(tick) <= axes.highest {
         let at = f64::from(tick);

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use trade_document::TradeDocument;
 
+use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::invoice::trade::read_document;
 use crate::domain::kernel::digest::canonical_text;
@@ -88,7 +89,10 @@ pub(crate) async fn make(
         InvoiceFile::Json => canonical_text(&shown_document(state, stored).await?).into_bytes(),
         InvoiceFile::Ubl => {
             let document = shown_document(state, stored).await?;
-            ubl_text(&trade_document(stored, &document, &catalog)?)?.into_bytes()
+            let document = trade_document(stored, &document, &catalog)?;
+            let text = compute(state, move || ubl::write(&document)).await?;
+            text.map_err(|reason| Fault::new("invoice_type_code", "ubl", format!("{reason}.")))?
+                .into_bytes()
         }
         InvoiceFile::Pdf => {
             let document = shown_document(state, stored).await?;
@@ -132,15 +136,15 @@ async fn shown_document(state: &ApiState, stored: &StoredInvoice) -> Result<Valu
 /// Makes a file of an invoice that a supplier sent, from the document as it came.
 pub(crate) async fn make_received(
     state: &ApiState,
+    irn: &Irn,
     document: &Value,
     file: InvoiceFile,
 ) -> Result<FileAnswer, ApiError> {
-    let found = read_document(document, &state.catalog.get())
-        .map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?;
-    let name = file.saved_name(&found.number);
     let bytes = if file == InvoiceFile::Pdf {
+        let found = read_document(document, &state.catalog.get());
         let paper = Paper {
-            document: found,
+            document: found
+                .map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?,
             standing: Standing::Received,
             qr_code: None,
         };
@@ -150,7 +154,7 @@ pub(crate) async fn make_received(
     };
     Ok(FileAnswer {
         media_type: file.media_type(),
-        name,
+        name: file.saved_name(irn.invoice_no()),
         bytes,
     })
 }
@@ -166,12 +170,6 @@ fn trade_document(
     Ok(found)
 }
 
-fn ubl_text(document: &TradeDocument) -> Result<String, ApiError> {
-    let reason =
-        |reason: ubl::Unwritable| Fault::new("invoice_type_code", "ubl", format!("{reason}."));
-    Ok(ubl::write(document).map_err(reason)?)
-}
-
 /// Everything that is printed.
 struct Paper {
     document: TradeDocument,
@@ -179,25 +177,35 @@ struct Paper {
     qr_code: Option<String>,
 }
 
-/// Prints on a thread of its own, at most as many at once as the process allows.
 async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
-    let place = state.printing.acquire().await;
-    let place = place.map_err(ApiError::internal)?;
-    let printed = spawn_blocking(move || {
+    let printed = compute(state, move || {
         let ubl = ubl::write(&paper.document).ok();
-        let sheet = Sheet {
+        invoice_pdf::render(&Sheet {
             document: &paper.document,
             look: &Look::default(),
             standing: paper.standing,
             qr: paper.qr_code.as_deref(),
             ubl: ubl.as_deref().map(str::as_bytes),
-        };
-        let bytes = invoice_pdf::render(&sheet);
-        drop(place);
-        bytes
+        })
     });
-    let printed = printed.await.map_err(ApiError::internal)?;
+    let printed = printed.await?;
     printed.map_err(|refusal| Fault::new("invoice_lines", "printable", refusal.to_string()).into())
+}
+
+/// Computes a file on a thread of its own, at most as many at once as the process allows. The place is kept even if the
+/// caller hangs up, because the thread goes on.
+async fn compute<T: Send + 'static>(
+    state: &ApiState,
+    task: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    let place = state.printing.acquire().await;
+    let place = place.map_err(ApiError::internal)?;
+    let computed = spawn_blocking(move || {
+        let result = task();
+        drop(place);
+        result
+    });
+    computed.await.map_err(ApiError::internal)
 }
 
 #[cfg(test)]

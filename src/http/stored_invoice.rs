@@ -98,7 +98,7 @@ impl StoredInvoice {
             original: self.original.as_ref(),
             catalog,
         };
-        Ok(submission_body(parts)?)
+        submission_body(parts).map_err(ApiError::internal)
     }
 }
 

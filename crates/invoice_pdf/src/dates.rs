@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn a_period_may_be_open() {
-        let (start, end) = (Some(date(2026, 1, 1)), Some(date(2026, 1, 31)));
+        let start = Some(date(2026, 1, 1));
+        let end = Some(date(2026, 1, 31));
         for (period, text) in [
             (
                 Period { start, end },

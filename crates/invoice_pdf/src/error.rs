@@ -1,6 +1,6 @@
 //! The reasons why a document is not set, each with what to do about it.
 
-/// What is wrong with the input, or with the crate itself in the last case.
+/// The reason why a document was not printed: its input, or in the last case this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PdfError {
     #[error(

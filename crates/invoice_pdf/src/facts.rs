@@ -1,4 +1,4 @@
-//! What stands in the head of a document: its dates and what it refers to.
+//! The facts in the head of a document: its dates, and the documents that it refers to.
 
 use trade_document::{Coded, Reference, ReferenceKind, TradeDocument};
 

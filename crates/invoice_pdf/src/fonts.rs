@@ -78,16 +78,13 @@ impl Fonts {
     pub fn width(&self, text: &str) -> u32 {
         text.chars()
             .map(|character| {
-                let bold_fonts = || {
-                    self.faces
-                        .chunks(2)
-                        .filter_map(<[Face<'static>]>::last)
-                        .find_map(|face| advance(face, character))
-                };
                 usize::try_from(u32::from(character))
                     .ok()
                     .and_then(|code| *self.common.get(code)?)
-                    .or_else(bold_fonts)
+                    .or_else(|| {
+                        let bold = self.faces.chunks(2).filter_map(<[Face<'static>]>::last);
+                        bold.into_iter().find_map(|face| advance(face, character))
+                    })
                     .unwrap_or(UNKNOWN_WIDTH)
             })
             .sum()

@@ -64,7 +64,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// What a reader must know of a document before relying on it.
+/// The state of a document, which its reader must know before relying on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// The authority has not signed the document. Every page says so.

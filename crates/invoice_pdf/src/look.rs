@@ -1,4 +1,4 @@
-//! How an account wants its documents to look.
+//! The look of an account's documents: template, colour and logo.
 
 use std::str::FromStr;
 

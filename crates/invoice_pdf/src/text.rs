@@ -14,7 +14,7 @@ const BREAK: char = '\u{200b}';
 /// Begins a text that runs from right to left. The template takes it off.
 const RIGHT_TO_LEFT: char = '\u{200f}';
 
-/// How much of a text is printed.
+/// The part of a text that is printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     /// The number of characters as people count them. An ellipsis stands for what follows.

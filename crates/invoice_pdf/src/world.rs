@@ -20,7 +20,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("logo.typ", include_str!("../templates/logo.typ")),
 ];
 
-/// What typst may see while it sets one document.
+/// The files that typst may see while it sets one document.
 pub struct PageWorld {
     main: FileId,
     files: Vec<(&'static str, Bytes)>,

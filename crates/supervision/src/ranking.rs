@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::figures::{ActorFigures, WindowFigures};
 use super::node::NodeState;
 
-/// What actors are ordered by.
+/// The figure that orders actors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Measure {
     /// The state, then the age of the batch in hand, the longest wait, the depth of the queue, and the panics of the
@@ -71,7 +71,7 @@ pub struct Ranking<'a> {
     pub window: Window,
 }
 
-/// How much an actor is in trouble. A greater value is worse.
+/// The trouble that an actor is in. A greater value is worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Trouble {
     pub(crate) state: NodeState,

@@ -184,7 +184,7 @@ pub(super) async fn render(
     let page = InvoiceDetailsPage {
         frame: Frame::for_account(session, &invoice.invoice_no),
         base: base(session),
-        breakdown: Breakdown::from_invoice(&invoice, &catalog)?,
+        breakdown: Breakdown::from_invoice(&invoice, &catalog).map_err(ApiError::internal)?,
         customer_invoices_address: customer_invoices_address(session, &invoice),
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         status: invoice.status.into(),

@@ -412,7 +412,7 @@ mod tests {
         }
     }
 
-    fn told(replica: &str, told_us_ago: u64, actor: ActorFigures) -> ReplicaActor {
+    fn told_by(replica: &str, told_us_ago: u64, actor: ActorFigures) -> ReplicaActor {
         ReplicaActor {
             replica: replica.to_owned(),
             told_at: None,
@@ -551,7 +551,10 @@ mod tests {
                 .into(),
             ..actor("taxpayer", "8")
         };
-        let worst = vec![told("a:1", 0, restarting), told("b & c", 800_000, troubled)];
+        let worst = vec![
+            told_by("a:1", 0, restarting),
+            told_by("b & c", 800_000, troubled),
+        ];
         let part = render_part(worst, &replicas(), &View::default());
         for text in [
             r#"<a href="/console/taxpayers/7">taxpayer 7</a>"#,
@@ -579,7 +582,7 @@ mod tests {
         assert!(part.contains("No actor is in trouble"), "{part}");
         assert!(!part.contains("All actors of"), "{part}");
         let alone = render_part(
-            vec![told("a:1", 0, actor("taxpayer", "7"))],
+            vec![told_by("a:1", 0, actor("taxpayer", "7"))],
             &ReplicaList::default(),
             &View::default(),
         );

@@ -88,8 +88,8 @@ impl Differences {
             _ if is_same(sent, stored) => {}
             _ => self.0.push(Difference {
                 path: path.to_owned(),
-                sent: shown(sent),
-                stored: shown(stored),
+                sent: value_text(sent),
+                stored: value_text(stored),
             }),
         }
     }
@@ -136,7 +136,7 @@ impl fmt::Display for Differences {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.chars().take(TEXT_CHARS_SHOWN_MAX).collect(),
         Value::Array(items) => format!("a list of {}", items.len()),

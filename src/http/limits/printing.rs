@@ -1,4 +1,5 @@
-//! The documents that are printed at once: as many as the machine has cores, because printing computes all the time.
+//! The documents that are printed at once: half as many as the machine has cores, because printing computes all the time
+//! and everybody else must go on.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ pub struct PrintingPlaces(Arc<Semaphore>);
 impl Default for PrintingPlaces {
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, NonZero::get);
-        Self(Arc::new(Semaphore::new(cores)))
+        Self(Arc::new(Semaphore::new((cores / 2).max(1))))
     }
 }
 

@@ -12,7 +12,6 @@ use crate::actors::delivery::TestDeliveryError;
 use crate::actors::inbound::{InboxError, NoticeError};
 use crate::actors::pipeline::handle::RelayError;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::refusal::Refusal;
@@ -230,13 +229,6 @@ fn missing_field_faults(missing: &[&'static str]) -> Faults {
         .iter()
         .map(|field| Fault::field(*field, FieldRule::Required))
         .collect()
-}
-
-impl From<TotalTooLarge> for ApiError {
-    /// No form accepts such an invoice, so a stored one with such totals is a fault of this service.
-    fn from(error: TotalTooLarge) -> Self {
-        Self::internal(error)
-    }
 }
 
 impl From<StoreError> for ApiError {

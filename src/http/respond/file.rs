@@ -21,14 +21,19 @@ impl Responder for FileAnswer {
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
         let tag = EntityTag::new_strong(hex::encode(Sha256::digest(&self.bytes)));
-        let mut answer = if has(request, &tag) {
+        let is_held = has(request, &tag);
+        let mut answer = if is_held {
             HttpResponse::NotModified()
         } else {
             HttpResponse::Ok()
         };
         answer
             .insert_header((ETAG, tag.to_string()))
-            .insert_header((CACHE_CONTROL, HeaderValue::from_static("private, no-cache")))
+            .insert_header((CACHE_CONTROL, HeaderValue::from_static("private, no-cache")));
+        if is_held {
+            return answer.finish();
+        }
+        answer
             .insert_header((CONTENT_TYPE, self.media_type))
             .insert_header((
                 CONTENT_DISPOSITION,

@@ -4,11 +4,21 @@ use serde_json::{Value, json};
 use testkit::documents::{self, full_invoice, invoice, report, submission};
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::roles::Taxpayer;
 
 use crate::support::world::World;
 
 fn alone(invoice: &Value) -> Value {
     json!({ "irn": invoice["irn"] })
+}
+
+/// Submits a stored invoice and returns the document that the authority signed.
+async fn signed_document(taxpayer: &Taxpayer, stored: &Value) -> Value {
+    let submitted = taxpayer.app().submit_to_the_end(&alone(stored)).await;
+    submitted.expect_status(200);
+    let irn = stored["irn"].as_str().unwrap();
+    let signed = taxpayer.app().download(irn).await;
+    signed.expect_status(200).data().clone()
 }
 
 /// A number whose digits follow from `seed`, with this many of them after the point.
@@ -40,16 +50,7 @@ async fn the_authority_gets_what_is_stored(world: &World) {
             .validate(&alone(&stored))
             .await
             .expect_status(200);
-        taxpayer
-            .app()
-            .submit_to_the_end(&alone(&stored))
-            .await
-            .expect_status(200);
-        let signed = taxpayer
-            .app()
-            .download(stored["irn"].as_str().unwrap())
-            .await;
-        let document = signed.expect_status(200).data().clone();
+        let document = signed_document(&taxpayer, &stored).await;
         let seen = json!({
             "type": document["invoice_type_code"], "category": document["invoice_kind"],
             "dates": [document["issue_date"], document["due_date"]],
@@ -88,16 +89,7 @@ async fn what_was_stored_in_full_is_sent_in_full(world: &World) {
     );
     let body = with(&body, "buyer_reference", json!("PO-7"));
     let stored = taxpayer.full(&body).await;
-    taxpayer
-        .app()
-        .submit_to_the_end(&alone(&stored))
-        .await
-        .expect_status(200);
-    let signed = taxpayer
-        .app()
-        .download(stored["irn"].as_str().unwrap())
-        .await;
-    let document = signed.expect_status(200).data().clone();
+    let document = signed_document(&taxpayer, &stored).await;
     for field in ["note", "buyer_reference"] {
         assert_eq!(document[field], body[field], "{field}");
     }
@@ -138,16 +130,7 @@ async fn amounts_arrive_to_the_cent(world: &World) {
             .invoice(&with(&invoice(), "invoice_lines", json!(lines)))
             .await;
         let whole = taxpayer.whole(&stored).await;
-        taxpayer
-            .app()
-            .submit_to_the_end(&alone(&stored))
-            .await
-            .expect_status(200);
-        let signed = taxpayer
-            .app()
-            .download(stored["irn"].as_str().unwrap())
-            .await;
-        let document = signed.expect_status(200).data().clone();
+        let document = signed_document(&taxpayer, &stored).await;
         assert_eq!(
             document["legal_monetary_total"]["payable_amount"].to_string(),
             whole["ledger"]["payable_amount"].to_string(),
@@ -254,17 +237,9 @@ async fn a_credit_note_names_the_invoice_that_it_corrects(world: &World) {
         json!("EXTERNAL_INVOICE_NO"),
     );
     let stored = taxpayer.invoice(&note).await;
-    taxpayer
-        .app()
-        .submit_to_the_end(&alone(&stored))
-        .await
-        .expect_status(200);
-    let signed = taxpayer
-        .app()
-        .download(stored["irn"].as_str().unwrap())
-        .await;
+    let document = signed_document(&taxpayer, &stored).await;
     assert_eq!(
-        signed.expect_status(200).data()["billing_reference"],
+        document["billing_reference"],
         json!([{ "irn": original["irn"], "issue_date": "2026-01-15" }])
     );
 }

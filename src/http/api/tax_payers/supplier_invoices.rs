@@ -129,8 +129,9 @@ async fn get_received_file(
     request: HttpRequest,
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
-    let found = state.inbound.document(id, &path_ids::irn(&irn)?).await?;
-    invoice_files::make_received(&state, &found.document, file).await
+    let irn = path_ids::irn(&irn)?;
+    let found = state.inbound.document(id, &irn).await?;
+    invoice_files::make_received(&state, &irn, &found.document, file).await
 }
 
 /// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice: Acknowledge Supplier Invoice.
