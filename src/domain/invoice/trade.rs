@@ -205,6 +205,7 @@ impl<'a> Node<'a> {
     /// Reads a line. A line without a tax category has the tax `only_tax`.
     fn line(self, only_tax: &Tax) -> Option<Line> {
         let item = self.member("item")?;
+        let name = item.text("name")?;
         let price = self.member("price")?;
         let is_service = self
             .text("isic_code")
@@ -215,8 +216,9 @@ impl<'a> Node<'a> {
             None => only_tax.clone(),
         };
         Some(Line {
-            name: item.text("name")?,
-            description: item.text("description"),
+            // Submit asks for a description, so one that only repeats the name says nothing.
+            description: item.text("description").filter(|text| *text != name),
+            name,
             item_number: item.text("sellers_item_identification"),
             item_kind: if is_service.is_some() {
                 ItemKind::Service
@@ -417,6 +419,11 @@ mod tests {
             .collect();
         assert_eq!(charges, ["200", "2.5"]);
         assert_eq!(line.tax.percent, Some(Decimal::new(75, 1)));
+        assert_eq!(line.description.as_deref(), Some("Light"));
+        let mut repeating = document();
+        repeating["invoice_line"][0]["item"]["description"] = json!("Laptop");
+        let read = read_document(&repeating, &catalog()).unwrap();
+        assert_eq!(read.lines[0].description, None);
         assert_eq!(found.taxes[0].amount, Decimal::new(13_481, 2));
         assert_eq!(found.totals.prepaid, Decimal::ZERO);
     }
