@@ -15,6 +15,7 @@ pub mod redaction;
 pub mod report_body;
 pub mod revision;
 pub mod stored_document;
+pub mod table_columns;
 pub mod timeline;
 pub mod totals;
 pub mod trade;
