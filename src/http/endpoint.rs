@@ -5,7 +5,7 @@ use std::rc::Rc;
 use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
 use actix_web::guard;
 use actix_web::http::Method;
-use actix_web::middleware::from_fn;
+use actix_web::middleware::{Compat, Compress, Condition, from_fn};
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 use utoipa::openapi::path::HttpMethod;
 
@@ -13,7 +13,9 @@ use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOperation;
+use crate::http::middleware::held_answer::tag_answer;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
+use crate::http::middleware::query_names::warn_of_unknown_names;
 use crate::http::openapi::OperationDoc;
 use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::Operation;
@@ -47,7 +49,8 @@ pub(crate) struct Path {
     roles: Vec<(Vec<Method>, Option<OperatorRole>)>,
 }
 
-/// A function that returns an operation's documentation, called only when the API document is requested.
+/// A function that returns an operation's documentation, called only when the API document or the names of a query
+/// string are needed.
 type Doc = fn() -> OperationDoc;
 
 pub(crate) fn path(pattern: &'static str) -> Path {
@@ -254,6 +257,11 @@ fn key_error_codes(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
         .collect()
 }
 
+/// Returns the names of the query string that these operations know.
+fn query_names(docs: &[Doc]) -> Vec<String> {
+    docs.iter().flat_map(|doc| doc().query_names()).collect()
+}
+
 /// Returns the method's name in the API document. HEAD is not listed there, because every GET path also answers HEAD.
 fn to_openapi_method(method: &Method) -> Option<HttpMethod> {
     match *method {
@@ -293,6 +301,7 @@ impl HttpServiceFactory for Path {
             routes,
             policy,
             allowed,
+            documented,
             ..
         } = self;
         let taken: Rc<[Method]> = allowed.clone().into();
@@ -304,12 +313,27 @@ impl HttpServiceFactory for Path {
             let has_handler = taken.contains(request.method());
             policy.admit(request, next, has_handler)
         });
+        let docs: Rc<[Doc]> = documented.into_iter().map(|(_, doc)| doc).collect();
+        let is_documented = !docs.is_empty();
+        let warn = from_fn(move |request: ServiceRequest, next| {
+            let docs = Rc::clone(&docs);
+            warn_of_unknown_names(request, next, move || query_names(&docs))
+        });
         let resource = routes
             .into_iter()
             .fold(web::resource(pattern), Resource::route);
         resource
             .default_service(refusal)
+            .wrap(Compat::new(Condition::new(is_documented, warn)))
+            .wrap(Compat::new(Condition::new(
+                policy.surface.is_some(),
+                from_fn(tag_answer),
+            )))
             .wrap(admit)
+            .wrap(Compat::new(Condition::new(
+                is_documented,
+                Compress::default(),
+            )))
             .register(config);
     }
 }

@@ -37,6 +37,8 @@ pub enum Refusal {
     PaymentExceedsPayable(Fault),
     #[error("{0}")]
     IrnServiceIdMismatch(Fault),
+    #[error("The invoice has changed since you read it: read it again and decide anew")]
+    InvoiceChanged,
     #[error("This IRN was already sent with other content")]
     IrnContentChanged,
     #[error(

@@ -6,12 +6,16 @@
 //! | the client's address behind trusted proxies | `client_address` |
 //! | the access log | `access_log` |
 //! | key, limits and idempotency, before the body is read | `policy` |
+//! | names of the query string that an endpoint does not know | `query_names` |
+//! | tags of answers, and 304 for who has one already | `held_answer` |
 //! | the end of a relayed call's wait when its key ends | `key_watch` |
 //! | the rest of a body that no handler read | `unread_body` |
 
 pub(crate) mod access_log;
 pub(crate) mod client_address;
+pub(crate) mod held_answer;
 mod key_watch;
 pub(crate) mod policy;
+pub(crate) mod query_names;
 pub(crate) mod request_context;
 pub(crate) mod unread_body;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::path::Parameter;
+use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{ContentBuilder, RefOr, Required};
@@ -118,6 +118,20 @@ impl OperationDoc {
             "from 1, the default",
         ))
         .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
+    }
+
+    /// Marks a change of an invoice that the caller may make depend on what they have read.
+    pub(crate) fn if_unchanged(self) -> Self {
+        self.parameter(parameter::if_match())
+            .fails(&[ErrorCode::PreconditionFailed])
+    }
+
+    /// Returns the names of the parameters of the query string.
+    pub(crate) fn query_names(self) -> impl Iterator<Item = String> {
+        self.parameters
+            .into_iter()
+            .filter(|parameter| matches!(parameter.parameter_in, ParameterIn::Query))
+            .map(|parameter| parameter.name)
     }
 
     fn parameter(mut self, parameter: Parameter) -> Self {

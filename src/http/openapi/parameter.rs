@@ -51,6 +51,20 @@ pub(super) fn idempotency_key() -> Parameter {
         .build()
 }
 
+/// Returns the parameter for the `If-Match` header, which makes a change depend on what its sender has read.
+pub(super) fn if_match() -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let what = "makes the change only if this is still the `ETag` of Get Invoice by ID";
+    let parameter = ParameterBuilder::new()
+        .name("If-Match")
+        .parameter_in(ParameterIn::Header);
+    parameter
+        .required(Required::False)
+        .schema(Some(text))
+        .description(Some(what))
+        .build()
+}
+
 /// Returns the parameters in a path, in the order in which the path names them.
 pub(super) fn path_parameters(path: &'static str) -> impl Iterator<Item = Parameter> {
     // Most objects under `/ops/` have a UUID as their id. Only the objects in these paths have a numeric id.

@@ -80,7 +80,7 @@ impl ApiResponse {
     #[must_use]
     pub(crate) fn warn(mut self, warnings: &[String]) -> Self {
         for warning in warnings {
-            if let Ok(value) = HeaderValue::from_str(&replace_unsendable(warning)) {
+            if let Some(value) = warning_value(warning) {
                 self.0.headers_mut().append(WARNING_HEADER, value);
             }
         }
@@ -121,9 +121,10 @@ impl ApiResponse {
     }
 }
 
-/// Replaces each character that a header cannot hold by `?`.
-fn replace_unsendable(text: &str) -> String {
-    text.chars()
+/// Returns a warning as the value of a header. Each character that a header cannot hold is replaced by `?`.
+pub(crate) fn warning_value(text: &str) -> Option<HeaderValue> {
+    let sendable: String = text
+        .chars()
         .map(|letter| {
             if letter == ' ' || letter.is_ascii_graphic() {
                 letter
@@ -131,7 +132,8 @@ fn replace_unsendable(text: &str) -> String {
                 '?'
             }
         })
-        .collect()
+        .collect();
+    HeaderValue::from_str(&sendable).ok()
 }
 
 impl From<ApiResponse> for HttpResponse {

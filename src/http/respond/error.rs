@@ -215,6 +215,7 @@ impl From<Refusal> for ApiError {
             Refusal::ReplayNotFound => (ErrorCode::ReplayNotFound, Faults::default()),
             Refusal::CommandNotFound => (ErrorCode::CommandNotFound, Faults::default()),
             Refusal::DeliveryNotFound => (ErrorCode::DeliveryNotFound, Faults::default()),
+            Refusal::InvoiceChanged => (ErrorCode::PreconditionFailed, Faults::default()),
             Refusal::IrnContentChanged => (ErrorCode::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (ErrorCode::WebhookNotConfigured, Faults::default()),
             Refusal::NotAddressedToCaller => (ErrorCode::NotAddressedToCaller, Faults::default()),

@@ -2,11 +2,11 @@
 
 use actix_web::body::BoxBody;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, EntityTag, Header as _, HeaderValue,
-    IF_NONE_MATCH, IfNoneMatch,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, HeaderValue,
 };
 use actix_web::{HttpRequest, HttpResponse, Responder};
-use sha2::{Digest, Sha256};
+
+use crate::http::respond::entity_tag::{entity_tag, is_held};
 
 #[derive(Debug)]
 pub(crate) struct FileAnswer {
@@ -20,8 +20,8 @@ impl Responder for FileAnswer {
     type Body = BoxBody;
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
-        let tag = EntityTag::new_strong(hex::encode(Sha256::digest(&self.bytes)));
-        let is_held = has(request, &tag);
+        let tag = entity_tag(&self.bytes);
+        let is_held = is_held(request, &tag);
         let mut answer = if is_held {
             HttpResponse::NotModified()
         } else {
@@ -40,17 +40,5 @@ impl Responder for FileAnswer {
                 format!("inline; filename=\"{}\"", self.name),
             ));
         answer.body(self.bytes)
-    }
-}
-
-/// True if the caller says that it has these bytes.
-fn has(request: &HttpRequest, tag: &EntityTag) -> bool {
-    if !request.headers().contains_key(IF_NONE_MATCH) {
-        return false;
-    }
-    match IfNoneMatch::parse(request) {
-        Ok(IfNoneMatch::Any) => true,
-        Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|one| one.weak_eq(tag)),
-        Err(_) => false,
     }
 }

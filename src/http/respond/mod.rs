@@ -2,6 +2,7 @@
 
 pub(crate) mod code;
 pub(crate) mod details;
+pub(crate) mod entity_tag;
 pub(crate) mod envelope;
 pub(crate) mod error;
 pub(crate) mod file;

@@ -10,6 +10,7 @@ mod events;
 mod files;
 mod get_invoice;
 mod get_supplier_invoice;
+mod http_manners;
 mod include;
 mod list_invoices;
 mod list_supplier_invoices;

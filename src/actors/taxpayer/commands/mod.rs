@@ -5,6 +5,7 @@
 //! |---|---|
 //! | create one invoice, create a batch | `create` |
 //! | revise an invoice, set its status | `update` |
+//! | a change that depends on what its sender has seen | `if_unchanged` |
 //! | the customer and the items of an invoice | `resolve_customer_and_items` |
 //! | pay; payments relayed to the authority | `payment` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
@@ -19,6 +20,7 @@
 
 mod account;
 mod create;
+mod if_unchanged;
 mod inbound;
 mod integration;
 mod keys;
@@ -33,6 +35,7 @@ mod webhook;
 
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use create::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
+pub use if_unchanged::{IfUnchanged, SeenInvoice};
 pub use inbound::{
     AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt, RecordTransit,
 };

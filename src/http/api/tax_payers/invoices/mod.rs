@@ -146,6 +146,7 @@ fn update_endpoints() -> Vec<Path> {
                 )
                 .gives::<InvoiceObject<'_>>(200, "Invoice updated successfully")
                 .writes()
+                .if_unchanged()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
                 .fails(&[ErrorCode::InvalidTransition, ErrorCode::CategoryConflict])
                 .fails(&[ErrorCode::PaymentExceedsPayable])
@@ -155,6 +156,7 @@ fn update_endpoints() -> Vec<Path> {
                 .takes(update_status::read, example!("update_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
                 .writes()
+                .if_unchanged()
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
                 .fails(&[ErrorCode::InvalidTransition])
         }),
@@ -165,6 +167,7 @@ fn update_endpoints() -> Vec<Path> {
                     .takes(payment_update::read, example!("update_payment_status"))
                     .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
                     .writes()
+                    .if_unchanged()
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
                     .fails(&[
                         ErrorCode::PaymentExceedsPayable,

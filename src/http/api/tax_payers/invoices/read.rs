@@ -1,8 +1,10 @@
 //! Reads of invoices: one invoice, the timeline of an invoice, and the state of a batch.
 
+use actix_web::http::header::EntityTag;
 use actix_web::web;
 
 use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::timeline::ENTRIES_MAX;
 use crate::http::extract::body::Body;
@@ -10,7 +12,8 @@ use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{report, unique_no};
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::entity_tag::entity_tag;
+use crate::http::respond::envelope::{ApiResponse, success_text};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::batch::BatchView;
@@ -18,6 +21,16 @@ use crate::http::views::invoice::{Included, InvoiceView};
 use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
 use crate::store::invoices::{batches, payments, timeline};
+
+const RETRIEVED_MESSAGE: &str = "Invoice retrieved successfully";
+
+/// Returns the tag of the answer of Get Invoice by ID.
+pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
+    let view = InvoiceView::new(invoice, &Included::default(), None);
+    Ok(entity_tag(
+        success_text(RETRIEVED_MESSAGE, view)?.as_bytes(),
+    ))
+}
 
 /// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds the lines and the payment ledger.
 pub(super) async fn get_invoice(
@@ -40,8 +53,7 @@ pub(super) async fn get_invoice(
         .unknown
         .iter()
         .map(|word| format!("include knows lines and ledger, not {word}"));
-    Ok(ApiResponse::ok("Invoice retrieved successfully", view)
-        .warn(&unknown.take(20).collect::<Vec<_>>()))
+    Ok(ApiResponse::ok(RETRIEVED_MESSAGE, view).warn(&unknown.take(20).collect::<Vec<_>>()))
 }
 
 /// POST /v1/tax-payers/invoices/get-by-unique-no: Get Invoice by Unique Number.
@@ -59,10 +71,7 @@ pub(super) async fn get_by_unique_no(
     let found =
         invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
-    let answer = ApiResponse::ok(
-        "Invoice retrieved successfully",
-        InvoiceObject::from(&invoice),
-    );
+    let answer = ApiResponse::ok(RETRIEVED_MESSAGE, InvoiceObject::from(&invoice));
     Ok(answer.warn(&form.warnings))
 }
 

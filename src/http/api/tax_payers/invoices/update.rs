@@ -1,19 +1,25 @@
 //! Update Invoice, Update Invoice Status and Update Payment Status.
 
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{Pay, ReviseInvoice, RevisedInvoice, SetStatus};
+use crate::actors::taxpayer::commands::{
+    IfUnchanged, Pay, ReviseInvoice, RevisedInvoice, SeenInvoice, SetStatus,
+};
 use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::PaymentUpdate;
+use crate::http::api::tax_payers::invoices::read::invoice_tag;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{payment_update, report, unique_no, update_invoice, update_status};
 use crate::http::idempotency::IdempotentRequest;
+use crate::http::respond::entity_tag::Precondition;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -22,6 +28,7 @@ use crate::store::invoices;
 /// PUT /v1/tax-payers/invoices/update: Update Invoice.
 pub(super) async fn update_invoice(
     state: web::Data<ApiState>,
+    request: HttpRequest,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
     body: Body,
@@ -39,16 +46,17 @@ pub(super) async fn update_invoice(
     };
     drop(body);
     let which = path_ids::check_invoice_ref(form.value.invoice)?;
-    let revision = form.value.revision;
+    let seen = seen_invoice(&state, &request, id, &which).await?;
+    let command = ReviseInvoice {
+        invoice: which,
+        revision: form.value.revision,
+    };
     let warnings = form.warnings;
     idempotent
         .answer(
             &state.taxpayers,
             id,
-            ReviseInvoice {
-                invoice: which,
-                revision,
-            },
+            IfUnchanged { seen, command },
             move |revised| update_response(revised).warn(&warnings),
         )
         .await
@@ -102,6 +110,7 @@ async fn locked_or_faults_error(
 /// PATCH /v1/tax-payers/invoices/update-status: Update Invoice Status.
 pub(super) async fn update_status(
     state: web::Data<ApiState>,
+    request: HttpRequest,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
     body: Body,
@@ -113,22 +122,29 @@ pub(super) async fn update_status(
     )?;
     let update = form.value;
     let which = path_ids::check_invoice_ref(update.invoice)?;
-    let change = SetStatus {
+    let seen = seen_invoice(&state, &request, id, &which).await?;
+    let command = SetStatus {
         invoice: which,
         status: update.status,
         remark: update.remark,
     };
     idempotent
-        .answer(&state.taxpayers, id, change, move |invoice| {
-            let view = InvoiceObject::from(invoice);
-            ApiResponse::ok("Invoice status updated successfully", view).warn(&form.warnings)
-        })
+        .answer(
+            &state.taxpayers,
+            id,
+            IfUnchanged { seen, command },
+            move |invoice| {
+                let view = InvoiceObject::from(invoice);
+                ApiResponse::ok("Invoice status updated successfully", view).warn(&form.warnings)
+            },
+        )
         .await
 }
 
 /// PATCH /v1/tax-payers/invoices/update-payment-status: Update Payment Status.
 pub(super) async fn update_payment_status(
     state: web::Data<ApiState>,
+    request: HttpRequest,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
     body: Body,
@@ -142,11 +158,40 @@ pub(super) async fn update_payment_status(
         invoice: path_ids::check_invoice_ref(form.value.invoice)?,
         ..form.value
     };
+    let seen = seen_invoice(&state, &request, id, &update.invoice).await?;
+    let command = Pay(update);
     idempotent
-        .answer(&state.taxpayers, id, Pay(update), move |invoice| {
-            let view = InvoiceObject::from(invoice);
-            ApiResponse::ok("Invoice payment status updated successfully", view)
-                .warn(&form.warnings)
-        })
+        .answer(
+            &state.taxpayers,
+            id,
+            IfUnchanged { seen, command },
+            move |invoice| {
+                let view = InvoiceObject::from(invoice);
+                ApiResponse::ok("Invoice payment status updated successfully", view)
+                    .warn(&form.warnings)
+            },
+        )
         .await
+}
+
+/// Returns the invoice as the caller has seen it, if `If-Match` says so. The stored invoice must be the same.
+async fn seen_invoice(
+    state: &ApiState,
+    request: &HttpRequest,
+    id: TaxpayerId,
+    which: &InvoiceRef,
+) -> Result<Option<SeenInvoice>, ApiError> {
+    let Some(wanted) = Precondition::from_request(request) else {
+        return Ok(None);
+    };
+    let found =
+        invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await?;
+    let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
+    if !wanted.is_met_by(&invoice_tag(&invoice)?) {
+        return Err(Refusal::InvoiceChanged.into());
+    }
+    Ok(Some(SeenInvoice {
+        invoice: which.clone(),
+        updated_at: invoice.updated_at,
+    }))
 }

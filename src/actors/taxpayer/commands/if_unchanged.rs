@@ -1,0 +1,76 @@
+//! A change of an invoice that depends on what its sender has seen. It is refused if the invoice has changed since.
+
+use jiff::Timestamp;
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::weight::Size;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::refusal::Refusal;
+use crate::store::lanes::Lease;
+
+/// An invoice as somebody has read it.
+pub struct SeenInvoice {
+    pub invoice: InvoiceRef,
+    /// The time of its last change.
+    pub updated_at: Timestamp,
+}
+
+/// Executes the command if the invoice is still as its sender has `seen` it; without that, always.
+pub struct IfUnchanged<C> {
+    pub seen: Option<SeenInvoice>,
+    pub command: C,
+}
+
+impl<C: TaxpayerCommand> TaxpayerCommand for IfUnchanged<C> {
+    type Output = C::Output;
+
+    const NAME: &'static str = C::NAME;
+    const IS_LARGE: bool = C::IS_LARGE;
+    const SETS_UNIQUE_VALUES: bool = C::SETS_UNIQUE_VALUES;
+    const ENDS_KEYS: bool = C::ENDS_KEYS;
+
+    fn own_actor(&self) -> Actor {
+        self.command.own_actor()
+    }
+
+    fn size(&self) -> Size {
+        self.command.size()
+    }
+
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
+        self.command.add_wanted_id_counts(wanted);
+    }
+
+    fn run_lease(&self) -> Option<&Lease> {
+        self.command.run_lease()
+    }
+
+    /// A replay comes later, when the sender's view of the invoice is old.
+    fn contents(&self) -> Option<String> {
+        if self.seen.is_some() {
+            None
+        } else {
+            self.command.contents()
+        }
+    }
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.command.add_reads(wanted, context);
+        if let Some(seen) = &self.seen {
+            wanted.add_invoice(&seen.invoice);
+        }
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<C::Output, Refusal> {
+        if let Some(seen) = &self.seen
+            && uow.invoice(&seen.invoice)?.updated_at != seen.updated_at
+        {
+            return Err(Refusal::InvoiceChanged);
+        }
+        self.command.execute(uow)
+    }
+}

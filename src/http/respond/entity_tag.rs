@@ -1,0 +1,112 @@
+//! The tag of a representation (RFC 9110, section 8.8.3), which is the digest of its bytes. With it, nobody fetches
+//! twice what has not changed, and nobody changes what they have not seen.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{
+    EntityTag, Header as _, IF_MATCH, IF_NONE_MATCH, IfMatch, IfNoneMatch,
+};
+use sha2::{Digest, Sha256};
+
+pub(crate) fn entity_tag(bytes: &[u8]) -> EntityTag {
+    EntityTag::new_strong(hex::encode(Sha256::digest(bytes)))
+}
+
+/// True if the caller says by `If-None-Match` that it has this representation.
+pub(crate) fn is_held(request: &HttpRequest, tag: &EntityTag) -> bool {
+    if !request.headers().contains_key(IF_NONE_MATCH) {
+        return false;
+    }
+    match IfNoneMatch::parse(request) {
+        Ok(IfNoneMatch::Any) => true,
+        Ok(IfNoneMatch::Items(tags)) => tags.iter().any(|one| one.weak_eq(tag)),
+        Err(_) => false,
+    }
+}
+
+/// The representation on which a caller's change depends.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Precondition(Vec<EntityTag>);
+
+impl Precondition {
+    /// Returns what `If-Match` demands; `None` if the caller demands nothing, or only that the thing exists. A header
+    /// that cannot be read names no representation, so that it never matches.
+    pub(crate) fn from_request(request: &HttpRequest) -> Option<Self> {
+        if !request.headers().contains_key(IF_MATCH) {
+            return None;
+        }
+        match IfMatch::parse(request) {
+            Ok(IfMatch::Any) => None,
+            Ok(IfMatch::Items(tags)) => Some(Self(tags)),
+            Err(_) => Some(Self(Vec::new())),
+        }
+    }
+
+    /// True if the caller has seen this representation. A proxy that compresses may have made the tag a weak one.
+    pub(crate) fn is_met_by(&self, tag: &EntityTag) -> bool {
+        self.0.iter().any(|one| one.weak_eq(tag))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    const HELLO: &str = "\"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\"";
+
+    #[test]
+    fn a_tag_is_the_digest_in_quotes() {
+        assert_eq!(entity_tag(b"hello").to_string(), HELLO);
+    }
+
+    #[test]
+    fn who_names_the_tag_holds_the_representation() {
+        let weak = format!("W/{HELLO}");
+        let both = format!("\"other\", {HELLO}");
+        for (header, expected) in [
+            (HELLO, true),
+            (weak.as_str(), true),
+            (both.as_str(), true),
+            ("*", true),
+            ("\"other\"", false),
+            ("hello", false),
+            ("", false),
+        ] {
+            let request = TestRequest::default()
+                .insert_header((IF_NONE_MATCH, header))
+                .to_http_request();
+            assert_eq!(
+                is_held(&request, &entity_tag(b"hello")),
+                expected,
+                "{header}"
+            );
+        }
+        let bare = TestRequest::default().to_http_request();
+        assert!(!is_held(&bare, &entity_tag(b"hello")));
+    }
+
+    #[test]
+    fn a_change_depends_on_what_the_caller_names() {
+        let weak = format!("W/{HELLO}");
+        let both = format!("\"other\", {HELLO}");
+        for (header, expected) in [
+            (HELLO, Some(true)),
+            (weak.as_str(), Some(true)),
+            (both.as_str(), Some(true)),
+            ("*", None),
+            ("\"other\"", Some(false)),
+            ("hello", Some(false)),
+            ("", Some(false)),
+        ] {
+            let request = TestRequest::default()
+                .insert_header((IF_MATCH, header))
+                .to_http_request();
+            let found = Precondition::from_request(&request)
+                .map(|wanted| wanted.is_met_by(&entity_tag(b"hello")));
+            assert_eq!(found, expected, "{header}");
+        }
+        let bare = TestRequest::default().to_http_request();
+        assert_eq!(Precondition::from_request(&bare), None);
+    }
+}

@@ -1,0 +1,214 @@
+//! What HTTP promises on every read and change: tags, 304, 412, compressed answers, and names that nobody knows.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use reqwest::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH,
+    VARY,
+};
+use serde_json::{Value, json};
+use testkit::answer::Answer;
+use testkit::documents::{invoice, update};
+use testkit::each_database;
+use testkit::edit::with;
+use testkit::roles::Taxpayer;
+
+use crate::support::world::World;
+
+async fn tag_of(taxpayer: &Taxpayer, invoice: &Value) -> String {
+    let path = format!("/v1/tax-payers/invoices/{}", invoice["id"]);
+    let answer = taxpayer.get(&path).await.expect_status(200);
+    answer.header("etag").to_owned()
+}
+
+/// The three changes of an invoice, each as method, path and body.
+fn changes(invoice: &Value) -> [(&'static str, &'static str, Value); 3] {
+    let which =
+        json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN", "remark": "as agreed" });
+    let status = with(&which, "status", json!("approved"));
+    let payment = with(&which, "payment_status", json!("partial"));
+    let payment = with(&payment, "amount", json!(10));
+    [
+        ("PUT", "/v1/tax-payers/invoices/update", update(invoice)),
+        ("PATCH", "/v1/tax-payers/invoices/update-status", status),
+        (
+            "PATCH",
+            "/v1/tax-payers/invoices/update-payment-status",
+            payment,
+        ),
+    ]
+}
+
+async fn change_if(
+    taxpayer: &Taxpayer,
+    (method, path, body): &(&str, &str, Value),
+    tag: &str,
+) -> Answer {
+    Answer::to(
+        taxpayer
+            .request(method, path)
+            .header(IF_MATCH, tag)
+            .json(body),
+    )
+    .await
+}
+
+#[each_database]
+async fn who_has_an_answer_already_gets_none(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let one = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    let reads = [
+        one.clone(),
+        format!("{one}?include=lines,ledger"),
+        format!("{one}/timeline"),
+        "/v1/tax-payers/invoices".to_owned(),
+        "/v1/core/commons/enums".to_owned(),
+    ];
+    let mut tags = Vec::new();
+    for path in &reads {
+        let first = taxpayer.get(path).await.expect_status(200);
+        assert_eq!(first.header("cache-control"), "private, no-cache", "{path}");
+        let tag = first.header("etag").to_owned();
+        for held in [tag.as_str(), "*"] {
+            let request = taxpayer.request("GET", path).header(IF_NONE_MATCH, held);
+            let again = request.send().await.unwrap();
+            assert_eq!(again.status(), 304, "{path}");
+            assert_eq!(again.headers()[ETAG], tag);
+            assert!(!again.headers().contains_key(CONTENT_TYPE));
+            assert!(again.bytes().await.unwrap().is_empty());
+        }
+        tags.push(tag);
+    }
+    taxpayer
+        .set_status(&stored, "approved")
+        .await
+        .expect_status(200);
+    for (path, tag) in reads.iter().zip(tags).take(4) {
+        let request = taxpayer.request("GET", path).header(IF_NONE_MATCH, &tag);
+        let changed = Answer::to(request).await.expect_status(200);
+        assert_ne!(changed.header("etag"), tag, "{path}");
+    }
+}
+
+#[each_database]
+async fn a_change_that_depends_on_an_old_view_changes_nothing(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let all = changes(&stored);
+    for change in &all {
+        let old = tag_of(&taxpayer, &stored).await;
+        change_if(&taxpayer, change, &old).await.expect_status(200);
+        let now = tag_of(&taxpayer, &stored).await;
+        assert_ne!(old, now);
+        for late in &all {
+            for tag in [old.as_str(), "\"other\"", "unreadable"] {
+                change_if(&taxpayer, late, tag)
+                    .await
+                    .expect_refusal(412, "PRECONDITION_FAILED");
+            }
+        }
+        assert_eq!(tag_of(&taxpayer, &stored).await, now);
+    }
+    let other = world.taxpayer().await;
+    let tag = tag_of(&taxpayer, &stored).await;
+    for change in &all {
+        change_if(&other, change, &tag)
+            .await
+            .expect_refusal(404, "INVOICE_NOT_FOUND");
+    }
+}
+
+#[each_database]
+async fn of_changes_that_depend_on_the_same_view_one_is_made(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let tag = tag_of(&taxpayer, &stored).await;
+    let [revision, ..] = changes(&stored);
+    let all =
+        futures_util::future::join_all((0..8).map(|_| change_if(&taxpayer, &revision, &tag))).await;
+    let mut statuses: Vec<u16> = all.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 412, 412, 412, 412, 412, 412, 412]);
+}
+
+#[each_database]
+async fn a_repeated_key_gets_the_first_answer_whatever_has_changed_since(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let tag = tag_of(&taxpayer, &stored).await;
+    let [(method, path, body), ..] = changes(&stored);
+    let mut answers = Vec::new();
+    for _ in 0..2 {
+        let request = taxpayer
+            .request(method, path)
+            .header(IF_MATCH, &tag)
+            .header("idempotency-key", "one-change")
+            .json(&body);
+        answers.push(Answer::to(request).await.expect_status(200).text);
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+#[each_database]
+async fn answers_are_compressed_for_who_can_read_them(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let path = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    let plain = taxpayer.get(&path).await.expect_status(200);
+    assert!(!plain.headers.contains_key(CONTENT_ENCODING));
+    for (accepted, expected) in [("gzip", "gzip"), ("br", "br"), ("gzip;q=0.5, br", "br")] {
+        let request = taxpayer
+            .request("GET", &path)
+            .header(ACCEPT_ENCODING, accepted);
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.headers()[CONTENT_ENCODING], expected, "{accepted}");
+        assert_eq!(answer.headers()[VARY], "accept-encoding", "{accepted}");
+        assert_eq!(answer.headers()[ETAG], plain.header("etag"));
+        let bytes = answer.bytes().await.unwrap();
+        assert!(bytes.len() < plain.text.len());
+        if expected == "gzip" {
+            let mut text = String::new();
+            GzDecoder::new(&bytes[..])
+                .read_to_string(&mut text)
+                .unwrap();
+            assert_eq!(text, plain.text);
+        }
+    }
+}
+
+#[each_database]
+async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let one = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    for (path, expected) in [
+        ("/v1/tax-payers/invoices?page=1&status=draft", ""),
+        (
+            "/v1/tax-payers/invoices?staus=draft&Page=2",
+            "unknown query parameter: Page, staus",
+        ),
+        ("/v1/tax-payers/invoices/?", ""),
+        (
+            &format!("{one}?include=lines&exclude=x"),
+            "unknown query parameter: exclude",
+        ),
+        ("/v1/tax-payers/events?after=0&limit=5", ""),
+    ] {
+        let answer = taxpayer.get(path).await;
+        assert_eq!(answer.warnings(), expected, "{path}");
+    }
+}
+
+#[each_database]
+async fn an_answer_that_carries_a_secret_is_not_kept(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let answer = integrator
+        .rotate_api_key(taxpayer.id)
+        .await
+        .expect_status(200);
+    assert_eq!(answer.headers[CACHE_CONTROL], "no-store", "{}", answer.text);
+    assert!(!answer.headers.contains_key(ETAG));
+}
