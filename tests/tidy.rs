@@ -71,7 +71,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::state"],
     &["http::extract", "http::invitations"],
     &["http::stored_invoice"],
-    &["http::invoice_files"],
+    &["http::invoice_files", "http::exports"],
     &["http::search"],
     &["http::idempotency"],
     &["http::metrics::process"],
@@ -95,6 +95,7 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("qrcode", &["src/domain/invoice/qr_picture"]),
     ("invoice_pdf", &["src/http/invoice_files"]),
     ("ubl", &["src/http/invoice_files"]),
+    ("rust_xlsxwriter", &["src/http/exports/workbook"]),
     (
         "authority_client",
         &["src/actors", "src/http", "src/console", "src/app"],

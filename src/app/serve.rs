@@ -179,6 +179,7 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
         }),
         in_progress: http::InProgressRequests::default(),
         printing: http::PrintingPlaces::default(),
+        workbooks: http::PrintingPlaces::default(),
         stopping: http::StopSignal::default(),
     }
 }

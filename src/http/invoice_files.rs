@@ -3,7 +3,6 @@
 
 use invoice_pdf::{Look, Sheet, Standing};
 use serde_json::Value;
-use tokio::task::spawn_blocking;
 use trade_document::TradeDocument;
 
 use crate::domain::invoice::irn::Irn;
@@ -14,7 +13,7 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::pipeline::{Operation, RunState};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::FileAnswer;
+use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::runs;
@@ -90,7 +89,10 @@ pub(crate) async fn make(
         InvoiceFile::Ubl => {
             let document = shown_document(state, stored).await?;
             let document = trade_document(stored, &document, &catalog)?;
-            let text = compute(state, move || ubl::write(&document)).await?;
+            let text = state
+                .printing
+                .compute(move || ubl::write(&document))
+                .await?;
             text.map_err(|reason| Fault::new("invoice_type_code", "ubl", format!("{reason}.")))?
                 .into_bytes()
         }
@@ -111,6 +113,7 @@ pub(crate) async fn make(
     Ok(FileAnswer {
         media_type: file.media_type(),
         name: file.saved_name(&stored.invoice.invoice_no),
+        disposition: Disposition::Inline,
         bytes,
     })
 }
@@ -155,6 +158,7 @@ pub(crate) async fn make_received(
     Ok(FileAnswer {
         media_type: file.media_type(),
         name: file.saved_name(irn.invoice_no()),
+        disposition: Disposition::Inline,
         bytes,
     })
 }
@@ -178,7 +182,7 @@ struct Paper {
 }
 
 async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
-    let printed = compute(state, move || {
+    let printed = state.printing.compute(move || {
         let ubl = ubl::write(&paper.document).ok();
         invoice_pdf::render(&Sheet {
             document: &paper.document,
@@ -190,22 +194,6 @@ async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
     });
     let printed = printed.await?;
     printed.map_err(|refusal| Fault::new("invoice_lines", "printable", refusal.to_string()).into())
-}
-
-/// Computes a file on a thread of its own, at most as many at once as the process allows. The place is kept even if the
-/// caller hangs up, because the thread goes on.
-async fn compute<T: Send + 'static>(
-    state: &ApiState,
-    task: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ApiError> {
-    let place = state.printing.acquire().await;
-    let place = place.map_err(ApiError::internal)?;
-    let computed = spawn_blocking(move || {
-        let result = task();
-        drop(place);
-        result
-    });
-    computed.await.map_err(ApiError::internal)
 }
 
 #[cfg(test)]

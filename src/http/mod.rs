@@ -13,6 +13,7 @@
 //! | `replicas` | the signs that the replicas give to each other |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
+//! | `exports` | lists of invoices and batches as CSV, NDJSON and XLSX |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `stored_invoice` | a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
@@ -33,6 +34,7 @@ mod app_tests;
 pub(crate) mod cached;
 pub(crate) mod endpoint;
 pub(crate) mod explain;
+pub(crate) mod exports;
 pub(crate) mod extract;
 pub(crate) mod forms;
 #[cfg(any(test, fuzzing))]

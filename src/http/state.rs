@@ -77,6 +77,8 @@ pub struct ApiState {
     pub in_progress: InProgressRequests,
     /// The documents that are printed at once.
     pub printing: PrintingPlaces,
+    /// The workbooks that are written at once.
+    pub workbooks: PrintingPlaces,
     pub stopping: StopSignal,
 }
 

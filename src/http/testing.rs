@@ -241,6 +241,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         answers: AnswerMemory::new(ANSWERS),
         in_progress: InProgressRequests::default(),
         printing: PrintingPlaces::default(),
+        workbooks: PrintingPlaces::default(),
         stopping: StopSignal::default(),
     };
     TestApp {

@@ -55,6 +55,7 @@ const STORY: &[(&str, u16)] = &[
     ("create_batch", 201),
     ("get_batch", 200),
     ("list_invoices", 200),
+    ("get_summary", 200),
     ("get_by_unique_no", 200),
     ("get_invoice", 200),
     ("update_invoice", 200),

@@ -25,7 +25,9 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 8] = [
+const PATHS_WITHOUT_PAGE: [&str; 10] = [
+    "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
+    "/dashboard/{taxpayer}/invoices/files/{file}",
     "/dashboard/{taxpayer}/invoices/{id}/files/{file}",
     "/assets/{hash}/{name}",
     "/console/live/overview",

@@ -11,9 +11,11 @@ use crate::console::page::{Answer, Pages, show};
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::batch::{Batch, BatchItem, ItemOutcome};
 use crate::http::endpoint::{Path, path};
+use crate::http::exports::{self, TableFormat};
+use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::store::invoices::batches::{self, BatchSummary};
 
@@ -21,6 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/batches").page(list_batches),
         path("/dashboard/{taxpayer}/batches/{batch_no}").page(show_batch),
+        path("/dashboard/{taxpayer}/batches/{batch_no}/files/{file}").page(get_file),
     ]
 }
 
@@ -85,17 +88,23 @@ async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query
     })
 }
 
+/// The outcomes of a batch as a file, for the links of the page.
+async fn get_file(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String, String)>,
+) -> Result<FileAnswer, ApiError> {
+    let format = TableFormat::from_extension(&ids.2).ok_or_else(ApiError::route_not_found)?;
+    let batch = path_ids::find_batch(&state, session.taxpayer, &ids.1).await?;
+    exports::batch_file(&state, batch, format).await
+}
+
 async fn show_batch(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let not_found = || ApiError::new(ErrorCode::BatchNotFound, "Batch not found");
-    if ids.1.chars().any(char::is_control) {
-        return Err(not_found());
-    }
-    let found = batches::owned_by_with_number(&state.store, session.taxpayer, &ids.1).await?;
-    let mut batch = found.ok_or_else(not_found)?;
+    let mut batch = path_ids::find_batch(&state, session.taxpayer, &ids.1).await?;
     let [created, duplicates, failed] = [
         ItemOutcome::Created,
         ItemOutcome::Duplicate,

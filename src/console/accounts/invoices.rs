@@ -15,32 +15,26 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Pages, show};
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::Invoice;
-use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::invoice_filters;
+use crate::http::exports::{self, TableFormat};
+use crate::http::forms::invoice_filters::{self, FILTER_NAMES};
 use crate::http::forms::query::Query;
+use crate::http::limits::AnswerHolder;
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{self, InvoicePage, PageStart};
+use crate::store::invoices::list::{InvoicePage, PagePart, PageStart};
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/dashboard/{taxpayer}/invoices").page(list_invoices)]
+    vec![
+        path("/dashboard/{taxpayer}/invoices").page(list_invoices),
+        path("/dashboard/{taxpayer}/invoices/files/{file}").page(get_file),
+    ]
 }
 
 const PER_PAGE: u64 = 25;
-/// The filters that the page shows, and those that links from other pages set.
-const FILTERS: [&str; 8] = [
-    "q",
-    "status",
-    "payment_status",
-    "date_from",
-    "date_to",
-    "invoice_category",
-    "customer_no",
-    "batch_no",
-];
-
 #[derive(Template)]
 #[template(path = "accounts/invoices.html")]
 struct InvoicesPage {
@@ -49,7 +43,11 @@ struct InvoicesPage {
     filter: FormState,
     statuses: Vec<(&'static str, Badge)>,
     payment_statuses: Vec<(&'static str, Badge)>,
+    authority_statuses: Vec<(&'static str, Badge)>,
+    orders: &'static [(&'static str, &'static str)],
     is_filtered: bool,
+    /// The filters and the order as a query, with its question mark; empty without any.
+    query: String,
     rows: Vec<InvoiceRow>,
     sums: Vec<CurrencySum>,
     pages: Pages,
@@ -71,6 +69,30 @@ struct CurrencySum {
     paid: Amount,
 }
 
+/// The orders that the page offers, each with its name.
+const ORDERS: [(&str, &str); 6] = [
+    ("", "Newest first"),
+    ("created_at", "Oldest first"),
+    ("-invoice_date", "Issued last"),
+    ("due_date", "Due first"),
+    ("-payable", "Largest amount"),
+    ("payable", "Smallest amount"),
+];
+
+/// The whole list with its filters as a file, for the links of the page.
+async fn get_file(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    query: Query,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let format = TableFormat::from_extension(&ids.1).ok_or_else(ApiError::route_not_found)?;
+    let asked = invoice_filters::read(&query, state.today())?;
+    let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
+    let list = asked.into_list(session.taxpayer);
+    exports::invoices_file(&state, holder, list, format).await
+}
+
 async fn list_invoices(
     state: web::Data<ApiState>,
     Reader(session): Reader,
@@ -79,16 +101,15 @@ async fn list_invoices(
     let page = query.page(PER_PAGE);
     let start = PageStart::At((page.number - 1).saturating_mul(page.per_page));
     let values = FormValues::from(&query);
-    let (found, filter) = match invoice_filters::read(&query) {
+    let today = state.today();
+    let (found, filter) = match invoice_filters::read(&query, today) {
         Ok(asked) => {
-            let found = list::owned_by(
-                &state.store,
-                session.taxpayer,
-                &asked.filters,
+            let part = PagePart {
                 start,
-                page.per_page,
-            )
-            .await?;
+                limit: page.per_page,
+            };
+            let list = asked.into_list(session.taxpayer);
+            let found = list.page(&state.store, part).await?;
             (found, FormState::new(values.clone()))
         }
         Err(faults) => {
@@ -102,16 +123,18 @@ async fn list_invoices(
         }
     };
     let base = base(&session);
-    let here = list_address(&base, &values);
+    let query = list_query(&values);
     let catalog = state.catalog.get();
     let sums = sums(&found.invoices, &catalog);
     let rows = found.invoices.into_iter().map(|invoice| {
         let digits = catalog.currency_digits(&invoice.currency);
-        InvoiceRow::new(invoice, digits, state.today())
+        InvoiceRow::new(invoice, digits, today)
     });
     show(&InvoicesPage {
         frame: Frame::for_account(&session, "Invoices"),
-        is_filtered: FILTERS.iter().any(|name| !values.text(name).is_empty()),
+        is_filtered: FILTER_NAMES
+            .iter()
+            .any(|name| !values.text(name).is_empty()),
         statuses: WorkflowStatus::ALL
             .iter()
             .map(|status| (status.as_str(), (*status).into()))
@@ -120,23 +143,39 @@ async fn list_invoices(
             .iter()
             .map(|one| (one.as_str(), (*one).into()))
             .collect(),
+        authority_statuses: AuthorityStatus::ALL
+            .iter()
+            .map(|one| (one.as_str(), (*one).into()))
+            .collect(),
+        orders: &ORDERS,
         sums,
-        pages: Pages::new(page.number, found.total, page.per_page, here),
+        pages: Pages::new(
+            page.number,
+            found.total,
+            page.per_page,
+            format!("{base}/invoices{query}"),
+        ),
+        query,
         rows: rows.collect(),
         filter,
         base,
     })
 }
 
-/// Returns the address of the list with its filters, without the number of the page.
-fn list_address(base: &str, values: &FormValues) -> String {
+/// Returns the filters and the order as a query, without the number of the page.
+fn list_query(values: &FormValues) -> String {
     let mut pairs = Serializer::new(String::new());
-    for name in FILTERS.into_iter().chain(["per_page"]) {
+    for name in FILTER_NAMES.into_iter().chain(["sort", "per_page"]) {
         if !values.text(name).is_empty() {
             pairs.append_pair(name, values.text(name));
         }
     }
-    format!("{base}/invoices?{}", pairs.finish())
+    let pairs = pairs.finish();
+    if pairs.is_empty() {
+        pairs
+    } else {
+        format!("?{pairs}")
+    }
 }
 
 fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<CurrencySum> {
@@ -166,17 +205,12 @@ fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<CurrencySum> {
 
 impl InvoiceRow {
     fn new(invoice: Invoice, digits: u32, today: Date) -> Self {
-        let is_unpaid = matches!(
-            invoice.payment.status,
-            PaymentStatus::Pending | PaymentStatus::Partial
-        );
-        let is_open = is_unpaid && invoice.status != WorkflowStatus::Cancelled;
         Self {
             payable: invoice.payment.payable.with_digits(digits),
             status: invoice.status.into(),
             authority: invoice.authority.status.into(),
             payment: invoice.payment.status.into(),
-            is_overdue: is_open && invoice.due_date.is_some_and(|due| due < today),
+            is_overdue: invoice.is_overdue(today),
             invoice,
         }
     }

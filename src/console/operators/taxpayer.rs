@@ -36,7 +36,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::contacts;
 use crate::store::accounts::second_factors::{self, FactorState};
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::list::{self, InvoiceFilter, PageStart};
+use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart};
 use crate::store::operations::audit::AuditFilter;
 use crate::store::runs::run_list::RunFilter;
 use crate::store::webhooks;
@@ -91,14 +91,16 @@ async fn show_taxpayer(
     let store = &state.store;
     let id = taxpayer.id;
     let endpoint = webhooks::with_failure_streak(store.reader(), id).await?;
-    let invoices = list::owned_by(
-        store,
-        id,
-        &InvoiceFilter::default(),
-        PageStart::At(0),
-        NEWEST_ROWS,
-    )
-    .await?;
+    let all_invoices = InvoiceList {
+        taxpayer: id,
+        filters: InvoiceFilter::default(),
+        sort: InvoiceSort::NEWEST_FIRST,
+    };
+    let newest_invoices = PagePart {
+        start: PageStart::At(0),
+        limit: NEWEST_ROWS,
+    };
+    let invoices = all_invoices.page(store, newest_invoices).await?;
     let runs_of = RunFilter {
         taxpayer_id: Some(id),
         ..RunFilter::default()

@@ -10,12 +10,15 @@ pub mod invoice_view;
 pub mod irn;
 pub mod item;
 pub mod lifecycle;
+pub mod month_summary;
+pub mod number_series;
 pub mod qr_picture;
 pub mod redaction;
 pub mod report_body;
 pub mod revision;
 pub mod stored_document;
 pub mod table_columns;
+pub mod table_rows;
 pub mod timeline;
 pub mod totals;
 pub mod trade;
@@ -28,7 +31,7 @@ use serde_json::{Map, Value};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
-    AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, WorkflowStatus,
+    AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, PaymentStatus, WorkflowStatus,
 };
 use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{InvoiceId, ItemId, TaxpayerId};
@@ -199,6 +202,16 @@ impl Invoice {
         let (payment, posting) = invoice.payment.after(change)?;
         invoice.payment = payment;
         Ok((invoice, posting))
+    }
+
+    /// True if the invoice was to be paid before this day and is not. Cancelled invoices and rejected ones are not owed.
+    pub fn is_overdue(&self, today: Date) -> bool {
+        let is_unpaid = matches!(
+            self.payment.status,
+            PaymentStatus::Pending | PaymentStatus::Partial
+        );
+        let is_open = is_unpaid && self.status != WorkflowStatus::Cancelled;
+        is_open && self.due_date.is_some_and(|due| due < today)
     }
 
     /// Records that the pipeline reached a stage. The status keeps a later stage that was recorded before.

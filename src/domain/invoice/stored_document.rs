@@ -116,7 +116,7 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
 }
 
 /// Returns the invoice type as a code of the authority: the code that the caller sent, or that of the type's name.
-fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
+pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     let sent = invoice.extras.get("invoice_type_code");
     if let Some(code) = sent.and_then(Value::as_str) {
         return Some(code.to_owned());

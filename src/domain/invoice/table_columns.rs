@@ -40,3 +40,42 @@ pub const LINE_COLUMNS: [&str; 11] = [
     "discount_rate",
     "discount_amount",
 ];
+
+/// The columns that exports have after those of the invoice and the line: what the service knows besides. An import
+/// ignores them. The amounts of the invoice stand in each of its rows, so a sum is over the rows whose
+/// `line.position` is 1.
+pub const EXPORT_COLUMNS: [&str; 14] = [
+    "line.position",
+    "line.net_amount",
+    "id",
+    "irn",
+    "status",
+    "payment_status",
+    "authority_status",
+    "net_amount",
+    "tax_amount",
+    "payable_amount",
+    "amount_paid",
+    "batch_no",
+    "created_at",
+    "updated_at",
+];
+
+/// Returns the header of a table of exported invoices.
+pub fn export_header() -> Vec<String> {
+    let line = LINE_COLUMNS.map(|name| format!("{LINE_PREFIX}{name}"));
+    let invoice = INVOICE_COLUMNS.map(str::to_owned);
+    let rest = EXPORT_COLUMNS.map(str::to_owned);
+    invoice.into_iter().chain(line).chain(rest).collect()
+}
+
+/// The columns of a table of the outcomes of a batch, one row an error; an invoice without errors has one row.
+pub const BATCH_COLUMNS: [&str; 7] = [
+    "index",
+    "invoice_no",
+    "outcome",
+    "id",
+    "irn",
+    "error_field",
+    "error_message",
+];

@@ -197,13 +197,30 @@ pub const INVOICE_CODE: &str = "381";
 /// The authority's invoice type code for a credit note.
 pub const CREDIT_NOTE_CODE: &str = "380";
 /// Invoice type codes of documents that the buyer issues: self billed, self-billed credit note and self-billed invoice.
-const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
+const SELF_BILLED_CODES: [&str; 3] = ["385", SELF_BILLED_CREDIT_NOTE_CODE, "394"];
+/// The authority's invoice type code for a credit note that the buyer issues.
+const SELF_BILLED_CREDIT_NOTE_CODE: &str = "393";
 /// The word for a credit note in requests whose invoice type is free text.
 pub const CREDIT_NOTE_WORD: &str = "CREDIT_NOTE";
 
 /// Returns true if the taxpayer that submits a document of this type is the buyer, not the supplier.
 pub fn is_self_billed(type_code: &str) -> bool {
     SELF_BILLED_CODES.contains(&type_code)
+}
+
+words! {
+    /// The two kinds of document that a list of invoices sums up apart. A credit note lowers what the buyer owes.
+    DocumentKind { Invoice = "invoice", CreditNote = "credit_note" }
+}
+
+impl DocumentKind {
+    /// Returns the kind of the documents with this invoice type code. Only credit notes are not invoices.
+    pub fn from_type_code(type_code: &str) -> Self {
+        match type_code {
+            CREDIT_NOTE_CODE | SELF_BILLED_CREDIT_NOTE_CODE => Self::CreditNote,
+            _ => Self::Invoice,
+        }
+    }
 }
 
 #[cfg(test)]

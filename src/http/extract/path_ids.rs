@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
@@ -12,6 +13,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
+use crate::store::invoices::batches;
 use crate::store::runs;
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
@@ -30,6 +32,20 @@ pub(crate) fn check_invoice_ref(which: InvoiceRef) -> Result<InvoiceRef, ApiErro
 
 pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
     Irn::parse(text).map_err(|_| ApiError::invoice_not_found())
+}
+
+/// Returns the taxpayer's batch with the number in the path.
+pub(crate) async fn find_batch(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    batch_no: &str,
+) -> Result<Batch, ApiError> {
+    let not_found = || ApiError::new(ErrorCode::BatchNotFound, "Batch not found");
+    if batch_no.chars().any(char::is_control) {
+        return Err(not_found());
+    }
+    let found = batches::owned_by_with_number(&state.store, taxpayer, batch_no).await?;
+    found.ok_or_else(not_found)
 }
 
 /// Returns the taxpayer with the id in the path. Taxpayers of other integrators are not found.

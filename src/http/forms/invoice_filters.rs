@@ -4,74 +4,87 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use database::page::Page;
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 use jiff::{Timestamp, tz::TimeZone};
 use url::form_urlencoded;
 
-use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::codes::{AuthorityStatus, Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::kernel::ids::InvoiceId;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::money::Amount;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::text_checks::{self, parse_word};
-use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
+use crate::store::invoices::list::{
+    InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart, SortPlace,
+};
 
 const PER_PAGE_DEFAULT: u64 = 10;
-/// The query parameters that the link to the next page repeats. Instead of `page` the link has a cursor.
-const NEXT_PAGE_PARAMETERS: [&str; 10] = [
-    "per_page",
+/// The filters, under the names that the query gives them.
+pub(crate) const FILTER_NAMES: [&str; 15] = [
     "batch_no",
     "status",
     "payment_status",
+    "authority_status",
     "invoice_category",
     "date_from",
     "date_to",
+    "due_before",
+    "due_after",
+    "overdue",
+    "amount_min",
+    "amount_max",
     "customer_no",
     "q",
     "updated_since",
 ];
+/// The query parameters, beside the filters, that the link to the next page repeats. Instead of `page` the link has a
+/// cursor.
+const NEXT_PAGE_PARAMETERS: [&str; 2] = ["per_page", "sort"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListQuery {
     pub(crate) page: Page,
     pub(crate) start: PageStart,
     pub(crate) filters: InvoiceFilter,
+    pub(crate) sort: InvoiceSort,
 }
 
-pub(crate) fn read(query: &Query) -> Result<ListQuery, Faults> {
+impl ListQuery {
+    pub(crate) fn part(&self) -> PagePart {
+        PagePart {
+            start: self.start,
+            limit: self.page.per_page,
+        }
+    }
+
+    /// Returns the list that a taxpayer asks for with this query.
+    pub(crate) fn into_list(self, taxpayer: TaxpayerId) -> InvoiceList {
+        InvoiceList {
+            taxpayer,
+            filters: self.filters,
+            sort: self.sort,
+        }
+    }
+}
+
+/// Reads the query. `today` decides which invoices are overdue.
+pub(crate) fn read(query: &Query, today: Date) -> Result<ListQuery, Faults> {
     let mut faults = Faults::default();
     let mut filter = FilterReader {
         query,
         faults: &mut faults,
     };
-    let filters = InvoiceFilter {
-        batch_no: filter.text("batch_no"),
-        status: filter.read("status", |text| {
-            parse_word(text, WorkflowStatus::parse, WorkflowStatus::allowed)
-        }),
-        payment_status: filter.read("payment_status", |text| {
-            parse_word(text, PaymentStatus::parse, PaymentStatus::allowed)
-        }),
-        category: filter.read("invoice_category", |text| {
-            parse_word(text, Category::parse, Category::allowed)
-        }),
-        date_from: filter.read("date_from", text_checks::parse_date),
-        date_to: filter.read("date_to", text_checks::parse_date),
-        customer_no: filter.text("customer_no"),
-        q: filter.read("q", short_text),
-        updated_since: filter.read("updated_since", moment),
-    };
-    let cursor = filter.read("cursor", |text| {
-        parse_cursor(text).ok_or_else(|| FieldRule::must_be("format", CURSOR_FORMAT))
+    let filters = filter.filters(today);
+    filter.check_ranges(&filters);
+    let sort = filter.read("sort", |text| {
+        parse_word(text, InvoiceSort::parse, InvoiceSort::allowed)
     });
-    if filters
-        .date_from
-        .zip(filters.date_to)
-        .is_some_and(|(from, to)| to < from)
-    {
-        filter.fault("date_to", FieldRule::NotBefore("date_from"));
-    }
+    let sort = sort.unwrap_or_default();
+    let cursor = filter.read("cursor", |text| {
+        parse_cursor(text, sort).ok_or_else(|| FieldRule::must_be("format", CURSOR_FORMAT))
+    });
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -81,6 +94,7 @@ pub(crate) fn read(query: &Query) -> Result<ListQuery, Faults> {
         page,
         start: cursor.map_or(PageStart::At(offset), PageStart::After),
         filters,
+        sort,
     })
 }
 
@@ -90,29 +104,33 @@ pub(crate) fn next_page_path(query: &Query, cursor: &str) -> String {
     pairs.extend_pairs(
         query
             .pairs()
-            .filter(|(name, _)| NEXT_PAGE_PARAMETERS.contains(name)),
+            .filter(|(name, _)| FILTER_NAMES.contains(name) || NEXT_PAGE_PARAMETERS.contains(name)),
     );
     pairs.append_pair("cursor", cursor);
     format!("/v1/tax-payers/invoices?{}", pairs.finish())
 }
 
-const CURSOR_FORMAT: &str = "a cursor as x-next-cursor gave it";
+const CURSOR_FORMAT: &str = "a cursor as x-next-cursor gave it, with the same sort";
 
-/// Encodes a position in the list as a cursor. Callers must not interpret a cursor.
-pub(crate) fn encode_cursor(place: ListCursor) -> String {
-    URL_SAFE_NO_PAD.encode(format!(
-        "{}.{}",
-        place.created_at.as_microsecond(),
-        place.id
-    ))
+/// Encodes a place in the list as a cursor, with the order of the list. Callers must not interpret a cursor.
+pub(crate) fn encode_cursor(sort: InvoiceSort, place: SortPlace) -> String {
+    let micros = place.created_at.as_microsecond();
+    URL_SAFE_NO_PAD.encode(format!("{sort} {} {micros} {}", place.key, place.id))
 }
 
-fn parse_cursor(cursor: &str) -> Option<ListCursor> {
+/// Returns the place that a cursor marks; `None` if it is malformed or marks a place in another order.
+fn parse_cursor(cursor: &str, sort: InvoiceSort) -> Option<SortPlace> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    let (micros, id) = text.split_once('.')?;
-    let created_at = Timestamp::from_microsecond(micros.parse().ok()?).ok()?;
-    Some(ListCursor {
-        created_at,
+    let parts: Vec<_> = text.split(' ').collect();
+    let [order, key, micros, id] = parts.as_slice() else {
+        return None;
+    };
+    if *order != sort.to_string() {
+        return None;
+    }
+    Some(SortPlace {
+        key: sort.parse_key(key)?,
+        created_at: Timestamp::from_microsecond(micros.parse().ok()?).ok()?,
         id: InvoiceId(id.parse().ok()?),
     })
 }
@@ -124,6 +142,58 @@ struct FilterReader<'a> {
 }
 
 impl FilterReader<'_> {
+    fn filters(&mut self, today: Date) -> InvoiceFilter {
+        InvoiceFilter {
+            batch_no: self.text("batch_no"),
+            status: self.read("status", |text| {
+                parse_word(text, WorkflowStatus::parse, WorkflowStatus::allowed)
+            }),
+            payment_status: self.read("payment_status", |text| {
+                parse_word(text, PaymentStatus::parse, PaymentStatus::allowed)
+            }),
+            authority_status: self.read("authority_status", |text| {
+                parse_word(text, AuthorityStatus::parse, AuthorityStatus::allowed)
+            }),
+            category: self.read("invoice_category", |text| {
+                parse_word(text, Category::parse, Category::allowed)
+            }),
+            date_from: self.read("date_from", text_checks::parse_date),
+            date_to: self.read("date_to", text_checks::parse_date),
+            due_before: self.read("due_before", text_checks::parse_date),
+            due_after: self.read("due_after", text_checks::parse_date),
+            overdue_on: self.flag("overdue").then_some(today),
+            amount_min: self.read("amount_min", amount),
+            amount_max: self.read("amount_max", amount),
+            customer_no: self.text("customer_no"),
+            q: self.read("q", short_text),
+            updated_since: self.read("updated_since", moment),
+        }
+    }
+
+    /// Refuses ranges whose end is before their start.
+    fn check_ranges(&mut self, filters: &InvoiceFilter) {
+        if let (Some(from), Some(to)) = (filters.date_from, filters.date_to)
+            && to < from
+        {
+            self.fault("date_to", FieldRule::NotBefore("date_from"));
+        }
+        if let (Some(after), Some(before)) = (filters.due_after, filters.due_before)
+            && before < after
+        {
+            self.fault("due_before", FieldRule::NotBefore("due_after"));
+        }
+        if let (Some(min), Some(max)) = (filters.amount_min, filters.amount_max)
+            && max < min
+        {
+            self.fault("amount_max", FieldRule::AtLeast(min));
+        }
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        let flag = self.query.flag(name).map(Some);
+        self.faults.keep(flag).unwrap_or_default()
+    }
+
     fn read<T>(
         &mut self,
         name: &'static str,
@@ -149,6 +219,15 @@ impl FilterReader<'_> {
 
 fn short_text(text: &str) -> Result<String, FieldRule> {
     text_checks::check_chars(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
+}
+
+/// Parses an amount of at least 0, which is what invoices are about.
+fn amount(text: &str) -> Result<Amount, FieldRule> {
+    match Amount::parse(text) {
+        Ok(amount) if amount.is_negative() => Err(FieldRule::AtLeast(Amount::ZERO)),
+        Ok(amount) => Ok(amount),
+        Err(fault) => Err(FieldRule::other("digits", fault.to_string())),
+    }
 }
 
 /// Parses an RFC 3339 time, a time as the Invoice object writes it (`2026-01-31 09:30:00`), or a day. A time without an
@@ -180,13 +259,16 @@ fn moment(text: &str) -> Result<Timestamp, FieldRule> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::invoices::list_sort::SortKey;
+
+    const TODAY: Date = Date::constant(2026, 3, 1);
 
     fn filters(text: &str) -> InvoiceFilter {
-        read(&Query::from_text(text)).unwrap().filters
+        read(&Query::from_text(text), TODAY).unwrap().filters
     }
 
     fn broken_rules(text: &str) -> Vec<String> {
-        let faults = read(&Query::from_text(text)).unwrap_err();
+        let faults = read(&Query::from_text(text), TODAY).unwrap_err();
         faults
             .iter()
             .map(|fault| format!("{}: {}", fault.path, fault.rule()))
@@ -202,16 +284,24 @@ mod tests {
             },
             start: PageStart::At(0),
             filters: InvoiceFilter::default(),
+            sort: InvoiceSort::NEWEST_FIRST,
         };
         for text in [
             "",
-            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=",
+            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=&overdue=&sort=&amount_min=",
+            "overdue=false&sort=-created_at",
             "colour=red",
         ] {
-            assert_eq!(read(&Query::from_text(text)).unwrap(), expected, "{text}");
+            assert_eq!(
+                read(&Query::from_text(text), TODAY).unwrap(),
+                expected,
+                "{text}"
+            );
         }
         assert_eq!(
-            read(&Query::from_text("page=3&per_page=20")).unwrap().start,
+            read(&Query::from_text("page=3&per_page=20"), TODAY)
+                .unwrap()
+                .start,
             PageStart::At(40)
         );
     }
@@ -243,6 +333,22 @@ mod tests {
             ("updated_since=banana", "updated_since: time"),
             ("updated_since=1764000000", "updated_since: time"),
             ("updated_since=%00", "updated_since: time"),
+            ("authority_status=banana", "authority_status: one_of"),
+            ("overdue=perhaps", "overdue: boolean"),
+            ("due_before=2026-13-01", "due_before: date"),
+            ("due_after=soon", "due_after: date"),
+            (
+                "due_after=2026-02-02&due_before=2026-02-01",
+                "due_before: after_or_equal",
+            ),
+            ("amount_min=-1", "amount_min: min"),
+            ("amount_min=1,000", "amount_min: digits"),
+            ("amount_max=NaN", "amount_max: digits"),
+            ("amount_max=0.0000001", "amount_max: digits"),
+            ("amount_min=2&amount_max=1.99", "amount_max: min"),
+            ("sort=irn", "sort: one_of"),
+            ("sort=payable;", "sort: one_of"),
+            ("sort=--payable", "sort: one_of"),
             ("cursor=1", "cursor: format"),
             ("cursor=banana", "cursor: format"),
             ("cursor=%00", "cursor: format"),
@@ -278,25 +384,56 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_read_back_and_goes_before_a_page() {
-        let place = ListCursor {
-            created_at: Timestamp::from_microsecond(1_767_225_600_000_001).unwrap(),
-            id: InvoiceId(7),
-        };
-        let text = format!("cursor={}&page=9", encode_cursor(place));
-        assert_eq!(
-            read(&Query::from_text(&text)).unwrap().start,
-            PageStart::After(place)
+    fn the_new_filters_are_read() {
+        let found = filters(
+            "authority_status=rejected&overdue=true&due_before=2026-02-02&due_after=2026-02-01&amount_min=1.50&amount_max=1e3",
         );
+        assert_eq!(found.authority_status, Some(AuthorityStatus::Rejected));
+        assert_eq!(found.overdue_on, Some(TODAY));
+        assert_eq!(found.due_before, Some(Date::constant(2026, 2, 2)));
+        assert_eq!(found.due_after, Some(Date::constant(2026, 2, 1)));
+        assert_eq!(found.amount_min, Amount::parse("1.50").ok());
+        assert_eq!(found.amount_max, Some(Amount::from(1_000)));
+    }
+
+    #[test]
+    fn a_cursor_is_read_back_in_its_own_order_only_and_goes_before_a_page() {
+        let date = SortKey::Date(Date::constant(2026, 1, 15));
+        let amount = SortKey::Amount(Amount::parse("10.50").unwrap());
+        let cases = [
+            ("-created_at", SortKey::CreatedAt),
+            ("invoice_date", date),
+            ("-due_date", date),
+            ("payable", amount),
+        ];
+        for (word, key) in cases {
+            let place = SortPlace {
+                key,
+                created_at: Timestamp::from_microsecond(1_767_225_600_000_001).unwrap(),
+                id: InvoiceId(7),
+            };
+            let cursor = encode_cursor(InvoiceSort::parse(word).unwrap(), place);
+            for (other, _) in cases {
+                let text = format!("sort={other}&cursor={cursor}&page=9");
+                if other == word {
+                    let found = read(&Query::from_text(&text), TODAY).unwrap();
+                    assert_eq!(found.start, PageStart::After(place), "{word}");
+                } else {
+                    assert_eq!(broken_rules(&text), ["cursor: format"], "{word}, {other}");
+                }
+            }
+        }
     }
 
     #[test]
     fn what_follows_is_the_same_question_from_another_place() {
-        let query = Query::from_text("q=a%26b%20c&page=2&status=draft&cursor=old&per_page=5&x=y");
+        let query = Query::from_text(
+            "q=a%26b%20c&page=2&status=draft&cursor=old&per_page=5&x=y&sort=-payable",
+        );
         let address = next_page_path(&query, "new");
         assert_eq!(
             address,
-            "/v1/tax-payers/invoices?q=a%26b+c&status=draft&per_page=5&cursor=new"
+            "/v1/tax-payers/invoices?q=a%26b+c&status=draft&per_page=5&sort=-payable&cursor=new"
         );
     }
 }

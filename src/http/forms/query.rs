@@ -161,6 +161,16 @@ impl Query {
             .map_err(|rule| Fault::field(name, rule))
     }
 
+    /// Returns the value as the first day of a month. Any other text than a month is a fault.
+    pub(crate) fn month(&self, name: &str) -> Result<Option<Date>, Fault> {
+        let Some(text) = self.filled_value(name) else {
+            return Ok(None);
+        };
+        let first = text_checks::parse_date(&format!("{text}-01")).ok();
+        let rule = || FieldRule::must_be("month", "a month written YYYY-MM");
+        first.map(Some).ok_or_else(|| Fault::field(name, rule()))
+    }
+
     /// Returns the value as a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
         self.filled_value(name)
@@ -231,6 +241,30 @@ mod tests {
         );
         assert_eq!(read(""), Ok(None));
         assert!(read("yesterday").is_err());
+    }
+
+    #[test]
+    fn a_month_is_its_first_day() {
+        let read = |text: &str| {
+            let query = Query::from_text(&format!("month={text}"));
+            query.month("month").map_err(|fault| fault.rule())
+        };
+        assert_eq!(read("2026-02"), Ok(Some(Date::constant(2026, 2, 1))));
+        assert_eq!(read("+2026-12+"), Ok(Some(Date::constant(2026, 12, 1))));
+        assert_eq!(read(""), Ok(None));
+        for odd in [
+            "2026-13",
+            "2026-00",
+            "2026-1",
+            "26-01",
+            "2026-01-01",
+            "01-2026",
+            "now",
+            "%00",
+            "-999-01",
+        ] {
+            assert_eq!(read(odd), Err("month"), "{odd}");
+        }
     }
 
     #[test]

@@ -15,7 +15,10 @@ use actix_web::web::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::KeyKind;
 use crate::domain::access::payer::Payer;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::limits::RateKey;
 use crate::http::limits::concurrent_calls::CallSlot;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
@@ -63,6 +66,20 @@ pub(crate) struct AnswerRoom {
 pub(crate) struct AnswerHolder {
     pub(crate) caller: RateKey,
     pub(crate) payer: Option<Payer>,
+}
+
+impl AnswerHolder {
+    /// The holder of answers that a taxpayer's key or its people ask for.
+    pub(crate) fn for_taxpayer(taxpayer: TaxpayerId, payer: Option<Payer>) -> Self {
+        let owner = KeyOwner {
+            kind: KeyKind::Taxpayer,
+            id: taxpayer.0,
+        };
+        Self {
+            caller: RateKey::Account(owner),
+            payer,
+        }
+    }
 }
 
 /// A call whose answer is ready.

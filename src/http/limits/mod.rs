@@ -18,7 +18,7 @@
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
 //! | the memory of answers that wait to be taken | `answer_memory` |
 //! | pages of a session or an address | `page_limits` |
-//! | the documents that are printed at once | `printing` |
+//! | the documents that are printed, and the workbooks that are written, at once | `printing` |
 //! | the open connections of a listener | `open_connections` |
 //! | a connection that ends when its place is needed or its client takes nothing | `guarded_stream` |
 

@@ -22,7 +22,8 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::EntryKind;
 use crate::domain::kernel::audit::{ActorKind, AuditAction};
 use crate::domain::kernel::codes::{
-    AuthorityStatus, Category, NoticeMessage, PaymentStatus, RelayedPaymentStatus, WorkflowStatus,
+    AuthorityStatus, Category, DocumentKind, NoticeMessage, PaymentStatus, RelayedPaymentStatus,
+    WorkflowStatus,
 };
 use crate::domain::kernel::ids::{ContactId, IntegratorId, InvoiceId, ItemId, TaxpayerId};
 use crate::domain::money::Amount;
@@ -51,7 +52,7 @@ macro_rules! words {
 
 words! {
     ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, ContactRole, DataFormat,
-    DeliveryState, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ItemOutcome, KeyScope, NoticeMessage, Operation,
+    DeliveryState, DocumentKind, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ItemOutcome, KeyScope, NoticeMessage, Operation,
     OperatorAction, OperatorRole, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }

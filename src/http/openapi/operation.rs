@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use utoipa::openapi::path::{HttpMethod, OperationBuilder};
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, ResponseBuilder, Responses, ResponsesBuilder};
 
@@ -102,6 +103,19 @@ impl Operation {
             .responses(self.responses())
     }
 
+    /// Adds the files that callers may accept instead of the answer 200.
+    fn add_files(&self, status: u16, response: ResponseBuilder) -> ResponseBuilder {
+        if status != 200 {
+            return response;
+        }
+        let any = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+        let file = ContentBuilder::new().schema(Some(any)).build();
+        let kinds = self.doc.file_types.iter();
+        kinds.fold(response, |response, kind| {
+            response.content(*kind, file.clone())
+        })
+    }
+
     fn responses(&self) -> Responses {
         let answers = self
             .doc
@@ -109,12 +123,10 @@ impl Operation {
             .iter()
             .map(|(status, (message, kind, schema))| {
                 let content = ContentBuilder::new().schema(Some(schema.clone())).build();
-                (
-                    status.to_string(),
-                    ResponseBuilder::new()
-                        .description(message)
-                        .content(*kind, content),
-                )
+                let response = ResponseBuilder::new()
+                    .description(message)
+                    .content(*kind, content);
+                (status.to_string(), self.add_files(*status, response))
             });
         let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
         let of_role = self.least_role.filter(|role| *role > OperatorRole::Viewer);

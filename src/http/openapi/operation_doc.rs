@@ -43,6 +43,8 @@ pub(crate) struct OperationDoc {
     pub(super) body: Option<(FormSchema, Value)>,
     body_may_be_absent: bool,
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
+    /// The media types of files that callers may accept instead of the answer 200.
+    pub(super) file_types: &'static [&'static str],
     pub(super) failures: BTreeMap<u16, Vec<ErrorCode>>,
     /// The schemas that the responses of the operation refer to, by name.
     pub(super) components: Vec<(String, RefOr<Schema>)>,
@@ -58,6 +60,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         body: None,
         body_may_be_absent: false,
         answers: BTreeMap::new(),
+        file_types: &[],
         failures: BTreeMap::new(),
         components: Vec::new(),
     };
@@ -229,6 +232,11 @@ impl OperationDoc {
         self.answers
             .insert(status, (message.to_owned(), kind, schema));
         self
+    }
+
+    /// Adds the media types of files that callers may accept instead of the answer 200.
+    pub(crate) fn also_as_file(self, file_types: &'static [&'static str]) -> Self {
+        Self { file_types, ..self }
     }
 
     /// Adds the schema of a view to the components of the document. Returns a reference to it.

@@ -1,18 +1,56 @@
-//! An answer that is a file, not the envelope. Its `ETag` is the digest of its bytes, so that nobody fetches it twice.
+//! An answer that is a file, not the envelope. The `ETag` of a file in memory is the digest of its bytes, so that
+//! nobody fetches it twice. A file that is made while it is sent has none.
 
 use actix_web::body::BoxBody;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, HeaderValue,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Responder};
+use futures_util::Stream;
 
 use crate::http::respond::entity_tag::{entity_tag, is_held};
+use crate::http::respond::error::ApiError;
+
+/// What a browser does with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    /// It shows the file if it can.
+    Inline,
+    /// It saves the file.
+    Download,
+}
+
+impl Disposition {
+    fn header(self, name: &str) -> String {
+        let word = match self {
+            Self::Inline => "inline",
+            Self::Download => "attachment",
+        };
+        format!("{word}; filename=\"{name}\"")
+    }
+}
+
+/// Returns a download whose body is made while it is sent. An error cuts the answer off.
+pub(crate) fn streamed_download(
+    media_type: &'static str,
+    name: &str,
+    parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static,
+) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, HeaderValue::from_static("no-store")))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CONTENT_TYPE, media_type))
+        .insert_header((CONTENT_DISPOSITION, Disposition::Download.header(name)))
+        .streaming(parts)
+}
 
 #[derive(Debug)]
 pub(crate) struct FileAnswer {
     pub(crate) media_type: &'static str,
     /// The name under which a browser saves the file, of letters, digits and `-_.`.
     pub(crate) name: String,
+    pub(crate) disposition: Disposition,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -35,10 +73,7 @@ impl Responder for FileAnswer {
         }
         answer
             .insert_header((CONTENT_TYPE, self.media_type))
-            .insert_header((
-                CONTENT_DISPOSITION,
-                format!("inline; filename=\"{}\"", self.name),
-            ));
+            .insert_header((CONTENT_DISPOSITION, self.disposition.header(&self.name)));
         answer.body(self.bytes)
     }
 }

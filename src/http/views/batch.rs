@@ -33,6 +33,13 @@ pub(crate) struct BatchView<'a> {
     items: Vec<ItemView<'a>>,
 }
 
+impl BatchView<'_> {
+    /// Returns the outcome of each invoice.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &impl Serialize> {
+        self.items.iter()
+    }
+}
+
 #[derive(Debug, Serialize, ToSchema)]
 struct ItemView<'a> {
     /// Position of the invoice in the request, counted from 0, as in the dotted paths of errors.

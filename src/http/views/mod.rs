@@ -6,6 +6,7 @@
 //! | an invoice as it was after an event | `invoice_version` |
 //! | a page of a list | `paginator` |
 //! | the outcome of a batch | `batch` |
+//! | the summary of a month | `month_summary` |
 //! | the history of an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the use and the pause of a taxpayer, for operators | `taxpayer_usage` |
@@ -48,6 +49,7 @@ pub(crate) mod invitation;
 pub(crate) mod invoice;
 pub(crate) mod invoice_version;
 pub(crate) mod listed_endpoint;
+pub(crate) mod month_summary;
 pub(crate) mod moved_runs;
 pub(crate) mod operated_run;
 pub(crate) mod outage;

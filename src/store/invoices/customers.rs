@@ -4,7 +4,7 @@ use database::insert::{Insert, update_on_conflict};
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::{ConnectionTrait, EntityTrait};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter};
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
 use crate::domain::party::Customer;
@@ -58,6 +58,20 @@ pub async fn owned_by_with_id(
         .one(connection)
         .await?;
     row.map(Customer::try_from).transpose()
+}
+
+/// Loads the customers of a taxpayer that have one of these ids.
+pub async fn owned_by_with_ids(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    ids: impl IntoIterator<Item = CustomerId>,
+) -> Result<Vec<Customer>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.is_in(ids.into_iter().map(|id| id.0)))
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Customer::try_from).collect()
 }
 
 static SAVE: Insert<Entity> = Insert::with_conflict(|| {

@@ -7,6 +7,8 @@ pub mod invoice_row;
 pub mod item_row;
 pub mod items;
 pub mod list;
+mod list_query;
+pub mod list_sort;
 pub mod payments;
 pub mod timeline;
 
@@ -15,7 +17,10 @@ use std::collections::BTreeMap;
 use database::insert::{Insert, update_on_conflict};
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
-use sea_orm::{ConnectionTrait, FromQueryResult, IdenStatic, Iterable, Statement};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable, QueryFilter,
+    QuerySelect, Statement,
+};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
@@ -89,6 +94,20 @@ pub async fn owned_by_with_names(
     names: InvoiceNames,
 ) -> Result<Vec<Invoice>, StoreError> {
     with_names(connection, [(taxpayer, names)]).await
+}
+
+/// Returns those of these invoice numbers that an invoice of the taxpayer has.
+pub async fn numbers_in_use(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    numbers: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let found = Entity::find()
+        .select_only()
+        .column(Column::InvoiceNo)
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::InvoiceNo.is_in(numbers.iter().map(String::as_str)));
+    Ok(found.into_tuple().all(store.reader()).await?)
 }
 
 /// Finds an invoice of a taxpayer by a `unique_no`.

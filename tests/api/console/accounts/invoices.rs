@@ -223,3 +223,44 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
         "PARTIAL"
     );
 }
+
+#[each_database]
+async fn the_filtered_list_and_a_batch_are_downloaded(world: &World) {
+    let account = Account::new(world).await;
+    let other = Account::new(world).await;
+    let made = account
+        .taxpayer
+        .create_batch(&[documents::invoice(), documents::invoice_over("7", "1")])
+        .await
+        .expect_status(201);
+    let page = account.page("/invoices?amount_max=7&sort=-payable").await;
+    let links = ["csv", "xlsx"].map(|kind| {
+        account.path(&format!(
+            "/invoices/files/{kind}?amount_max=7&#38;sort=-payable"
+        ))
+    });
+    assert_shows(&page, &links.each_ref().map(String::as_str));
+    let file = account.page("/invoices/files/csv?amount_max=7").await;
+    assert_eq!(file.lines().count(), 2, "{file}");
+    assert!(file.starts_with("invoice_no,"), "{file}");
+    let batch = made.data()["batch_no"].as_str().unwrap();
+    let page = account.page(&format!("/batches/{batch}")).await;
+    let path = format!("/batches/{batch}/files/csv");
+    assert_shows(&page, &[&account.path(&path)]);
+    let outcomes = account.page(&path).await;
+    assert!(
+        outcomes.starts_with("index,") && outcomes.lines().count() == 3,
+        "{outcomes}"
+    );
+    for (path, status) in [
+        ("/invoices/files/xlsx", 200),
+        ("/invoices/files/pdf", 404),
+        ("/invoices/files/csv?date_from=soon", 422),
+    ] {
+        account.owner.get(&account.path(path)).await.expect(status);
+    }
+    for path in ["/invoices/files/csv", &path] {
+        other.owner.get(&account.path(path)).await.expect(404);
+    }
+    other.owner.get(&other.path(&path)).await.expect(404);
+}

@@ -18,7 +18,7 @@ fn linked(answer: &Answer) -> Option<String> {
 }
 
 /// All ids from an address on, by the links.
-async fn follow(taxpayer: &Taxpayer, first: &str) -> Vec<Value> {
+pub(super) async fn follow(taxpayer: &Taxpayer, first: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut next = Some(first.to_owned());
     while let Some(address) = next {

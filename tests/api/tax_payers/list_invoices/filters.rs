@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
-use testkit::edit::with;
+use testkit::edit::{with, without};
 use testkit::roles::Taxpayer;
 
 use super::{create, ids, numbers};
@@ -144,6 +144,101 @@ async fn dates_are_those_of_the_invoice_and_both_ends_count(world: &World) {
             "{query}"
         );
     }
+}
+
+#[each_database]
+async fn invoices_are_found_by_their_due_dates_and_amounts(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let mut all = Vec::new();
+    for (due, price) in [
+        ("2026-02-01", "9"),
+        ("2026-02-02", "10.00"),
+        ("2026-02-03", "100"),
+    ] {
+        let body = documents::invoice_over(price, "1");
+        all.push(id_of(&taxpayer, &with(&body, "due_date", json!(due))).await);
+    }
+    let undated = without(&documents::full_invoice(&taxpayer), "due_date");
+    all.push(taxpayer.full(&undated).await["id"].clone());
+    let newest_first =
+        |places: &[usize]| places.iter().map(|at| all[*at].clone()).collect::<Vec<_>>();
+    for (query, places) in [
+        ("due_before=2026-02-02", [0].as_slice()),
+        ("due_after=2026-02-02", &[2]),
+        ("due_after=2026-02-01&due_before=2026-02-03", &[1]),
+        ("due_after=2026-02-03", &[]),
+        ("due_before=9999-12-31", &[2, 1, 0]),
+        ("amount_min=10", &[3, 2, 1]),
+        ("amount_max=10", &[1, 0]),
+        ("amount_max=9.99", &[0]),
+        ("amount_min=10.0000&amount_max=1e2", &[2, 1]),
+        ("amount_min=99999", &[]),
+        ("amount_min=10&due_before=2026-02-03&status=draft", &[1]),
+    ] {
+        assert_eq!(
+            found(&taxpayer, query).await,
+            newest_first(places),
+            "{query}"
+        );
+    }
+}
+
+#[each_database]
+async fn overdue_invoices_are_due_unpaid_and_not_cancelled(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let mut all = Vec::new();
+    for due in ["2026-02-01", "2026-02-01", "2026-02-01", "9999-01-01"] {
+        let body = with(&documents::invoice(), "due_date", json!(due));
+        all.push(taxpayer.invoice(&body).await);
+    }
+    let undated = without(&documents::full_invoice(&taxpayer), "due_date");
+    taxpayer.full(&undated).await;
+    taxpayer
+        .set_status(&all[0], "cancelled")
+        .await
+        .expect_status(200);
+    taxpayer
+        .set_status(&all[1], "approved")
+        .await
+        .expect_status(200);
+    let paid = json!({
+        "unique_no": all[1]["irn"], "unique_no_type": "IRN", "status": "paid", "remark": "all of it",
+    });
+    taxpayer.pay(&paid).await.expect_status(200);
+    assert_eq!(
+        found(&taxpayer, "overdue=true").await,
+        [all[2]["id"].clone()]
+    );
+    assert_eq!(found(&taxpayer, "overdue=false").await.len(), 5);
+    taxpayer
+        .list_invoices("?overdue=perhaps")
+        .await
+        .expect_faults(&["overdue"]);
+}
+
+#[each_database]
+async fn invoices_are_found_by_their_status_at_the_authority(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let signed = taxpayer.invoice(&documents::invoice()).await;
+    let other = taxpayer.invoice(&documents::invoice()).await;
+    let submission = documents::submission(&taxpayer, signed["invoice_no"].as_str().unwrap());
+    taxpayer
+        .app()
+        .submit_to_the_end(&submission)
+        .await
+        .expect_status(200);
+    assert_eq!(
+        found(&taxpayer, "authority_status=submitted").await,
+        [signed["id"].clone()]
+    );
+    assert_eq!(
+        found(&taxpayer, "authority_status=PENDING").await,
+        [other["id"].clone()]
+    );
+    assert_eq!(
+        found(&taxpayer, "authority_status=REJECTED").await,
+        [] as [Value; 0]
+    );
 }
 
 #[each_database]

@@ -2,6 +2,7 @@
 
 mod cursor;
 mod filters;
+mod sorts;
 
 use serde_json::{Value, json};
 use testkit::answer::Answer;

@@ -1,81 +1,77 @@
-//! List Invoices. A page that contains large invoices is sent invoice by invoice: the next one is loaded when the
-//! caller has read the one before. So a page of a hundred large invoices takes no more memory than one of them.
+//! List Invoices, as pages of JSON or as a file of the whole list. A page that contains large invoices is sent
+//! invoice by invoice: the next one is loaded when the caller has read the one before. So a page of a hundred large
+//! invoices takes no more memory than one of them.
 
 use std::collections::HashMap;
 use std::vec;
 
-use actix_web::HttpRequest;
 use actix_web::web::{self, Bytes};
+use actix_web::{HttpRequest, HttpResponse};
 use futures_util::{Stream, stream};
 
-use crate::domain::access::api_key::KeyOwner;
-use crate::domain::access::caller::{KeyKind, TaxpayerCaller};
+use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::auth;
 use crate::http::forms::invoice_filters;
 use crate::http::forms::query::Query;
-use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerRoom, RateKey};
+use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerRoom};
 use crate::http::respond::envelope::{ApiResponse, success_text};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::store::invoices;
-use crate::store::invoices::list;
 
 const SUCCESS_MESSAGE: &str = "Invoice retrieved successfully";
 
-/// GET /v1/tax-payers/invoices: List Invoices, newest first. Response headers say where the next page starts.
+/// GET /v1/tax-payers/invoices: List Invoices. Response headers say where the next page starts. A caller that accepts
+/// a file format gets the whole list as a file.
 pub(super) async fn list_invoices(
     state: web::Data<ApiState>,
     request: HttpRequest,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     query: Query,
-) -> Result<ApiResponse, ApiError> {
-    let asked = invoice_filters::read(&query)?;
-    let page = list::owned_by(
-        &state.store,
-        taxpayer,
-        &asked.filters,
-        asked.start,
-        asked.page.per_page,
-    )
-    .await?;
-    let answer = if page.long_invoices.is_empty() {
-        let items = page.invoices.iter().map(InvoiceObject::from).collect();
-        ApiResponse::ok(
-            SUCCESS_MESSAGE,
-            Paginator::new(asked.page, page.total, items),
-        )
+) -> Result<HttpResponse, ApiError> {
+    let asked = invoice_filters::read(&query, state.today())?;
+    let payer = auth::paying_account(&request).map(PayingAccount::payer);
+    let holder = AnswerHolder::for_taxpayer(taxpayer, payer);
+    if let Some(format) = TableFormat::accepted(&request) {
+        let list = asked.into_list(taxpayer);
+        let file = exports::invoices_file(&state, holder, list, format).await?;
+        return Ok(vary_by_accept(file));
+    }
+    let page = asked.page;
+    let part = asked.part();
+    let list = asked.into_list(taxpayer);
+    let found = list.page(&state.store, part).await?;
+    let answer = if found.long_invoices.is_empty() {
+        let items = found.invoices.iter().map(InvoiceObject::from).collect();
+        ApiResponse::ok(SUCCESS_MESSAGE, Paginator::new(page, found.total, items))
     } else {
         let frame = success_text(
             SUCCESS_MESSAGE,
-            Paginator::<()>::new(asked.page, page.total, Vec::new()),
+            Paginator::<()>::new(page, found.total, Vec::new()),
         )?;
-        let invoices = page.invoices.into_iter();
-        let holder = AnswerHolder {
-            caller: RateKey::Account(KeyOwner {
-                kind: KeyKind::Taxpayer,
-                id: taxpayer.0,
-            }),
-            payer: auth::paying_account(&request).map(PayingAccount::payer),
-        };
         let page = LongPage {
             state,
-            taxpayer,
+            taxpayer: list.taxpayer,
             holder,
-            invoices,
-            long: page.long_invoices,
+            invoices: found.invoices.into_iter(),
+            long: found.long_invoices,
         };
         ApiResponse::from_stream(stream_page(page, &frame))
     };
-    let Some(place) = page.next else {
-        return Ok(answer);
+    let Some(place) = found.next else {
+        return Ok(vary_by_accept(answer.into()));
     };
-    let cursor = invoice_filters::encode_cursor(place);
-    Ok(answer.with_next_page(&cursor, &invoice_filters::next_page_path(&query, &cursor)))
+    let cursor = invoice_filters::encode_cursor(list.sort, place);
+    let next_path = invoice_filters::next_page_path(&query, &cursor);
+    Ok(vary_by_accept(
+        answer.with_next_page(&cursor, &next_path).into(),
+    ))
 }
 
 /// The invoices of a page that are still to be sent.

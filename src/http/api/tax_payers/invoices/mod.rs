@@ -4,6 +4,7 @@ mod create;
 mod files;
 mod list;
 mod read;
+mod summary;
 mod update;
 
 use std::sync::Arc;
@@ -13,11 +14,12 @@ use jiff::civil::Date;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
+use crate::http::exports::TableFormat;
 use crate::http::forms::full_invoice::{self, FormAccount};
 use crate::http::forms::{
     batch, payment_update, standard_invoice, unique_no, update_invoice, update_status,
 };
-use crate::http::openapi::{doc, example};
+use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::views::batch::{BatchCreated, BatchView};
 use crate::http::views::invoice::InvoiceView;
@@ -35,6 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         create_and_list_endpoints(),
         read_endpoints(),
         files::endpoints(),
+        summary::endpoints(),
         update_endpoints(),
     ]
     .into_iter()
@@ -54,26 +57,7 @@ fn create_and_list_endpoints() -> Vec<Path> {
                     .fails(&PRECONDITION_ERROR_CODES)
                     .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
             })
-            .get(list::list_invoices, || {
-                doc("list_invoices", "List Invoices, newest first")
-                    .with_note("The next cursor comes in `x-next-cursor` and `Link`.")
-                    .with_paging("10 by default, 100 at most")
-                    .query("batch_no", "of a batch number from Bulk")
-                    .query("status", "of a workflow status")
-                    .query("payment_status", "of a payment status")
-                    .query("invoice_category", "B2B, B2C or B2G")
-                    .query("date_from", "issued on this day or later, YYYY-MM-DD")
-                    .query("date_to", "issued on this day or before, YYYY-MM-DD")
-                    .query("customer_no", "of a customer, by the number that was sent")
-                    .query("q", "part of a number, an IRN or a customer's name")
-                    .query("updated_since", "changed at this moment or later, RFC 3339")
-                    .query(
-                        "cursor",
-                        "where to go on: the x-next-cursor of the page before",
-                    )
-                    .gives_page::<InvoiceObject<'_>>("Invoice retrieved successfully")
-                    .fails(&[ErrorCode::ValidationFailed])
-            }),
+            .get(list::list_invoices, list_doc),
         path("/v1/tax-payers/invoices/full").post(create::create_full_invoice, || {
             let account = FormAccount {
                 today: Date::MAX,
@@ -103,11 +87,50 @@ fn create_and_list_endpoints() -> Vec<Path> {
     ]
 }
 
+fn list_doc() -> OperationDoc {
+    doc("list_invoices", "List Invoices, newest first")
+        .with_note(
+            "The next cursor comes in `x-next-cursor` and `Link`. With `Accept: text/csv`, `application/x-ndjson` or the \
+             type of XLSX, the answer is a file of the whole list, whatever the page.",
+        )
+        .with_paging("10 by default, 100 at most")
+        .query("batch_no", "of a batch number from Bulk")
+        .query("status", "of a workflow status")
+        .query("payment_status", "of a payment status")
+        .query("authority_status", "of a status at the authority")
+        .query("invoice_category", "B2B, B2C or B2G")
+        .query("date_from", "issued on this day or later, YYYY-MM-DD")
+        .query("date_to", "issued on this day or before, YYYY-MM-DD")
+        .query("due_before", "due before this day, YYYY-MM-DD")
+        .query("due_after", "due after this day, YYYY-MM-DD")
+        .query("overdue", "true: due before today, not paid, not cancelled")
+        .query("amount_min", "with at least this payable amount")
+        .query("amount_max", "with at most this payable amount")
+        .query("customer_no", "of a customer, by the number that was sent")
+        .query("q", "part of a number, an IRN or a customer's name")
+        .query("updated_since", "changed at this moment or later, RFC 3339")
+        .query(
+            "sort",
+            "created_at, invoice_date, due_date or payable; - before it for descending; -created_at by default",
+        )
+        .query(
+            "cursor",
+            "where to go on: the x-next-cursor of the page before, with the same sort",
+        )
+        .gives_page::<InvoiceObject<'_>>("Invoice retrieved successfully")
+        .also_as_file(&TableFormat::MEDIA_TYPES)
+        .fails(&[ErrorCode::ValidationFailed])
+}
+
 fn read_endpoints() -> Vec<Path> {
     vec![
         path("/v1/tax-payers/invoices/batches/{batch_no}").get(read::get_batch, || {
             doc("get_batch", "What became of a batch")
+                .with_note(
+                    "With `Accept: text/csv`, `application/x-ndjson` or the type of XLSX, the answer is a file.",
+                )
                 .gives::<BatchView<'_>>(200, "Batch retrieved successfully")
+                .also_as_file(&TableFormat::MEDIA_TYPES)
                 .fails(&[ErrorCode::BatchNotFound])
         }),
         path("/v1/tax-payers/invoices/get-by-unique-no")

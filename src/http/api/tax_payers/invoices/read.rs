@@ -1,17 +1,17 @@
-//! Reads of invoices: one invoice, the timeline of an invoice, and the state of a batch.
+//! Reads of invoices: one invoice, the timeline of an invoice, and the outcome of a batch.
 
 use actix_web::http::header::EntityTag;
-use actix_web::web;
+use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::timeline::ENTRIES_MAX;
+use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{report, unique_no};
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::entity_tag::entity_tag;
 use crate::http::respond::envelope::{ApiResponse, success_text};
 use crate::http::respond::error::ApiError;
@@ -20,7 +20,7 @@ use crate::http::views::batch::BatchView;
 use crate::http::views::invoice::{Included, InvoiceView};
 use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
-use crate::store::invoices::{batches, payments, timeline};
+use crate::store::invoices::{payments, timeline};
 
 const RETRIEVED_MESSAGE: &str = "Invoice retrieved successfully";
 
@@ -94,20 +94,18 @@ pub(super) async fn get_timeline(
     Ok(answer.warn(warning.as_slice()))
 }
 
-/// GET `/v1/tax-payers/invoices/batches/{batch_no}`: returns the outcome of each invoice in a batch.
+/// GET `/v1/tax-payers/invoices/batches/{batch_no}`: returns the outcome of each invoice in a batch, also as a file.
 pub(super) async fn get_batch(
     state: web::Data<ApiState>,
+    request: HttpRequest,
     TaxpayerCaller(id): TaxpayerCaller,
     batch_no: web::Path<String>,
-) -> Result<ApiResponse, ApiError> {
-    let not_found = || ApiError::new(ErrorCode::BatchNotFound, "Batch not found");
-    if batch_no.chars().any(char::is_control) {
-        return Err(not_found());
+) -> Result<HttpResponse, ApiError> {
+    let batch = path_ids::find_batch(&state, id, &batch_no).await?;
+    if let Some(format) = TableFormat::accepted(&request) {
+        let file = exports::batch_file(&state, batch, format).await?;
+        return Ok(vary_by_accept(file.respond_to(&request)));
     }
-    let batch = batches::owned_by_with_number(&state.store, id, &batch_no).await?;
-    let batch = batch.ok_or_else(not_found)?;
-    Ok(ApiResponse::ok(
-        "Batch retrieved successfully",
-        BatchView::from(&batch),
-    ))
+    let answer = ApiResponse::ok("Batch retrieved successfully", BatchView::from(&batch));
+    Ok(vary_by_accept(answer.into()))
 }

@@ -1,0 +1,66 @@
+//! The invoices of a month in sums: by currency, kind of document and status, and the series of their numbers.
+//! Invoices are added one by one, so memory does not grow with them.
+
+use std::collections::BTreeMap;
+
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::number_series::NumberSeries;
+use crate::domain::invoice::stored_document::type_code;
+use crate::domain::invoice::totals::TotalTooLarge;
+use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+
+#[derive(Debug, Default)]
+pub struct MonthSummary {
+    pub sums: BTreeMap<SumKey, Sum>,
+    pub numbers: NumberSeries,
+}
+
+/// What the invoices of one sum have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SumKey {
+    pub currency: String,
+    pub kind: DocumentKind,
+    pub status: WorkflowStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sum {
+    pub count: u64,
+    /// The amounts before tax, the taxes, and the amounts with tax.
+    pub net: Amount,
+    pub tax: Amount,
+    pub gross: Amount,
+}
+
+impl MonthSummary {
+    /// Adds an invoice. Fails if an amount of it or a sum is too large, which no form accepts.
+    pub fn add(&mut self, invoice: &Invoice, catalog: &Catalog) -> Result<(), TotalTooLarge> {
+        let amounts = Breakdown::from_invoice(invoice, catalog)?;
+        let code = type_code(invoice, catalog);
+        let key = SumKey {
+            currency: invoice.currency.clone(),
+            kind: code.map_or(DocumentKind::Invoice, |code| {
+                DocumentKind::from_type_code(&code)
+            }),
+            status: invoice.status,
+        };
+        let sum = self.sums.entry(key).or_default();
+        *sum = sum.plus(&amounts).ok_or(TotalTooLarge)?;
+        self.numbers.add(&invoice.invoice_no);
+        Ok(())
+    }
+}
+
+impl Sum {
+    fn plus(self, amounts: &Breakdown) -> Option<Self> {
+        Some(Self {
+            count: self.count + 1,
+            net: self.net.plus(amounts.totals.tax_exclusive_amount)?,
+            tax: self.tax.plus(amounts.tax()?)?,
+            gross: self.gross.plus(amounts.totals.tax_inclusive_amount)?,
+        })
+    }
+}

@@ -1,0 +1,294 @@
+//! The numbers of invoices as series: numbers with the same text before the digits at their end (`INV-0017`). A
+//! series shows its last number and the numbers that are missing between its first and its last. Memory is bounded:
+//! runs of numbers are kept as ranges, and a series whose numbers are too scattered gives up its ranges.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The maximum number of series that are followed. The numbers of others are only counted.
+const SERIES_MAX: usize = 2_000;
+/// The maximum number of ranges of all series together.
+const RANGES_MAX: usize = 50_000;
+/// The digits at the end of a number that count. Digits before them belong to the text.
+const DIGITS_MAX: usize = 18;
+
+#[derive(Debug, Default)]
+pub struct NumberSeries {
+    series: BTreeMap<String, Series>,
+    ranges: usize,
+    /// The numbers that belong to no series: they do not end in a digit, or there were too many series.
+    pub others: u64,
+}
+
+#[derive(Debug, Default)]
+struct Series {
+    /// The number of digits to write a number with, so that `7` becomes `0007`.
+    width: usize,
+    count: u64,
+    first: u64,
+    last: u64,
+    /// The numbers that were seen, as ranges from a first to a last; `None` if they are too scattered to be kept.
+    ranges: Option<BTreeMap<u64, u64>>,
+}
+
+/// A series as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeriesSummary {
+    pub prefix: String,
+    pub count: u64,
+    pub first: String,
+    pub last: String,
+    pub last_sequence: u64,
+    /// The count of all missing numbers; `None` if the numbers are too scattered to tell.
+    pub missing: Option<u64>,
+    /// The first gaps.
+    pub gaps: Vec<Gap>,
+}
+
+/// Numbers in a row that are missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    pub from: String,
+    pub to: String,
+    pub count: u64,
+}
+
+/// A number, taken apart.
+struct Numbered<'a> {
+    prefix: &'a str,
+    sequence: u64,
+    digits: usize,
+}
+
+impl<'a> Numbered<'a> {
+    fn parse(number: &'a str) -> Option<Self> {
+        let trimmed = number.trim_end_matches(|sign: char| sign.is_ascii_digit());
+        let start = trimmed.len().max(number.len().saturating_sub(DIGITS_MAX));
+        let (prefix, digits) = number.split_at(start);
+        Some(Self {
+            prefix,
+            sequence: digits.parse().ok()?,
+            digits: digits.len(),
+        })
+    }
+}
+
+impl NumberSeries {
+    /// Adds the number of an invoice.
+    pub fn add(&mut self, number: &str) {
+        let Some(numbered) = Numbered::parse(number) else {
+            self.others += 1;
+            return;
+        };
+        if !self.series.contains_key(numbered.prefix) && self.series.len() >= SERIES_MAX {
+            self.others += 1;
+            return;
+        }
+        let series = self.series.entry(numbered.prefix.to_owned()).or_default();
+        series.count_number(&numbered);
+        let before = series.range_count();
+        let may_grow = self.ranges < RANGES_MAX;
+        series.insert(numbered.sequence, may_grow);
+        self.ranges = self.ranges.saturating_sub(before) + series.range_count();
+    }
+
+    /// Takes a number for one that is not missing, without counting it.
+    pub fn fill(&mut self, number: &str) {
+        if let Some(numbered) = Numbered::parse(number)
+            && let Some(series) = self.series.get_mut(numbered.prefix)
+        {
+            series.insert(numbered.sequence, true);
+        }
+    }
+
+    /// Returns the prefixes of the longest series, longest first.
+    fn longest(&self, max: usize) -> Vec<(&String, &Series)> {
+        let mut all: Vec<_> = self.series.iter().collect();
+        all.sort_by_key(|(_, series)| Reverse(series.count));
+        all.truncate(max);
+        all
+    }
+
+    /// Returns the first missing numbers of the longest series.
+    pub fn missing_numbers(&self, series_max: usize, numbers_max: usize) -> Vec<String> {
+        let all = self.longest(series_max).into_iter();
+        let numbers = all.flat_map(|(prefix, series)| {
+            let gaps = series.gaps().flat_map(|(from, to)| from..=to);
+            gaps.map(move |sequence| series.text(prefix, sequence))
+        });
+        numbers.take(numbers_max).collect()
+    }
+
+    /// Returns the longest series, longest first, each with its first gaps.
+    pub fn summaries(&self, series_max: usize, gaps_max: usize) -> Vec<SeriesSummary> {
+        let all = self.longest(series_max).into_iter();
+        all.map(|(prefix, series)| series.summary(prefix, gaps_max))
+            .collect()
+    }
+
+    pub fn series_count(&self) -> usize {
+        self.series.len()
+    }
+}
+
+impl Series {
+    fn count_number(&mut self, numbered: &Numbered<'_>) {
+        if self.count == 0 {
+            self.first = numbered.sequence;
+            self.last = numbered.sequence;
+            self.ranges = Some(BTreeMap::new());
+        }
+        self.count += 1;
+        self.first = self.first.min(numbered.sequence);
+        self.last = self.last.max(numbered.sequence);
+        // Only a number with a zero before it shows how wide the numbers are.
+        if numbered.sequence.checked_ilog10().unwrap_or(0) + 1
+            < u32::try_from(numbered.digits).unwrap_or(u32::MAX)
+        {
+            self.width = self.width.max(numbered.digits);
+        }
+    }
+
+    fn range_count(&self) -> usize {
+        self.ranges.as_ref().map_or(0, BTreeMap::len)
+    }
+
+    /// Adds a number to its range. If that needs a new range and there may be no more, gives up all ranges.
+    fn insert(&mut self, sequence: u64, may_grow: bool) {
+        let Some(ranges) = &mut self.ranges else {
+            return;
+        };
+        let before = ranges.range(..=sequence).next_back();
+        let before = before.map(|(start, end)| (*start, *end));
+        if before.is_some_and(|(_, end)| end >= sequence) {
+            return;
+        }
+        let joined = before.filter(|(_, end)| end + 1 == sequence);
+        let after = ranges.remove(&(sequence + 1));
+        if joined.is_none() && after.is_none() && !may_grow {
+            self.ranges = None;
+            return;
+        }
+        let start = joined.map_or(sequence, |(start, _)| start);
+        ranges.insert(start, after.unwrap_or(sequence));
+    }
+
+    /// Returns the first and the last number of each gap.
+    fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
+        let ranges = self.ranges.iter().flatten();
+        let starts = self.ranges.iter().flatten().skip(1);
+        ranges
+            .zip(starts)
+            .map(|((_, end), (start, _))| (end + 1, start - 1))
+    }
+
+    fn text(&self, prefix: &str, sequence: u64) -> String {
+        let width = self.width;
+        format!("{prefix}{sequence:0width$}")
+    }
+
+    fn summary(&self, prefix: &str, gaps_max: usize) -> SeriesSummary {
+        let shown = self.gaps().take(gaps_max).map(|(from, to)| Gap {
+            from: self.text(prefix, from),
+            to: self.text(prefix, to),
+            count: to - from + 1,
+        });
+        let missing = self.gaps().map(|(from, to)| to - from + 1);
+        SeriesSummary {
+            prefix: prefix.to_owned(),
+            count: self.count,
+            first: self.text(prefix, self.first),
+            last: self.text(prefix, self.last),
+            last_sequence: self.last,
+            missing: self.ranges.is_some().then(|| missing.sum()),
+            gaps: shown.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(numbers: &[&str]) -> NumberSeries {
+        let mut series = NumberSeries::default();
+        for number in numbers {
+            series.add(number);
+        }
+        series
+    }
+
+    /// Writes each series as `prefix first-last: gaps`.
+    fn texts(series: &NumberSeries) -> Vec<String> {
+        let all = series.summaries(10, 10).into_iter();
+        all.map(|one| {
+            let gaps = one.gaps.iter().map(|gap| match gap.count {
+                1 => gap.from.clone(),
+                count => format!("{}-{} ({count})", gap.from, gap.to),
+            });
+            let gaps = gaps.collect::<Vec<_>>().join(", ");
+            format!("{} {}-{}: {gaps}", one.count, one.first, one.last)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn gaps_are_between_the_first_and_the_last_of_a_prefix() {
+        let cases: [(&[&str], &[&str]); 12] = [
+            (&[], &[]),
+            (&["INV-7"], &["1 INV-7-INV-7: "]),
+            (&["INV-3", "INV-1", "INV-2"], &["3 INV-1-INV-3: "]),
+            (&["A01", "A05", "A03"], &["3 A01-A05: A02, A04"]),
+            (&["A5", "A1"], &["2 A1-A5: A2-A4 (3)"]),
+            (&["A1", "A1", "A3", "A2"], &["4 A1-A3: "]),
+            (&["A9", "A11"], &["2 A9-A11: A10"]),
+            (&["009", "011"], &["2 009-011: 010"]),
+            (
+                &["2026/1", "2026/3", "2025/9"],
+                &["2 2026/1-2026/3: 2026/2", "1 2025/9-2025/9: "],
+            ),
+            (&["é1", "é3"], &["2 é1-é3: é2"]),
+            (&["X", "", "1A"], &[]),
+            (&["N0", "N2"], &["2 N0-N2: N1"]),
+        ];
+        for (numbers, expected) in cases {
+            assert_eq!(texts(&series(numbers)), expected, "{numbers:?}");
+        }
+        assert_eq!(series(&["X", "", "1A", "A1"]).others, 3);
+    }
+
+    #[test]
+    fn only_the_last_digits_of_a_long_number_are_its_sequence() {
+        let long = "9".repeat(40);
+        let found = series(&[&long]).summaries(1, 1);
+        assert_eq!(found[0].prefix.len(), 40 - DIGITS_MAX);
+        assert_eq!(found[0].last, long);
+    }
+
+    #[test]
+    fn a_number_that_is_used_elsewhere_fills_its_gap() {
+        let mut series = series(&["A1", "A5"]);
+        assert_eq!(series.missing_numbers(1, 2), ["A2", "A3"]);
+        assert_eq!(series.missing_numbers(1, 9).len(), 3);
+        series.fill("A3");
+        series.fill("Z9");
+        assert_eq!(texts(&series), ["2 A1-A5: A2, A4"]);
+        assert_eq!(series.summaries(1, 1)[0].missing, Some(2));
+    }
+
+    #[test]
+    fn scattered_numbers_are_counted_and_their_ranges_given_up() {
+        let mut series = NumberSeries::default();
+        for sequence in 0..u64::try_from(RANGES_MAX).unwrap() + 10 {
+            series.add(&format!("A{}", sequence * 2));
+        }
+        let found = &series.summaries(1, 1)[0];
+        assert_eq!((found.missing, found.gaps.len()), (None, 0));
+        assert_eq!(found.last, format!("A{}", (RANGES_MAX + 9) * 2));
+        assert!(series.ranges <= RANGES_MAX);
+        for prefix in 0..SERIES_MAX {
+            series.add(&format!("P{prefix}-1"));
+        }
+        assert_eq!((series.series_count(), series.others), (SERIES_MAX, 1));
+    }
+}

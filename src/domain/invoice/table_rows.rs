@@ -1,0 +1,185 @@
+//! The rows of invoices and of batches as tables (CSV, XLSX), under the columns of `table_columns`.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::domain::invoice::batch::Batch;
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::invoice_view::plain_time;
+use crate::domain::invoice::{Invoice, Line};
+use crate::domain::money::Amount;
+use crate::domain::party::CustomerDetails;
+use crate::domain::reference::catalog::Catalog;
+
+/// A cell of a table. Numbers are told from texts, because a text may come from anybody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell<'a> {
+    Empty,
+    Text(Cow<'a, str>),
+    Number(Amount),
+}
+
+impl<'a> Cell<'a> {
+    fn text(text: &'a str) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn optional_text(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Empty, Self::text)
+    }
+
+    fn owned(text: String) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn optional_number(number: Option<Amount>) -> Self {
+        number.map_or(Self::Empty, Self::Number)
+    }
+
+    fn index(index: usize) -> Self {
+        Self::Number(i64::try_from(index).unwrap_or(i64::MAX).into())
+    }
+}
+
+/// An invoice as rows of a table, one for each of its lines.
+#[derive(Debug)]
+pub struct InvoiceRows {
+    invoice: Invoice,
+    /// The customer as it is stored; `None` if it cannot be found.
+    customer: Option<CustomerDetails>,
+    /// `None` for an invoice whose sums are too large, which no form accepts.
+    amounts: Option<Breakdown>,
+}
+
+impl InvoiceRows {
+    pub fn new(invoice: Invoice, customer: Option<CustomerDetails>, catalog: &Catalog) -> Self {
+        let amounts = Breakdown::from_invoice(&invoice, catalog).ok();
+        Self {
+            invoice,
+            customer,
+            amounts,
+        }
+    }
+
+    /// Returns the number of rows. An invoice without lines has a row all the same.
+    pub fn count(&self) -> usize {
+        self.invoice.lines.len().max(1)
+    }
+
+    /// Returns the cells of a row, counted from 0, in the order of the header.
+    pub fn row(&self, index: usize) -> Vec<Cell<'_>> {
+        let mut cells = Vec::from(self.header_cells());
+        cells.extend(self.customer_cells());
+        match self.invoice.lines.get(index) {
+            Some(line) => cells.extend(line_cells(line)),
+            None => cells.extend([const { Cell::Empty }; LINE_CELLS]),
+        }
+        cells.extend(self.export_cells(index));
+        cells
+    }
+
+    fn header_cells(&self) -> [Cell<'_>; 9] {
+        let invoice = &self.invoice;
+        let extra = |name: &str| invoice.extras.get(name).and_then(Value::as_str);
+        let full_code = invoice.is_full().then_some(invoice.invoice_type.as_str());
+        let type_code = extra("invoice_type_code").or(full_code);
+        let due_date = invoice.due_date.map(|date| date.to_string());
+        // The text is the code where only a code was sent.
+        let type_text = Some(invoice.invoice_type.as_str()).filter(|text| type_code != Some(*text));
+        [
+            Cell::text(&invoice.invoice_no),
+            Cell::text(invoice.category.as_str()),
+            Cell::optional_text(type_text),
+            Cell::optional_text(type_code),
+            Cell::optional_text(extra("original_invoice_reference")),
+            Cell::optional_text(extra("original_invoice_reference_type")),
+            Cell::owned(invoice.invoice_date.to_string()),
+            due_date.map_or(Cell::Empty, Cell::owned),
+            Cell::text(&invoice.currency),
+        ]
+    }
+
+    fn customer_cells(&self) -> [Cell<'_>; 10] {
+        let shown = &self.invoice.customer;
+        let stored = self.customer.as_ref();
+        let address = stored.map(|stored| &stored.address);
+        [
+            Cell::text(&shown.external_customer_no),
+            Cell::text(&shown.name),
+            Cell::text(&shown.email),
+            Cell::optional_text(shown.tin.as_deref()),
+            Cell::optional_text(stored.and_then(|stored| stored.business_description.as_deref())),
+            Cell::optional_text(address.map(|address| address.street_name.as_str())),
+            Cell::optional_text(address.map(|address| address.city.as_str())),
+            Cell::optional_text(address.and_then(|address| address.state.as_deref())),
+            Cell::optional_text(address.map(|address| address.postal_code.as_str())),
+            Cell::optional_text(address.map(|address| address.country.as_str())),
+        ]
+    }
+
+    fn export_cells(&self, index: usize) -> [Cell<'_>; 14] {
+        let invoice = &self.invoice;
+        let amounts = self.amounts.as_ref();
+        let net = amounts.map(|amounts| amounts.totals.tax_exclusive_amount);
+        [
+            Cell::index(index + 1),
+            Cell::optional_number(amounts.and_then(|amounts| amounts.lines.get(index).copied())),
+            Cell::Number(invoice.id.0.into()),
+            Cell::text(invoice.irn.as_str()),
+            Cell::text(invoice.status.as_str()),
+            Cell::text(invoice.payment.status.as_str()),
+            Cell::text(invoice.authority.status.as_str()),
+            Cell::optional_number(net),
+            Cell::optional_number(amounts.and_then(Breakdown::tax)),
+            Cell::Number(invoice.payment.payable),
+            Cell::Number(invoice.payment.paid),
+            Cell::optional_text(invoice.batch_no.as_deref()),
+            Cell::owned(plain_time(invoice.created_at)),
+            Cell::owned(plain_time(invoice.updated_at)),
+        ]
+    }
+}
+
+const LINE_CELLS: usize = 11;
+
+fn line_cells(line: &Line) -> [Cell<'_>; LINE_CELLS] {
+    [
+        Cell::text(&line.item_name),
+        Cell::optional_text(line.item_no.as_deref()),
+        Cell::text(line.item_type.as_str()),
+        Cell::Number(line.unit_price),
+        Cell::Number(line.quantity),
+        Cell::text(&line.price_unit),
+        Cell::text(&line.tax_category),
+        Cell::optional_text(line.product_category.as_deref()),
+        Cell::optional_text(line.service_category.as_deref()),
+        Cell::optional_number(line.discount_rate),
+        Cell::optional_number(line.discount_amount),
+    ]
+}
+
+/// Returns the rows of a batch's outcomes, under `BATCH_COLUMNS`.
+pub fn batch_rows(batch: &Batch) -> impl Iterator<Item = Vec<Cell<'_>>> {
+    batch.items.iter().enumerate().flat_map(|(index, item)| {
+        let messages = item.errors.iter().flatten();
+        let mut errors: Vec<_> = messages
+            .flat_map(|(field, texts)| texts.iter().map(|text| (field.as_str(), text.as_str())))
+            .map(|(field, text)| [Cell::text(field), Cell::text(text)])
+            .collect();
+        if errors.is_empty() {
+            errors.push([const { Cell::Empty }; 2]);
+        }
+        errors.into_iter().map(move |error| {
+            let mut cells = vec![
+                Cell::index(index),
+                Cell::optional_text(item.invoice_no.as_deref()),
+                Cell::text(item.outcome.as_str()),
+                Cell::optional_number(item.id.map(|id| id.0.into())),
+                Cell::optional_text(item.irn.as_deref()),
+            ];
+            cells.extend(error);
+            cells
+        })
+    })
+}

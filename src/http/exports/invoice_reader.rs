@@ -1,0 +1,155 @@
+//! The invoices of a list, one after the other. They are read page by page, each page by a query of its own: between
+//! two pages no connection to the database is held, however slowly the caller reads.
+
+use std::collections::HashMap;
+use std::vec;
+
+use actix_web::web;
+
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::ids::{CustomerId, InvoiceId};
+use crate::domain::party::CustomerDetails;
+use crate::http::limits::{AnswerHolder, AnswerRoom};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, RETRY_AFTER};
+use crate::http::state::ApiState;
+use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
+use crate::store::invoices::{self, customers};
+
+/// The invoices that are read at once.
+const PAGE_INVOICES: u64 = 50;
+/// The memory that a page usually takes, in bytes. It is reserved while the list is read, which bounds how many lists
+/// are read at once.
+const PAGE_BYTES: usize = 1024 * 1024;
+/// How many times the memory of its text a loaded invoice takes.
+const LOADED_FACTOR: usize = 10;
+
+/// The customers that a reader loads beside the invoices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parties {
+    None,
+    Customers,
+}
+
+pub(crate) struct InvoiceReader {
+    state: web::Data<ApiState>,
+    holder: AnswerHolder,
+    list: InvoiceList,
+    parties: Parties,
+    total: u64,
+    /// Where the next page starts; `None` after the last page.
+    next: Option<PageStart>,
+    page: vec::IntoIter<Invoice>,
+    long_invoices: HashMap<InvoiceId, usize>,
+    customers: HashMap<CustomerId, CustomerDetails>,
+    /// The memory of a long invoice, until the next one is read.
+    long_room: Option<AnswerRoom>,
+    _page_room: AnswerRoom,
+}
+
+impl InvoiceReader {
+    /// Counts the invoices of a list and reserves memory for a page of them.
+    pub(crate) async fn new(
+        state: web::Data<ApiState>,
+        holder: AnswerHolder,
+        list: InvoiceList,
+        parties: Parties,
+    ) -> Result<Self, ApiError> {
+        let room = reserve(&state, holder, PAGE_BYTES).await?;
+        Ok(Self {
+            total: list.count(&state.store).await?,
+            state,
+            holder,
+            list,
+            parties,
+            next: Some(PageStart::At(0)),
+            page: Vec::new().into_iter(),
+            long_invoices: HashMap::new(),
+            customers: HashMap::new(),
+            long_room: None,
+            _page_room: room,
+        })
+    }
+
+    /// Returns the number of invoices when reading began.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(super) fn state(&self) -> &web::Data<ApiState> {
+        &self.state
+    }
+
+    /// True if the invoice that was read last is so long that memory is reserved for it until the next one is read.
+    pub(super) fn is_at_long_invoice(&self) -> bool {
+        self.long_room.is_some()
+    }
+
+    /// Returns the next invoice; `None` after the last one.
+    pub(crate) async fn next(&mut self) -> Result<Option<Invoice>, ApiError> {
+        // Frees the memory of the last invoice before memory is reserved for the next one.
+        self.long_room = None;
+        loop {
+            if let Some(invoice) = self.page.next() {
+                return self.load_whole(invoice).await.map(Some);
+            }
+            let Some(start) = self.next else {
+                return Ok(None);
+            };
+            self.load_page(start).await?;
+        }
+    }
+
+    /// Returns the customer of an invoice of the present page, as it is stored.
+    pub(super) fn customer(&self, invoice: &Invoice) -> Option<CustomerDetails> {
+        self.customers.get(&invoice.customer.id).cloned()
+    }
+
+    async fn load_page(&mut self, start: PageStart) -> Result<(), ApiError> {
+        let store = &self.state.store;
+        let part = PagePart {
+            start,
+            limit: PAGE_INVOICES,
+        };
+        let page = self
+            .list
+            .counted_page(store, part, self.total, Fields::All)
+            .await?;
+        if self.parties == Parties::Customers {
+            let ids = page.invoices.iter().map(|invoice| invoice.customer.id);
+            let found =
+                customers::owned_by_with_ids(store.reader(), self.list.taxpayer, ids).await?;
+            let found = found.into_iter();
+            self.customers = found.map(|one| (one.id, one.details)).collect();
+        }
+        self.next = page.next.map(PageStart::After);
+        self.long_invoices = page.long_invoices;
+        self.page = page.invoices.into_iter();
+        Ok(())
+    }
+
+    /// Loads the fields that the page left out.
+    async fn load_whole(&mut self, invoice: Invoice) -> Result<Invoice, ApiError> {
+        let Some(bytes) = self.long_invoices.get(&invoice.id) else {
+            return Ok(invoice);
+        };
+        let bytes = bytes.saturating_mul(LOADED_FACTOR);
+        self.long_room = Some(reserve(&self.state, self.holder, bytes).await?);
+        let _turn = self.state.answers.rendering_turn().await;
+        let owner = self.list.taxpayer;
+        let found = invoices::owned_by_with_id(&self.state.store, owner, invoice.id).await?;
+        found.ok_or_else(|| ApiError::internal("an invoice of a list is gone"))
+    }
+}
+
+async fn reserve(
+    state: &ApiState,
+    holder: AnswerHolder,
+    bytes: usize,
+) -> Result<AnswerRoom, ApiError> {
+    let room = state.answers.reserve(holder, bytes).await;
+    room.ok_or_else(|| {
+        let message = "Too many answers are waiting to be read, please try again";
+        ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
+    })
+}

@@ -1,0 +1,226 @@
+//! The file of a list of invoices. CSV and NDJSON are sent while the list is read: an error cuts the answer off, so
+//! that no file looks whole that is not. A workbook is written to a temporary file first and then sent.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::web::{self, Bytes};
+use futures_util::{Stream, stream};
+use jiff::tz::Offset;
+use tokio::task::spawn_blocking;
+
+use crate::domain::invoice::table_columns::export_header;
+use crate::domain::invoice::table_rows::InvoiceRows;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::exports::csv_rows;
+use crate::http::exports::format::TableFormat;
+use crate::http::exports::invoice_reader::{InvoiceReader, Parties};
+use crate::http::exports::workbook::{
+    ROWS_MAX, WorkbookError, WorkbookWriter, too_many_rows_error,
+};
+use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder};
+use crate::http::respond::error::ApiError;
+use crate::http::respond::file::streamed_download;
+use crate::http::state::ApiState;
+use crate::http::views::invoice::{Included, InvoiceView};
+use crate::store::invoices::list::InvoiceList;
+
+/// The rows that are written to a workbook in one go.
+const ROWS_AT_ONCE: usize = 500;
+/// The rows of one invoice that are written to a text in one go.
+const TEXT_ROWS_AT_ONCE: usize = 50;
+
+/// Makes the file of a whole list. Fails with an answer of its own if the list cannot be read from its start.
+pub(crate) async fn invoices_file(
+    state: &web::Data<ApiState>,
+    holder: AnswerHolder,
+    list: InvoiceList,
+    format: TableFormat,
+) -> Result<HttpResponse, ApiError> {
+    let parties = match format {
+        TableFormat::Csv | TableFormat::Xlsx => Parties::Customers,
+        TableFormat::Ndjson => Parties::None,
+    };
+    let reader = InvoiceReader::new(state.clone(), holder, list, parties).await?;
+    let today = Offset::UTC.to_datetime(state.now()).date();
+    let name = format!("invoices-{today}.{}", format.extension());
+    let kind = format.content_type();
+    Ok(match format {
+        TableFormat::Xlsx => {
+            let file = write_workbook(reader).await?;
+            streamed_download(kind, &name, stream_file(file))
+        }
+        TableFormat::Csv => {
+            let text = stream_text(TextSource::csv(reader)?).await?;
+            streamed_download(kind, &name, text)
+        }
+        TableFormat::Ndjson => {
+            let text = stream_text(TextSource::Ndjson(Box::new(reader))).await?;
+            streamed_download(kind, &name, text)
+        }
+    })
+}
+
+/// The text of a file, made in parts.
+enum TextSource {
+    Csv(Box<CsvSource>),
+    Ndjson(Box<InvoiceReader>),
+}
+
+struct CsvSource {
+    reader: InvoiceReader,
+    catalog: Arc<Catalog>,
+    /// The header, until it is sent.
+    header: Vec<u8>,
+    /// The invoice whose rows are being sent, and the first of them that was not.
+    rows: Option<(InvoiceRows, usize)>,
+}
+
+impl TextSource {
+    fn csv(reader: InvoiceReader) -> Result<Self, ApiError> {
+        let mut header = Vec::new();
+        csv_rows::append_header(&mut header, &export_header()).map_err(ApiError::internal)?;
+        Ok(Self::Csv(Box::new(CsvSource {
+            catalog: reader.state().catalog.get(),
+            reader,
+            header,
+            rows: None,
+        })))
+    }
+
+    /// Returns the next part of the text, of about the size in which answers are sent; empty at the end. A large
+    /// invoice is a part of its own.
+    async fn next_text(&mut self) -> Result<Vec<u8>, ApiError> {
+        match self {
+            Self::Csv(source) => source.next_text().await,
+            Self::Ndjson(reader) => next_lines(reader).await,
+        }
+    }
+}
+
+impl CsvSource {
+    async fn next_text(&mut self) -> Result<Vec<u8>, ApiError> {
+        let mut text = std::mem::take(&mut self.header);
+        while text.len() < ANSWER_PART_BYTES {
+            let (rows, next) = match self.rows.take() {
+                Some(rows) => rows,
+                None => match self.reader.next().await? {
+                    Some(invoice) => {
+                        let customer = self.reader.customer(&invoice);
+                        (InvoiceRows::new(invoice, customer, &self.catalog), 0)
+                    }
+                    None => break,
+                },
+            };
+            let end = rows.count().min(next + TEXT_ROWS_AT_ONCE);
+            let some = (next..end).map(|index| rows.row(index));
+            csv_rows::append_rows(&mut text, some).map_err(ApiError::internal)?;
+            if end < rows.count() {
+                self.rows = Some((rows, end));
+            }
+        }
+        Ok(text)
+    }
+}
+
+async fn next_lines(reader: &mut InvoiceReader) -> Result<Vec<u8>, ApiError> {
+    let included = Included {
+        lines: true,
+        ..Included::default()
+    };
+    let mut text = Vec::new();
+    while text.len() < ANSWER_PART_BYTES {
+        let Some(invoice) = reader.next().await? else {
+            break;
+        };
+        let view = InvoiceView::new(&invoice, &included, None);
+        serde_json::to_writer(&mut text, &view).map_err(ApiError::internal)?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+/// Returns the text in parts. The first part is made at once, so that a list that cannot be read is an error with a
+/// status.
+async fn stream_text(
+    mut source: TextSource,
+) -> Result<impl Stream<Item = Result<Bytes, ApiError>> + use<>, ApiError> {
+    let first = Bytes::from(source.next_text().await?);
+    Ok(stream::try_unfold(
+        (source, first),
+        |(mut source, mut rest)| async {
+            if rest.is_empty() {
+                let next = source.next_text().await;
+                rest = next.inspect_err(log_break)?.into();
+            }
+            if rest.is_empty() {
+                return Ok(None);
+            }
+            let part = rest.split_to(rest.len().min(ANSWER_PART_BYTES));
+            Ok(Some((part, (source, rest))))
+        },
+    ))
+}
+
+/// Logs why a download breaks off. Nobody else does, because its status has been sent.
+fn log_break(error: &ApiError) {
+    let cause = error.cause.as_deref().unwrap_or(&error.message);
+    tracing::error!(cause, "a download broke off");
+}
+
+async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {
+    if reader.total() > u64::from(ROWS_MAX) {
+        return Err(too_many_rows_error());
+    }
+    let state = reader.state().clone();
+    let catalog = state.catalog.get();
+    let now = state.now();
+    let new = move || WorkbookWriter::new("Invoices", &export_header(), now);
+    let mut book = state.workbooks.compute(new).await??;
+    loop {
+        let mut some = Vec::new();
+        let mut row_count = 0;
+        while row_count < ROWS_AT_ONCE
+            && let Some(invoice) = reader.next().await?
+        {
+            row_count += invoice.lines.len().max(1);
+            let customer = reader.customer(&invoice);
+            some.push((invoice, customer));
+            if reader.is_at_long_invoice() {
+                break;
+            }
+        }
+        if some.is_empty() {
+            break;
+        }
+        let catalog = Arc::clone(&catalog);
+        let add = move || {
+            for (invoice, customer) in some {
+                let rows = InvoiceRows::new(invoice, customer, &catalog);
+                for index in 0..rows.count() {
+                    book.add_row(&rows.row(index))?;
+                }
+            }
+            Ok::<_, WorkbookError>(book)
+        };
+        book = state.workbooks.compute(add).await??;
+    }
+    Ok(state.workbooks.compute(move || book.save()).await??)
+}
+
+/// Returns a file in parts.
+fn stream_file(file: File) -> impl Stream<Item = Result<Bytes, ApiError>> {
+    stream::try_unfold(file, |mut file| async {
+        let read = spawn_blocking(move || {
+            let mut part = vec![0; ANSWER_PART_BYTES];
+            let length = file.read(&mut part)?;
+            part.truncate(length);
+            Ok::<_, std::io::Error>((file, part))
+        });
+        let read = read.await.map_err(ApiError::internal)?;
+        let (file, part) = read.map_err(ApiError::internal).inspect_err(log_break)?;
+        Ok((!part.is_empty()).then(|| (Bytes::from(part), file)))
+    })
+}

@@ -1,0 +1,23 @@
+//! Lists of invoices and outcomes of batches as files: CSV, NDJSON and XLSX. A list is read page by page while it is
+//! sent, so a file of a million invoices takes no more memory than one page of them.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | the formats, and the one that a caller accepts | `format` |
+//! | the invoices of a list, one after the other | `invoice_reader` |
+//! | rows as CSV, safe for spreadsheets | `csv_rows` |
+//! | rows as an XLSX workbook | `workbook` |
+//! | the file of a list | `invoices` |
+//! | the file of a batch | `batch` |
+
+mod batch;
+mod csv_rows;
+mod format;
+mod invoice_reader;
+mod invoices;
+mod workbook;
+
+pub(crate) use batch::batch_file;
+pub(crate) use format::{TableFormat, vary_by_accept};
+pub(crate) use invoice_reader::{InvoiceReader, Parties};
+pub(crate) use invoices::invoices_file;

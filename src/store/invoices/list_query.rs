@@ -1,0 +1,356 @@
+//! The question that a list of invoices answers, and its SQL. A query first finds the ids of a page in an index (the
+//! filtered column or the order, then `created_at` and `id`).
+
+use database::column::{caseless, contains_pattern};
+use database::sql::dialect;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
+use sea_orm::{ColumnTrait, Condition, DbBackend, IdenStatic, Order};
+
+use crate::domain::kernel::codes::{AuthorityStatus, Category, PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::money::Amount;
+use crate::store::invoices::invoice_row::{Column, Entity};
+use crate::store::invoices::list_sort::{
+    InvoiceSort, SortBy, SortPlace, date_value, payable_value,
+};
+
+/// The list that a caller asks for: whose invoices, which of them, and in which order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvoiceList {
+    pub taxpayer: TaxpayerId,
+    pub filters: InvoiceFilter,
+    pub sort: InvoiceSort,
+}
+
+/// The filter of the list. A field that is `None` does not filter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InvoiceFilter {
+    pub batch_no: Option<String>,
+    pub status: Option<WorkflowStatus>,
+    pub payment_status: Option<PaymentStatus>,
+    pub authority_status: Option<AuthorityStatus>,
+    pub category: Option<Category>,
+    /// The first invoice date to include; `date_to` is the last.
+    pub date_from: Option<Date>,
+    pub date_to: Option<Date>,
+    /// Only invoices that are due before this day. An invoice without a due date is never due.
+    pub due_before: Option<Date>,
+    /// Only invoices that are due after this day.
+    pub due_after: Option<Date>,
+    /// Only invoices that are overdue on this day (`Invoice::is_overdue`).
+    pub overdue_on: Option<Date>,
+    /// The least payable amount to include; `amount_max` is the largest. Both are at least 0.
+    pub amount_min: Option<Amount>,
+    pub amount_max: Option<Amount>,
+    pub customer_no: Option<String>,
+    /// Only invoices with this text in the invoice number, the IRN, or the customer's number, name or tax number,
+    /// ignoring case.
+    pub q: Option<String>,
+    pub updated_since: Option<Timestamp>,
+}
+
+/// The start of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageStart {
+    /// The page starts after this many invoices.
+    At(u64),
+    /// The page starts after this place, even if new invoices have arrived.
+    After(SortPlace),
+}
+
+/// Tells SQLite which index to use, because SQLite guesses the number of matching rows badly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct IndexHint {
+    backend: DbBackend,
+    /// True if many rows match, and no index holds the rows of an exact value in the order of the list. The rows are
+    /// then read in this order until the page is full.
+    is_by_order: bool,
+    /// True if few rows match. All of them are then found and sorted, because they may be far apart in the list.
+    is_sorted: bool,
+}
+
+/// If at most this many rows match, the query finds and sorts all of them.
+const SORTED_ROWS_MAX: u64 = 10_000;
+
+impl IndexHint {
+    /// Lets the database choose.
+    pub(super) fn none(backend: DbBackend) -> Self {
+        Self {
+            backend,
+            is_by_order: false,
+            is_sorted: false,
+        }
+    }
+
+    pub(super) fn for_list(backend: DbBackend, list: &InvoiceList, total: u64) -> Self {
+        let is_guessed =
+            dialect(backend).ignores_selectivity() && list.filters != InvoiceFilter::default();
+        let is_sorted = is_guessed && total <= SORTED_ROWS_MAX;
+        let has_own_index = list.sort.by == SortBy::CreatedAt && list.filters.has_exact_value();
+        Self {
+            backend,
+            is_by_order: is_guessed && !is_sorted && !has_own_index,
+            is_sorted,
+        }
+    }
+
+    /// Returns an SQL expression. With `is_hidden`, a plus sign keeps SQLite from using an index on it.
+    fn expression(sql: &str, is_hidden: bool) -> Expr {
+        if is_hidden {
+            Expr::cust(format!("+{sql}"))
+        } else {
+            Expr::cust(sql.to_owned())
+        }
+    }
+
+    /// Returns a column that filters.
+    fn filter_column(self, column: Column) -> Expr {
+        Self::expression(column.as_str(), self.is_by_order)
+    }
+
+    /// Returns an expression of an order, where it filters.
+    fn filter_key(self, by: SortBy) -> Expr {
+        Self::expression(by.sql(self.backend), self.is_by_order)
+    }
+
+    /// Returns the columns of the order.
+    fn order_columns(self, by: SortBy) -> Vec<Expr> {
+        let mut columns = vec![Self::expression(by.sql(self.backend), self.is_sorted)];
+        if by != SortBy::CreatedAt {
+            columns.push(Expr::col(Column::CreatedAt));
+        }
+        columns.push(Expr::col(Column::Id));
+        columns
+    }
+}
+
+impl InvoiceFilter {
+    /// True if a filter asks for one exact value. The index of that column then yields the rows in the order of
+    /// creation.
+    fn has_exact_value(&self) -> bool {
+        let texts = self.batch_no.is_some() || self.customer_no.is_some();
+        let statuses = self.status.is_some()
+            || self.payment_status.is_some()
+            || self.authority_status.is_some();
+        texts || statuses || self.category.is_some()
+    }
+}
+
+impl InvoiceList {
+    /// Selects the ids of one page. The query reads only one taxpayer's part of an index, and of the table the rows
+    /// that its filters need.
+    pub(super) fn select_page_ids(
+        &self,
+        start: PageStart,
+        limit: u64,
+        hint: IndexHint,
+    ) -> SelectStatement {
+        let direction = if self.sort.is_descending {
+            Order::Desc
+        } else {
+            Order::Asc
+        };
+        let mut ids = Query::select();
+        ids.column(Column::Id).from(Entity).limit(limit);
+        for column in hint.order_columns(self.sort.by) {
+            ids.order_by_expr(column, direction.clone());
+        }
+        match start {
+            PageStart::At(offset) => {
+                ids.offset(offset);
+            }
+            // This condition comes before the filters: of several bounds of one column, PostgreSQL starts at the first.
+            PageStart::After(place) => {
+                let columns = Expr::tuple(hint.order_columns(self.sort.by));
+                let values = Expr::tuple(place.values(hint.backend));
+                ids.and_where(if self.sort.is_descending {
+                    columns.lt(values)
+                } else {
+                    columns.gt(values)
+                });
+            }
+        }
+        ids.cond_where(self.condition(hint));
+        ids
+    }
+
+    pub(super) fn condition(&self, hint: IndexHint) -> Condition {
+        let filters = &self.filters;
+        let date = |date: Date| date.to_string();
+        let column = |column| hint.filter_column(column);
+        let all =
+            Condition::all()
+                .add(Column::TaxpayerId.eq(self.taxpayer.0))
+                .add_option(
+                    filters
+                        .batch_no
+                        .as_ref()
+                        .map(|batch_no| column(Column::BatchNo).eq(batch_no.as_str())),
+                )
+                .add_option(
+                    filters
+                        .status
+                        .map(|status| column(Column::Status).eq(status.as_str())),
+                )
+                .add_option(
+                    filters
+                        .payment_status
+                        .map(|status| column(Column::PaymentStatus).eq(status.as_str())),
+                )
+                .add_option(
+                    filters
+                        .authority_status
+                        .map(|status| column(Column::AuthorityStatus).eq(status.as_str())),
+                )
+                .add_option(
+                    filters
+                        .category
+                        .map(|category| column(Column::Category).eq(category.as_str())),
+                )
+                .add_option(
+                    filters
+                        .date_from
+                        .map(|from| column(Column::InvoiceDate).gte(date(from))),
+                )
+                .add_option(
+                    filters
+                        .date_to
+                        .map(|to| column(Column::InvoiceDate).lte(date(to))),
+                )
+                .add_option(
+                    filters
+                        .customer_no
+                        .as_ref()
+                        .map(|no| column(Column::CustomerNo).eq(no.as_str())),
+                )
+                .add_option(
+                    filters
+                        .updated_since
+                        .map(|since| column(Column::UpdatedAt).gte(since.as_microsecond())),
+                )
+                .add_option(filters.q.as_ref().map(|text| {
+                    Expr::col(Column::SearchText).like(contains_pattern(&caseless(text)))
+                }));
+        add_amounts(add_due_dates(all, filters, hint), filters, hint)
+    }
+}
+
+fn add_due_dates(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
+    let due = || hint.filter_key(SortBy::DueDate);
+    let overdue = filters.overdue_on.map(|today| {
+        // Inequalities, because the index of an exact status would lead through most of the invoices.
+        Condition::all()
+            .add(due().lt(date_value(today)))
+            .add(Column::PaymentStatus.ne(PaymentStatus::Paid.as_str()))
+            .add(Column::PaymentStatus.ne(PaymentStatus::Rejected.as_str()))
+            .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
+    });
+    all.add_option(filters.due_before.map(|day| due().lt(date_value(day))))
+        .add_option(filters.due_after.map(|day| {
+            Condition::all()
+                .add(due().gt(date_value(day)))
+                .add(Column::DueDate.is_not_null())
+        }))
+        .add_option(overdue)
+}
+
+fn add_amounts(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
+    let payable = || hint.filter_key(SortBy::Payable);
+    let value = |amount| payable_value(amount, hint.backend);
+    all.add_option(filters.amount_min.map(|min| payable().gte(value(min))))
+        .add_option(filters.amount_max.map(|max| payable().lte(value(max))))
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::ConnectionTrait;
+
+    use super::*;
+    use crate::domain::kernel::ids::InvoiceId;
+    use crate::store::Store;
+    use crate::store::invoices::list_sort::SortKey;
+    use crate::store::testing::{query_plan, stores};
+
+    const INVOICES: i64 = 12_000;
+
+    /// Adds bare rows of two taxpayers, of which every tenth was rejected and every thousandth has no due date.
+    async fn add_invoices(store: &Store) {
+        let statement = format!(
+            "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
+             due_date, currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, \
+             signed, extras, content_digest, created_at, updated_at) \
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {INVOICES}) \
+             SELECT 7 + i % 2, i, CAST(i AS TEXT), CAST(i AS TEXT), CAST(i AS TEXT), 'B2B', '381', '2026-01-15', \
+             CASE WHEN i % 1000 = 0 THEN NULL ELSE '2026-02-15' END, 'NGN', '{{}}', '[]', 'draft', 'PENDING', \
+             CAST(i % 977 AS TEXT), '0', CASE WHEN i % 10 = 0 THEN 'REJECTED' ELSE 'PENDING' END, '', 1 = 0, '{{}}', '', \
+             i, i FROM n"
+        );
+        let tx = store.begin().await.unwrap();
+        tx.execute_unprepared(&statement).await.unwrap();
+        if store.backend() == DbBackend::Postgres {
+            tx.execute_unprepared("ANALYZE invoices").await.unwrap();
+        }
+        tx.commit().await.unwrap();
+    }
+
+    /// Returns the plan of the ids of a page, as one text.
+    async fn plan(store: &Store, list: &InvoiceList, start: PageStart) -> String {
+        let backend = store.backend();
+        let hint = IndexHint::for_list(backend, list, 100_000);
+        let statement = backend.build(&list.select_page_ids(start, 50, hint));
+        let values = statement.values.map(|values| values.0).unwrap_or_default();
+        query_plan(store, &statement.sql, values).await.join("\n")
+    }
+
+    fn list(sort: &str, filters: InvoiceFilter) -> InvoiceList {
+        InvoiceList {
+            taxpayer: TaxpayerId(7),
+            filters,
+            sort: InvoiceSort::parse(sort).unwrap(),
+        }
+    }
+
+    #[tokio::test]
+    async fn every_order_is_a_walk_through_an_index() {
+        let date = SortKey::Date(Date::constant(2026, 2, 15));
+        let amount = SortKey::Amount(Amount::ONE_HUNDRED);
+        for test in stores().await {
+            add_invoices(&test.store).await;
+            for (word, index, key) in [
+                ("created_at", "invoices_as_listed", SortKey::CreatedAt),
+                ("invoice_date", "invoice_date_created_at_id", date),
+                ("due_date", "due_date_created_at_id", date),
+                ("payable", "payable_created_at_id", amount),
+            ] {
+                let place = SortPlace {
+                    key,
+                    created_at: Timestamp::from_microsecond(500).unwrap(),
+                    id: InvoiceId(500),
+                };
+                for start in [PageStart::At(0), PageStart::After(place)] {
+                    for sort in [word.to_owned(), format!("-{word}")] {
+                        let list = list(&sort, InvoiceFilter::default());
+                        let plan = plan(&test.store, &list, start).await;
+                        let is_sorted = plan.contains("Sort") || plan.contains("TEMP B-TREE");
+                        assert!(plan.contains(index) && !is_sorted, "{sort}: {plan}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_status_at_the_authority_is_found_in_its_index() {
+        for test in stores().await {
+            add_invoices(&test.store).await;
+            let filters = InvoiceFilter {
+                authority_status: Some(AuthorityStatus::Failed),
+                ..InvoiceFilter::default()
+            };
+            let plan = plan(&test.store, &list("-created_at", filters), PageStart::At(0)).await;
+            assert!(plan.contains("authority_status_created_at_id"), "{plan}");
+        }
+    }
+}
