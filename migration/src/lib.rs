@@ -89,14 +89,10 @@ const MIGRATIONS: [Script; 24] = [
         "m0027_taxpayer_pauses",
         include_str!("../sql/m0027_taxpayer_pauses.sql"),
     ),
-    Script {
-        sqlite: include_str!("../sql/m0028_invoice_sorts.sqlite.sql"),
-        postgres: include_str!("../sql/m0028_invoice_sorts.postgres.sql"),
-        ..Script::new(
-            "m0028_invoice_sorts",
-            include_str!("../sql/m0028_invoice_sorts.sql"),
-        )
-    },
+    Script::new(
+        "m0028_invoice_sorts",
+        include_str!("../sql/m0028_invoice_sorts.sql"),
+    ),
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or
