@@ -160,8 +160,10 @@ async fn the_list_is_a_workbook_whose_texts_are_texts(world: &World) {
     assert_eq!(answer.headers()[CONTENT_TYPE], XLSX);
     let cells = workbook::cells(&answer.bytes().await.unwrap());
     let in_column = |letter: &str| -> Vec<_> {
-        let is_there = |place: &str| place.trim_end_matches(|sign: char| sign.is_ascii_digit());
-        let found = cells.iter().filter(|cell| is_there(&cell.place) == letter);
+        let found = cells.iter().filter(|cell| {
+            let number = cell.place.strip_prefix(letter).unwrap_or_default();
+            number.starts_with(|sign: char| sign.is_ascii_digit())
+        });
         found.cloned().collect()
     };
     let numbers = in_column("A");

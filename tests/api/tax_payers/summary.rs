@@ -74,8 +74,12 @@ async fn kinds_and_statuses_are_summed_up_apart(world: &World) {
         .set_status(&original, "approved")
         .await
         .expect_status(200);
-    let word = with(&documents::invoice(), "invoice_type_code", json!("380"));
-    let credit = with(&word, "original_invoice_reference", original["irn"].clone());
+    let credit = with(&documents::invoice(), "invoice_type_code", json!("380"));
+    let credit = with(
+        &credit,
+        "original_invoice_reference",
+        original["irn"].clone(),
+    );
     let credit = with(&credit, "original_invoice_reference_type", json!("IRN"));
     taxpayer.invoice(&credit).await;
     taxpayer.full(&documents::full_invoice(&taxpayer)).await;
