@@ -10,6 +10,8 @@ mod events;
 mod files;
 mod get_invoice;
 mod get_supplier_invoice;
+mod import;
+mod import_profile;
 mod include;
 mod list_invoices;
 mod list_supplier_invoices;

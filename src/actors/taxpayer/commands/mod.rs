@@ -4,6 +4,7 @@
 //! | Commands | File |
 //! |---|---|
 //! | create one invoice, create a batch | `create` |
+//! | import a file of invoices, preview it, set the import profile | `import` |
 //! | revise an invoice, set its status | `update` |
 //! | the customer and the items of an invoice | `resolve_customer_and_items` |
 //! | pay; payments relayed to the authority | `payment` |
@@ -19,6 +20,7 @@
 
 mod account;
 mod create;
+mod import;
 mod inbound;
 mod integration;
 mod keys;
@@ -33,6 +35,7 @@ mod webhook;
 
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use create::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
+pub use import::{ImportInvoices, PreviewImport, SetImportProfile};
 pub use inbound::{
     AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt, RecordTransit,
 };
