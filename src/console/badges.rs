@@ -2,6 +2,7 @@
 
 use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::replay::ReplayState;
+use crate::domain::import::record::ImportOutcome;
 use crate::domain::invoice::batch::ItemOutcome;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, Subscription, WorkflowStatus};
 use crate::domain::party::verification::VerificationStatus;
@@ -99,6 +100,17 @@ impl From<ItemOutcome> for Badge {
             ItemOutcome::Created => badge("ok", "Created"),
             ItemOutcome::Duplicate => badge("idle", "Existed already"),
             ItemOutcome::Failed => badge("bad", "Refused"),
+        }
+    }
+}
+
+impl From<ImportOutcome> for Badge {
+    fn from(outcome: ImportOutcome) -> Self {
+        match outcome {
+            ImportOutcome::Created => badge("ok", "Created"),
+            ImportOutcome::Duplicate => badge("idle", "Duplicate"),
+            ImportOutcome::Failed => badge("bad", "Rejected"),
+            ImportOutcome::NeedsAnswer => badge("wait", "Needs an answer"),
         }
     }
 }

@@ -10,6 +10,7 @@ use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 use utoipa::openapi::path::HttpMethod;
 
 use crate::domain::access::session::OperatorRole;
+use crate::http::extract::body::BodyKind;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOperation;
@@ -88,6 +89,12 @@ impl Path {
     pub(crate) fn bulk(mut self) -> Self {
         self.policy.is_bulk = true;
         self
+    }
+
+    /// Marks a path whose body is a file of many invoices, in JSON or another format.
+    pub(crate) fn takes_file(mut self) -> Self {
+        self.policy.body_kind = BodyKind::File;
+        self.bulk()
     }
 
     /// Gives the path a rate limit of its own, counted for each taxpayer.
@@ -186,6 +193,18 @@ impl Path {
         F::Output: Responder + 'static,
     {
         self.policy.pages = Pages::WithForm;
+        self.route([Method::POST], handler)
+    }
+
+    /// Handles POST of a file that a script of a page sends. A file that is sent twice does no harm.
+    pub(crate) fn upload<F, Args>(mut self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + NeedsRole + 'static,
+        F::Output: Responder + 'static,
+    {
+        self = self.takes_file();
+        self.policy.pages = Pages::WithUpload;
         self.route([Method::POST], handler)
     }
 

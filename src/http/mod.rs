@@ -14,6 +14,7 @@
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
 //! | `exports` | lists of invoices and batches as CSV, NDJSON and XLSX |
+//! | `import_files` | files of invoices, read for the API and the dashboard |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `stored_invoice` | a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
@@ -41,6 +42,7 @@ pub(crate) mod forms;
 pub mod fuzzing;
 mod health;
 pub(crate) mod idempotency;
+pub(crate) mod import_files;
 pub(crate) mod incidents;
 pub(crate) mod invitations;
 pub(crate) mod invoice_files;

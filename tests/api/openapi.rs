@@ -54,6 +54,11 @@ const STORY: &[(&str, u16)] = &[
     ("create_full_invoice", 200),
     ("create_batch", 201),
     ("get_batch", 200),
+    ("set_import_profile", 200),
+    ("get_import_profile", 200),
+    ("import_invoices", 201),
+    ("get_import", 200),
+    ("get_import_errors", 200),
     ("list_invoices", 200),
     ("get_summary", 200),
     ("get_by_unique_no", 200),
@@ -334,6 +339,7 @@ impl<'w> Walk<'w> {
             "get_taxpayer" => drop(self.places.insert("contact_id", text("/users/0/id"))),
             "rotate_api_key" => drop(self.keys.insert("taxpayer_key", text("/api_key"))),
             "create_batch" => drop(self.places.insert("batch_no", text("/batch_no"))),
+            "import_invoices" => drop(self.places.insert("import_no", text("/import_no"))),
             "list_deliveries" | "list_own_dead_letters" => {
                 drop(self.places.insert("delivery_id", text("/data/0/id")));
             }

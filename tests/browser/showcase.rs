@@ -279,6 +279,7 @@ impl Facts {
                 format!("/batches/{batch}"),
             ),
             ("/dashboard/{taxpayer}/contacts", "/contacts".to_owned()),
+            ("/dashboard/{taxpayer}/import", "/import".to_owned()),
             ("/dashboard/{taxpayer}/inbox", "/inbox".to_owned()),
             (
                 "/dashboard/{taxpayer}/inbox/{irn}",

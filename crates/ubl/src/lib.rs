@@ -21,5 +21,5 @@ pub use allocate::{Allocated, allocate, fold_fees};
 pub use beside::Beside;
 pub use fault::{Cause, Change, Fault, Unwritable};
 pub use parse::Limits;
-pub use read::{ReadDocument, read};
+pub use read::{ReadDocument, read, read_with_units};
 pub use write::{write, write_with};

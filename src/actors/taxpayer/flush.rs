@@ -24,6 +24,8 @@ use crate::store::idempotency;
 use crate::store::invoices;
 use crate::store::invoices::batches;
 use crate::store::invoices::customers;
+use crate::store::invoices::import_profiles;
+use crate::store::invoices::imports;
 use crate::store::invoices::items;
 use crate::store::invoices::payments;
 use crate::store::lanes::claim;
@@ -110,6 +112,11 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
     invoices::save(tx, &invoices.collect::<Vec<_>>()).await?;
     for batch in units.iter().flat_map(|unit| &unit.writes.batches) {
         batches::add(tx, batch).await?;
+    }
+    for unit in units {
+        for import in &unit.writes.imports {
+            imports::add(tx, unit.id, import, now).await?;
+        }
     }
     let postings: Vec<_> = units
         .iter()
@@ -235,6 +242,9 @@ impl UnitOfWork {
             // Only a new endpoint gets this secret. A stored endpoint keeps its own.
             let first_secret = SigningSecret::generate(&mut clock::system_rng()).text();
             webhooks::save(store, tx, endpoint, first_secret.expose_secret()).await?;
+        }
+        if let Some(profile) = &writes.import_profile {
+            import_profiles::save(tx, self.id, profile, self.now).await?;
         }
         if let Some(Some(integration)) = self.integration.changed_value() {
             integrations::save(store, tx, self.id, integration).await?;

@@ -10,6 +10,7 @@ use crate::domain::access::api_key::NewKey;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::Replay;
+use crate::domain::import::profile::ImportProfile;
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
@@ -17,6 +18,7 @@ use crate::domain::kernel::ids::RunId;
 use crate::domain::party::NewContact;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::idempotency::KeyEntry;
+use crate::store::invoices::imports::StoredImport;
 use crate::store::invoices::payments;
 use crate::store::lanes::leases::LaneRelease;
 use crate::store::operations::outages::OutageEvent;
@@ -25,6 +27,9 @@ use crate::store::runs::step_log::StepAttempt;
 #[derive(Debug, Default)]
 pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
+    pub(crate) imports: Vec<StoredImport>,
+    /// The new import profile; `None` if it stays.
+    pub(crate) import_profile: Option<ImportProfile>,
     pub(crate) first_contact: Option<FirstContact>,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,

@@ -6,6 +6,7 @@
 //! | all taxpayers of an integrator | `taxpayers` |
 //! | invoices: the list, one invoice with its timeline, the correction of a refused one | `invoices`, `invoice`, `timeline`, `correction` |
 //! | what an accountant does with an invoice | `invoice_actions` |
+//! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
 //! | business profile, API keys, ERP integration | `profile`, `keys`, `integration` |
@@ -16,6 +17,7 @@ mod batches;
 mod contacts;
 mod correction;
 mod deliveries;
+mod import;
 mod inbox;
 mod integration;
 mod invoice;
@@ -40,6 +42,7 @@ use crate::http::endpoint::Path;
 const PAGES: &[(&str, &str)] = &[
     ("Overview", ""),
     ("Invoices", "/invoices"),
+    ("Import", "/import"),
     ("Batches", "/batches"),
     ("Inbox", "/inbox"),
     ("Webhooks", "/webhooks"),
@@ -62,6 +65,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         invoices::endpoints(),
         invoice::endpoints(),
         invoice_actions::endpoints(),
+        import::endpoints(),
         batches::endpoints(),
         inbox::endpoints(),
     ];

@@ -91,6 +91,38 @@
     label.hidden = boxes.length === 0;
     label.firstElementChild.addEventListener("change", (event) => boxes.forEach((box) => { box.checked = event.target.checked; }));
   });
+  // A file is sent as it is, first for a preview and then, when the reader agrees, for the import. The answer is a part of
+  // the page.
+  const FILE_TYPES = {
+    xml: "application/xml", csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson", json: "application/json",
+    xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+  };
+  document.querySelectorAll("[data-upload]").forEach((form) => {
+    const result = document.getElementById(form.dataset.upload);
+    const buttons = () => [...form.querySelectorAll("button"), ...result.querySelectorAll("button")];
+    const send = async (isPreview) => {
+      const [file] = form.elements.file.files;
+      const type = FILE_TYPES[file.name.split(".").pop().toLowerCase()] ?? "application/octet-stream";
+      const query = new URLSearchParams({ form: form.elements.form.value, preview: isPreview });
+      buttons().forEach((button) => { button.disabled = true; });
+      try {
+        const answer = await fetch(`${form.getAttribute("action")}?${query}`, {
+          method: "POST", body: file, headers: { "content-type": type, "x-csrf-token": form.dataset.token },
+        });
+        const isPart = answer.ok || answer.status === 422;
+        result.innerHTML = isPart ? await answer.text() : "";
+        if (!isPart) result.textContent = `The file was not read (${answer.status}). Reload the page and try again.`;
+      } catch {
+        result.textContent = "The file could not be sent. Try again.";
+      }
+      buttons().forEach((button) => { button.disabled = false; });
+      reach();
+    };
+    buttons().forEach((button) => { button.disabled = false; });
+    form.addEventListener("change", () => { result.textContent = ""; });
+    form.addEventListener("submit", (event) => { event.preventDefault(); send(true); });
+    result.addEventListener("click", (event) => { if (event.target.closest("[data-import]")) send(false); });
+  });
   // A form that ends or replaces something asks once more. A form that was sent is quiet until the next page comes; its
   // buttons are disabled after the browser has read them.
   document.addEventListener("submit", (event) => {

@@ -32,6 +32,7 @@ words! {
         ResumeTaxpayer = "taxpayer.resume",
         CreateTaxpayer = "taxpayer.create",
         UpdateProfile = "taxpayer.update-profile",
+        UpdateImportProfile = "taxpayer.update-import-profile",
         SetSubscription = "taxpayer.set-subscription",
         RotateTaxpayerKey = "taxpayer.rotate-key",
         RevokeTaxpayerKey = "taxpayer.revoke-key",

@@ -36,10 +36,19 @@ enum BodySource {
     Read(BodyText),
 }
 
+/// What a path takes as the body of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyKind {
+    Json,
+    /// A file of any type, which its handler judges.
+    File,
+}
+
 /// The properties of a body according to the headers of the request.
 #[derive(Debug)]
 struct ContentHeaders {
-    is_json: bool,
+    /// True if the type of the body is one that the path takes.
+    is_taken: bool,
     length: Option<usize>,
 }
 
@@ -79,7 +88,7 @@ impl FromRequest for Body {
             .ok_or_else(|| ApiError::internal("no state"));
         ready(state.map(|state| Self {
             source,
-            declared: ContentHeaders::from_headers(request.headers()),
+            declared: ContentHeaders::from_headers(request.headers(), BodyKind::Json),
             bytes_max: state.settings.body_bytes_max,
             account: request.extensions().get().copied(),
             state: state.clone(),
@@ -88,12 +97,13 @@ impl FromRequest for Body {
 }
 
 impl ContentHeaders {
-    fn from_headers(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap, kind: BodyKind) -> Self {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         let plain =
             text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
         Self {
-            is_json: plain && text(CONTENT_TYPE).is_none_or(is_json_type),
+            is_taken: plain
+                && (kind == BodyKind::File || text(CONTENT_TYPE).is_none_or(is_json_type)),
             length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
         }
     }
@@ -155,10 +165,20 @@ impl Body {
 
     /// Returns the whole body as it was sent, for a handler that parses the body itself.
     pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
-        if !self.declared.is_json {
+        if !self.declared.is_taken {
             return Err(not_json_error());
         }
         self.read_in_time().await
+    }
+
+    /// Returns the file that the policy of the path has read, whatever its type.
+    pub(crate) fn file(self) -> Result<BodyText, ApiError> {
+        match self.source {
+            BodySource::Read(text) => Ok(text),
+            BodySource::Unread(_) => {
+                Err(ApiError::internal("the policy of this path reads no file"))
+            }
+        }
     }
 
     /// Reads the whole body within the timeout, so that a slow trickle of bytes is cut off. A body that is not JSON is
@@ -184,7 +204,7 @@ impl Body {
         else {
             return Err(ApiError::internal("the body was read before"));
         };
-        if !declared.is_json && declared.length.is_some_and(|length| length > 0) {
+        if !declared.is_taken && declared.length.is_some_and(|length| length > 0) {
             return Err(not_json_error());
         }
         if declared.length.is_some_and(|length| length > bytes_max) {
@@ -194,7 +214,7 @@ impl Body {
         let mut bytes = Vec::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed_error("The request body ended too early."))?;
-            if !declared.is_json {
+            if !declared.is_taken {
                 return Err(not_json_error());
             }
             let length = bytes.len() + chunk.len();
@@ -244,6 +264,27 @@ impl BodyText {
             .bodies
             .reserve_values(self.account, &self.bytes)
             .await?;
+        self.read_in(state, room, read).await
+    }
+
+    /// Runs `read` on a file whose values take at most `bytes` of memory.
+    pub(crate) async fn read_file<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        bytes: usize,
+        read: impl FnOnce(&[u8]) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let length = self.bytes.len().max(bytes);
+        let room = state.bodies.reserve(self.account, length, bytes).await?;
+        self.read_in(state, room, |file, _room| read(file)).await
+    }
+
+    async fn read_in<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        room: BodyPermit,
+        read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
         if self.bytes.len() <= SMALL_BODY_BYTES_MAX {
             return Ok(read(&self.bytes, room));
         }
@@ -268,8 +309,9 @@ pub(crate) async fn read_before_handler(
     request: &mut ServiceRequest,
     state: &web::Data<ApiState>,
     bytes_max: usize,
+    kind: BodyKind,
 ) -> Result<(), ApiError> {
-    let declared = ContentHeaders::from_headers(request.headers());
+    let declared = ContentHeaders::from_headers(request.headers(), kind);
     let account = request.extensions().get().copied();
     let source = BodySource::Unread(request.take_payload());
     let body = Body {
@@ -317,12 +359,12 @@ mod tests {
     fn is_json(name: HeaderName, value: &'static str) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        ContentHeaders::from_headers(&headers).is_json
+        ContentHeaders::from_headers(&headers, BodyKind::Json).is_taken
     }
 
     #[test]
     fn a_body_is_json_by_its_type_or_by_default() {
-        assert!(ContentHeaders::from_headers(&HeaderMap::new()).is_json);
+        assert!(ContentHeaders::from_headers(&HeaderMap::new(), BodyKind::Json).is_taken);
         for json in [
             "application/json",
             "Application/JSON; charset=utf-8",

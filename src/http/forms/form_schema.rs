@@ -92,6 +92,14 @@ pub(crate) enum FieldType {
     Texts {
         max: usize,
     },
+    /// An object with any names, whose values are texts of at most `max` characters.
+    TextsByName {
+        max: usize,
+    },
+    /// An object with any names, whose values are such objects.
+    TextsByNames {
+        max: usize,
+    },
 }
 
 /// Collects the fields that a form requests.
@@ -151,6 +159,9 @@ impl FieldType {
             Self::WholeNumbers { .. } => [Some("min"), Some("max"), Some("integer")],
             Self::Moment => [Some("date_time"), None, None],
             Self::Texts { .. } => [Some("max"), None, None],
+            Self::TextsByName { .. } | Self::TextsByNames { .. } => {
+                [Some("max"), Some("one_of"), None]
+            }
         }
     }
 }

@@ -4,11 +4,12 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `bounds`, `text_checks`, `report` |
+//! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `map_field`, `bounds`, `text_checks`, `report` |
 //! | the schema of a form, recorded from the form itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
+//! | the documents of imported files; what a taxpayer answers for them | `import`, `import_profile` |
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
@@ -40,11 +41,14 @@ pub(crate) mod form_schema;
 pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
+pub(crate) mod import;
+pub(crate) mod import_profile;
 pub(crate) mod integration;
 pub(crate) mod invoice_filters;
 pub(crate) mod key_terms;
 pub(crate) mod line;
 mod list_field;
+mod map_field;
 pub(crate) mod normalized;
 pub(crate) mod notice;
 pub(crate) mod ownership;

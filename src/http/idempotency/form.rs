@@ -103,7 +103,7 @@ pub(crate) async fn answer_form(
 }
 
 /// Returns the token of the session in which the form was sent; `None` if there is no valid session.
-async fn session_token(
+pub(crate) async fn session_token(
     state: &ApiState,
     request: &HttpRequest,
 ) -> Result<Option<SecretString>, ApiError> {

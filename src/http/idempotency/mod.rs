@@ -20,7 +20,7 @@ mod key;
 mod middleware;
 mod stored_response;
 
-pub(crate) use form::{ResultPage, answer_form, new_token};
+pub(crate) use form::{ResultPage, answer_form, new_token, session_token};
 pub(crate) use handler::IdempotentRequest;
 pub use in_progress::InProgressRequests;
 pub(crate) use middleware::answer_write;

@@ -123,8 +123,18 @@ impl BodyMemory {
         account: Option<PayingAccount>,
         text: &[u8],
     ) -> Result<BodyPermit, ApiError> {
-        let bytes = parsed_bytes_max(text);
-        let budget = self.values.for_text(text.len());
+        self.reserve(account, text.len(), parsed_bytes_max(text))
+            .await
+    }
+
+    /// Reserves `bytes` for the values of a body of this length. Waits at most `ROOM_WAIT`.
+    pub(crate) async fn reserve(
+        &self,
+        account: Option<PayingAccount>,
+        length: usize,
+        bytes: usize,
+    ) -> Result<BodyPermit, ApiError> {
+        let budget = self.values.for_text(length);
         budget.take(account, bytes, bytes).await
     }
 
@@ -307,13 +317,17 @@ fn process_full_error() -> ApiError {
 /// Estimates the bytes of a parsed text. Every value except the first follows a comma, a colon or a bracket. These also
 /// occur within strings, so the estimate may be too high, but never too low.
 fn parsed_bytes_max(text: &[u8]) -> usize {
+    counted_bytes(text).min(JsonLimits::REQUEST.memory_bytes_max(text))
+}
+
+/// Estimates the bytes of the values of one or many JSON texts by their marks alone.
+pub(crate) fn counted_bytes(text: &[u8]) -> usize {
     let sizes = text.iter().map(|byte| match byte {
         b',' | b':' | b'[' => VALUE_BYTES_MAX,
         b'{' => OBJECT_BYTES,
         _ => 0,
     });
-    let weight = text.len() + VALUE_BYTES_MAX + sizes.sum::<usize>();
-    weight.min(JsonLimits::REQUEST.memory_bytes_max(text))
+    text.len() + VALUE_BYTES_MAX + sizes.sum::<usize>()
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub(crate) use answer_memory::{
 };
 pub use answer_memory::{AnswerMemory, AnswerMemoryLimits};
 pub use body_memory::{BodyMemory, BodyMemoryLimits};
-pub(crate) use body_memory::{BodyPermit, SMALL_BODY_BYTES_MAX, TextRoom};
+pub(crate) use body_memory::{BodyPermit, SMALL_BODY_BYTES_MAX, TextRoom, counted_bytes};
 pub(crate) use concurrent_calls::{CallKind, CallSlot};
 pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
 pub(crate) use guarded_stream::GuardedStream;

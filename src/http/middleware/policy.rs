@@ -14,7 +14,8 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::extract::auth::{self, ChangesNothing, Surface};
-use crate::http::extract::{body, form};
+use crate::http::extract::body::{self, BodyKind};
+use crate::http::extract::form;
 use crate::http::idempotency::{self, ResultPage};
 use crate::http::limits;
 use crate::http::limits::CallKind;
@@ -55,6 +56,8 @@ pub(crate) enum Pages {
     None,
     WithoutForm,
     WithForm,
+    /// A file that a script of a page sends.
+    WithUpload,
 }
 
 /// The policy of one path, as the table of endpoints defines it.
@@ -67,6 +70,7 @@ pub(crate) struct RoutePolicy {
     pub(crate) relays: bool,
     /// True if the body contains many invoices.
     pub(crate) is_bulk: bool,
+    pub(crate) body_kind: BodyKind,
     pub(crate) repeat: FormRepeat,
     pub(crate) result_page: ResultPage,
     pub(crate) sensitive: Option<SensitiveOperation>,
@@ -94,6 +98,7 @@ impl RoutePolicy {
             effect: Effect::ByMethod,
             relays: false,
             is_bulk: false,
+            body_kind: BodyKind::Json,
             repeat: FormRepeat::Once,
             result_page: ResultPage::Above,
             sensitive: None,
@@ -266,6 +271,17 @@ impl RoutePolicy {
         state: &web::Data<ApiState>,
         request: &mut ServiceRequest,
     ) -> Result<(), ApiError> {
+        if self.pages == Pages::WithUpload {
+            // Nobody without a session has a file read. The handler's extractors look the session up again.
+            if idempotency::session_token(state, request.request())
+                .await?
+                .is_none()
+            {
+                return Ok(());
+            }
+            let bytes_max = self.body_bytes_max(&state.settings);
+            return body::read_before_handler(request, state, bytes_max, self.body_kind).await;
+        }
         if self.pages == Pages::WithForm {
             return form::read_before_handler(request, state.settings.body_timeout).await;
         }
@@ -273,7 +289,8 @@ impl RoutePolicy {
             return Ok(());
         };
         surface.admit(request.request()).await?;
-        body::read_before_handler(request, state, self.body_bytes_max(&state.settings)).await?;
+        let bytes_max = self.body_bytes_max(&state.settings);
+        body::read_before_handler(request, state, bytes_max, self.body_kind).await?;
         surface.admit_again(request.request()).await.map(drop)
     }
 

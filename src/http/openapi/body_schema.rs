@@ -84,6 +84,10 @@ fn property_schema(property: &Property) -> Schema {
         }
         FieldType::Objects { min, of } => return list_schema(form_schema(of), *min, property),
         FieldType::Texts { max } => return list_schema(text_item(*max), 0, property),
+        FieldType::TextsByName { max } => texts_by_name(*max),
+        FieldType::TextsByNames { max } => ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .additional_properties(Some(Schema::from(texts_by_name(*max).build()))),
         FieldType::WholeNumbers { items_max, max } => {
             return number_list_schema(*items_max, *max, property);
         }
@@ -239,6 +243,13 @@ fn list_schema(item: Schema, min: usize, property: &Property) -> Schema {
         .extensions(Some(rule_extensions(property)))
         .build()
         .into()
+}
+
+/// Returns the schema of an object with any names, whose values are texts.
+fn texts_by_name(max: usize) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(text_item(max)))
 }
 
 fn text_item(max: usize) -> Schema {

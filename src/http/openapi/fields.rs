@@ -114,6 +114,10 @@ fn kind(shape: &FieldType) -> String {
         FieldType::WholeNumbers { items_max, max } => {
             format!("array of 1 to {items_max} whole numbers from 0 to {max}")
         }
+        FieldType::TextsByName { max } => format!("texts by name, at most {max} characters each"),
+        FieldType::TextsByNames { max } => {
+            format!("objects by name, of texts by name, at most {max} characters each")
+        }
         FieldType::Texts { max } => format!("array of texts, at most {max} characters each"),
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct OperationDoc {
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<(FormSchema, Value)>,
     body_may_be_absent: bool,
+    /// The media types of files that the operation takes beside JSON.
+    file_types: &'static [&'static str],
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
     /// The media types of files that callers may accept instead of the answer 200.
     pub(super) file_types: &'static [&'static str],
@@ -59,6 +61,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         parameters: Vec::new(),
         body: None,
         body_may_be_absent: false,
+        file_types: &[],
         answers: BTreeMap::new(),
         file_types: &[],
         failures: BTreeMap::new(),
@@ -166,6 +169,11 @@ impl OperationDoc {
             body_may_be_absent: true,
             ..self.takes(form, example)
         }
+    }
+
+    /// Adds files of these media types to the request body.
+    pub(crate) fn takes_files(self, file_types: &'static [&'static str]) -> Self {
+        Self { file_types, ..self }
     }
 
     /// Adds the `Idempotency-Key` header and the errors that it can cause.
@@ -283,11 +291,14 @@ impl OperationDoc {
         } else {
             Required::True
         };
-        Some(
-            RequestBodyBuilder::new()
-                .content(JSON_MEDIA_TYPE, content)
-                .required(Some(required))
-                .build(),
-        )
+        let body = RequestBodyBuilder::new()
+            .content(JSON_MEDIA_TYPE, content)
+            .required(Some(required));
+        let file = || ObjectBuilder::new().schema_type(Type::String);
+        let body = self.file_types.iter().fold(body, |body, kind| {
+            let content = ContentBuilder::new().schema(Some(Schema::from(file().build())));
+            body.content(*kind, content.build())
+        });
+        Some(body.build())
     }
 }

@@ -90,6 +90,8 @@ impl Foreign {
         let second = with_member(&invoice, "/invoice_no", Some(json!("INV002")));
         let bulk = json!({ "invoices": [second] });
         let batch = post(ask, &format!("{INVOICES}/bulk"), &taxpayer_key, bulk).await;
+        let third = with_member(&invoice, "/invoice_no", Some(json!("INV003")));
+        let import = post(ask, &format!("{INVOICES}/import"), &taxpayer_key, third).await;
         let mut body = foreign_submission(&irn);
         let submit = "/v1/app/invoices/submit";
         // The authority is unreachable, so the run stays open.
@@ -104,6 +106,7 @@ impl Foreign {
         let places = vec![
             ("{irn}", irn.clone()),
             ("{batch_no}", id_text(&batch["batch_no"])),
+            ("{import_no}", id_text(&import["import_no"])),
             ("{contact_id}", id_text(&shown["users"][0]["id"])),
             ("{delivery_id}", id_text(&deliveries["data"][0]["id"])),
             ("{replay_id}", id_text(&replay["id"])),
@@ -160,6 +163,7 @@ impl Foreign {
             "{id}",
             "{irn}",
             "{batch_no}",
+            "{import_no}",
             "{contact_id}",
             "{delivery_id}",
             "{replay_id}",
@@ -191,6 +195,7 @@ impl Foreign {
         }
         for pattern in [
             "/v1/tax-payers/invoices/batches/{batch_no}",
+            "/v1/tax-payers/invoices/imports/{import_no}",
             "/v1/tax-payers/invoices/{id}/timeline",
             "/v1/app/invoices/{irn}/run",
         ] {

@@ -5,7 +5,7 @@
 //! | an invoice with its lines and its ledger | `invoice` |
 //! | an invoice as it was after an event | `invoice_version` |
 //! | a page of a list | `paginator` |
-//! | the outcome of a batch | `batch` |
+//! | the outcome of a batch; of a file, with its profile | `batch`, `import` |
 //! | the summary of a month | `month_summary` |
 //! | the history of an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
@@ -42,6 +42,7 @@ pub(crate) mod erp_settings;
 pub(crate) mod feed;
 pub(crate) mod grade;
 pub(crate) mod guidance;
+pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod incident;
 pub(crate) mod integration;

@@ -3,6 +3,8 @@
 pub mod batches;
 pub mod customer_row;
 pub mod customers;
+pub mod import_profiles;
+pub mod imports;
 pub mod invoice_row;
 pub mod item_row;
 pub mod items;

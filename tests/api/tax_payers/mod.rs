@@ -11,6 +11,8 @@ mod files;
 mod get_invoice;
 mod get_supplier_invoice;
 mod http_manners;
+mod import;
+mod import_profile;
 mod include;
 mod list_files;
 mod list_invoices;

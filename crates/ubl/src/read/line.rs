@@ -208,6 +208,11 @@ impl<'a> Reader<'a> {
         let unit = attribute
             .map(|attribute| fold(&attribute.value))
             .unwrap_or_default();
+        if let Some(wanted) = self.units.get(&unit).cloned() {
+            let sentence = format!("The unit {unit} became {wanted}, as it was asked for.");
+            self.change(Cause::Unit, quantity.unwrap_or(line), sentence);
+            return wanted;
+        }
         let sentence = match codes::package_name(&unit) {
             _ if unit.is_empty() => format!("The line has no unit; {EACH} (each) was taken."),
             Some(name) => {

@@ -7,6 +7,8 @@ mod party;
 mod scalar;
 mod signs;
 
+use std::collections::BTreeMap;
+
 use jiff::civil::Date;
 use trade_document::TradeDocument;
 
@@ -33,6 +35,15 @@ pub struct ReadDocument {
 /// Reads a UBL invoice or credit note. All faults are returned at once, except those of the XML
 /// itself.
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
+    read_with_units(bytes, limits, &BTreeMap::new())
+}
+
+/// Reads as `read` does. A unit of quantity that is a key of `units` becomes the unit beside it.
+pub fn read_with_units(
+    bytes: &[u8],
+    limits: &Limits,
+    units: &BTreeMap<String, String>,
+) -> Result<ReadDocument, Vec<Fault>> {
     let tree = parse(bytes, limits).map_err(|fault| vec![fault])?;
     let Some((root, kind)) = find_root(&tree) else {
         let name = tree.name.rsplit('}').next().unwrap_or_default();
@@ -46,6 +57,7 @@ pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
     };
     let mut reader = Reader {
         root,
+        units,
         faults: Vec::new(),
         changes: Vec::new(),
     };
@@ -78,6 +90,8 @@ pub(crate) use scalar::round;
 
 struct Reader<'a> {
     root: &'a Element,
+    /// The units that the caller wants instead of others.
+    units: &'a BTreeMap<String, String>,
     faults: Vec<Fault>,
     changes: Vec<Change>,
 }

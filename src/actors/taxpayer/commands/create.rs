@@ -71,12 +71,11 @@ impl TaxpayerCommand for CreateInvoice {
     }
 }
 
-impl CreateBatch {
-    fn drafts(&self) -> impl Iterator<Item = &Draft> {
-        self.0
-            .iter()
-            .filter_map(|candidate| candidate.draft.as_deref().ok())
-    }
+/// Returns the drafts of the candidates that have no fault.
+pub(super) fn drafts(candidates: &[Candidate]) -> impl Iterator<Item = &Draft> {
+    candidates
+        .iter()
+        .filter_map(|candidate| candidate.draft.as_deref().ok())
 }
 
 impl TaxpayerCommand for CreateBatch {
@@ -86,54 +85,64 @@ impl TaxpayerCommand for CreateBatch {
     const IS_LARGE: bool = true;
 
     fn size(&self) -> Size {
-        self.drafts().map(Size::for_draft).sum()
+        drafts(&self.0).map(Size::for_draft).sum()
     }
 
     fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
-        self.drafts().for_each(|draft| want_ids(draft, wanted));
+        drafts(&self.0).for_each(|draft| want_ids(draft, wanted));
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        self.drafts()
-            .for_each(|draft| add_draft_reads(draft, wanted, context));
+        drafts(&self.0).for_each(|draft| add_draft_reads(draft, wanted, context));
     }
 
     /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        uow.taxpayer()?
-            .check_may_create_invoices(uow.verification)?;
-        let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
-        let mut items = Vec::with_capacity(self.0.len());
-        for candidate in &self.0 {
-            items.push(create_item(uow, &batch_no, candidate));
-        }
-        let batch = Batch {
-            taxpayer_id: uow.id,
-            batch_no,
-            items,
-            created_at: uow.now,
-        };
-        let data = json!({
-            "batch_no": batch.batch_no,
-            "created": batch.count(ItemOutcome::Created),
-            "duplicates": batch.count(ItemOutcome::Duplicate),
-            "failed": batch.count(ItemOutcome::Failed),
-        });
-        uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
-        uow.writes.batches.push(batch.clone());
-        Ok(batch)
+        create_all(uow, &self.0).map(|(batch, _)| batch)
     }
 }
 
+/// Creates the invoices of a batch. Also returns the faults of each item that failed.
+pub(super) fn create_all(
+    uow: &mut UnitOfWork,
+    candidates: &[Candidate],
+) -> Result<(Batch, Vec<Option<Faults>>), Refusal> {
+    uow.taxpayer()?
+        .check_may_create_invoices(uow.verification)?;
+    let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
+    let mut items = Vec::with_capacity(candidates.len());
+    let mut faults = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let (item, found) = create_item(uow, &batch_no, candidate);
+        items.push(item);
+        faults.push(found);
+    }
+    let batch = Batch {
+        taxpayer_id: uow.id,
+        batch_no,
+        items,
+        created_at: uow.now,
+    };
+    let data = json!({
+        "batch_no": batch.batch_no,
+        "created": batch.count(ItemOutcome::Created),
+        "duplicates": batch.count(ItemOutcome::Duplicate),
+        "failed": batch.count(ItemOutcome::Failed),
+    });
+    uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
+    uow.writes.batches.push(batch.clone());
+    Ok((batch, faults))
+}
+
 /// Asks for an id for the invoice, its customer and the item of each line, which may all be new.
-fn want_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
+pub(super) fn want_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
     wanted.add(IdKind::Invoice, 1);
     wanted.add(IdKind::Customer, 1);
     wanted.add(IdKind::Item, draft.lines.len());
 }
 
 /// Asks for the rows that are needed to create an invoice: its duplicates, its customer and its items.
-fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+pub(super) fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
     wanted.add_invoice_no(&draft.invoice_no);
     let taxpayer = context.cached.taxpayer.as_ref();
     let irn = draft.irn.clone().or_else(|| {
@@ -156,14 +165,21 @@ fn add_item(line: &Line, items: &mut ItemNames) {
     };
 }
 
-fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> BatchItem {
+fn create_item(
+    uow: &mut UnitOfWork,
+    batch_no: &str,
+    candidate: &Candidate,
+) -> (BatchItem, Option<Faults>) {
     let invoice_no = candidate.invoice_no.clone();
     let draft = match &candidate.draft {
         Ok(draft) => Draft {
             batch_no: Some(batch_no.to_owned()),
             ..(**draft).clone()
         },
-        Err(faults) => return BatchItem::from_faults(invoice_no, faults),
+        Err(faults) => {
+            let item = BatchItem::from_faults(invoice_no, faults);
+            return (item, Some(faults.clone()));
+        }
     };
     match add_invoice(uow, &draft) {
         Ok(created) => {
@@ -173,16 +189,20 @@ fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> B
             } else {
                 ItemOutcome::Duplicate
             };
-            BatchItem {
+            let item = BatchItem {
                 invoice_no,
                 ..BatchItem::for_invoice(&created.invoice, outcome)
-            }
+            };
+            (item, None)
         }
-        Err(refusal) => BatchItem::from_faults(invoice_no, &item_faults(refusal)),
+        Err(refusal) => {
+            let faults = item_faults(refusal);
+            (BatchItem::from_faults(invoice_no, &faults), Some(faults))
+        }
     }
 }
 
-fn item_faults(refusal: Refusal) -> Faults {
+pub(super) fn item_faults(refusal: Refusal) -> Faults {
     match refusal {
         Refusal::Invalid(faults) => faults,
         other => Fault::new(batch::WHOLE_ITEM_PATH, "refused", other.to_string()).into(),
@@ -196,7 +216,7 @@ fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Re
     let irn = irn(draft, taxpayer)?;
     if let Some(existing) = find_existing(uow, draft, &irn) {
         if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
-            return Err(irn_taken(&irn, existing));
+            return Err(irn_taken(&irn, &existing.invoice_no));
         }
         return Ok(CreatedInvoice {
             invoice: existing.clone(),
@@ -230,7 +250,7 @@ fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Re
     })
 }
 
-fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
+pub(super) fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
     match &draft.irn {
         Some(irn) if irn.has_service_id(&taxpayer.service_id) => Ok(irn.clone()),
         Some(_) => Err(Refusal::IrnServiceIdMismatch(Fault::new(
@@ -247,17 +267,20 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
 
 /// Returns the refusal of a new invoice whose IRN, derived from its number, belongs to an invoice with another number.
 /// It is not answered as a duplicate: a caller that reads only the status would believe that its own invoice is stored.
-fn irn_taken(irn: &Irn, existing: &Invoice) -> Refusal {
+pub(super) fn irn_taken(irn: &Irn, existing_no: &str) -> Refusal {
     let message = format!(
-        "The invoice_no field gives the IRN {irn}, which belongs to the invoice with the number {}.",
-        existing.invoice_no
+        "The invoice_no field gives the IRN {irn}, which belongs to the invoice with the number {existing_no}."
     );
     Fault::new("invoice_no", "irn_taken", message).into()
 }
 
 /// Finds the existing invoice with the draft's number or IRN. If these belong to two invoices, an IRN that the caller
 /// has sent decides, or else the number.
-fn find_existing<'a>(uow: &'a UnitOfWork, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
+pub(super) fn find_existing<'a>(
+    uow: &'a UnitOfWork,
+    draft: &Draft,
+    irn: &Irn,
+) -> Option<&'a Invoice> {
     let by_number = || uow.invoices.with_number(&draft.invoice_no);
     let by_irn = || uow.invoice_with_irn(irn);
     if draft.irn.is_some() {

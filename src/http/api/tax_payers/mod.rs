@@ -2,6 +2,7 @@
 
 mod activity;
 mod events;
+mod import_profile;
 mod invoices;
 mod supplier_invoices;
 
@@ -10,6 +11,7 @@ use crate::http::endpoint::Path;
 pub(crate) fn endpoints() -> Vec<Path> {
     [
         invoices::endpoints(),
+        import_profile::endpoints(),
         supplier_invoices::endpoints(),
         events::endpoints(),
         activity::endpoints(),

@@ -3,6 +3,7 @@
 mod activity;
 mod batches;
 mod contacts;
+mod import;
 mod inbox;
 mod integration;
 mod invoices;

@@ -2,6 +2,7 @@
 
 mod create;
 mod files;
+mod import;
 mod list;
 mod read;
 mod summary;
@@ -35,6 +36,7 @@ const PRECONDITION_ERROR_CODES: [ErrorCode; 3] = [
 pub(crate) fn endpoints() -> Vec<Path> {
     [
         create_and_list_endpoints(),
+        import::endpoints(),
         read_endpoints(),
         files::endpoints(),
         summary::endpoints(),

@@ -1,0 +1,168 @@
+//! Imports a file of invoices as one batch, or tells what an import of it would do. Sets the profile of imports.
+
+use std::collections::HashMap;
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::commands::create::{
+    add_draft_reads, create_all, drafts, find_existing, irn, irn_taken, item_faults, want_ids,
+};
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::weight::Size;
+use crate::domain::import::error_file;
+use crate::domain::import::profile::ImportProfile;
+use crate::domain::import::record::{DocumentResult, Import, ImportedFile};
+use crate::domain::invoice::Draft;
+use crate::domain::invoice::batch::{BatchItem, Candidate, ItemOutcome};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::AuditAction;
+use crate::domain::kernel::refusal::Refusal;
+use crate::store::invoices::imports::StoredImport;
+
+/// Creates the invoices of a file as a batch, and stores what became of each.
+pub struct ImportInvoices {
+    pub candidates: Vec<Candidate>,
+    pub file: ImportedFile,
+}
+
+/// Tells what the import of a file would do, and changes nothing.
+pub struct PreviewImport(pub ImportInvoices);
+
+pub struct SetImportProfile(pub ImportProfile);
+
+impl TaxpayerCommand for ImportInvoices {
+    type Output = Import;
+
+    const NAME: &'static str = "import-invoices";
+    const IS_LARGE: bool = true;
+
+    fn size(&self) -> Size {
+        drafts(&self.candidates).map(Size::for_draft).sum()
+    }
+
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
+        drafts(&self.candidates).for_each(|draft| want_ids(draft, wanted));
+    }
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        drafts(&self.candidates).for_each(|draft| add_draft_reads(draft, wanted, context));
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
+        let (batch, faults) = create_all(uow, &self.candidates)?;
+        let results = batch
+            .items
+            .into_iter()
+            .zip(faults)
+            .map(|(item, faults)| DocumentResult { item, faults });
+        let import = Import::new(&self.file, Some(batch.batch_no), results);
+        uow.writes.imports.push(StoredImport {
+            errors_csv: error_file::write(&self.file, &import),
+            import: import.clone(),
+        });
+        Ok(import)
+    }
+}
+
+impl TaxpayerCommand for PreviewImport {
+    type Output = Import;
+
+    const NAME: &'static str = "preview-import";
+    const IS_LARGE: bool = true;
+
+    fn size(&self) -> Size {
+        self.0.size()
+    }
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.0.add_reads(wanted, context);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
+        uow.taxpayer()?
+            .check_may_create_invoices(uow.verification)?;
+        let mut planned = Planned::default();
+        let results = self
+            .0
+            .candidates
+            .iter()
+            .map(|candidate| planned.result(uow, candidate));
+        Ok(Import::new(&self.0.file, None, results))
+    }
+}
+
+/// The invoices that an import would create so far. An invoice later in the file may be a duplicate of one of them.
+#[derive(Default)]
+struct Planned {
+    /// The invoice number of each, by its IRN.
+    numbers_by_irn: HashMap<String, String>,
+    irns_by_number: HashMap<String, Irn>,
+}
+
+impl Planned {
+    fn result(&mut self, uow: &UnitOfWork, candidate: &Candidate) -> DocumentResult {
+        let invoice_no = candidate.invoice_no.clone();
+        let planned = match &candidate.draft {
+            Ok(draft) => self.plan(uow, draft).map_err(item_faults),
+            Err(faults) => Err(faults.clone()),
+        };
+        match planned {
+            Ok(item) => DocumentResult {
+                item: BatchItem { invoice_no, ..item },
+                faults: None,
+            },
+            Err(faults) => DocumentResult {
+                item: BatchItem::from_faults(invoice_no, &faults),
+                faults: Some(faults),
+            },
+        }
+    }
+
+    /// Decides as the create command does, without adding the invoice.
+    fn plan(&mut self, uow: &UnitOfWork, draft: &Draft) -> Result<BatchItem, Refusal> {
+        let irn = irn(draft, uow.taxpayer()?)?;
+        if let Some(existing) = find_existing(uow, draft, &irn) {
+            if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
+                return Err(irn_taken(&irn, &existing.invoice_no));
+            }
+            return Ok(BatchItem::for_invoice(existing, ItemOutcome::Duplicate));
+        }
+        let item = |irn: &Irn, outcome| BatchItem {
+            invoice_no: None,
+            outcome,
+            id: None,
+            irn: Some(irn.to_string()),
+            errors: None,
+        };
+        if let Some(planned) = self.irns_by_number.get(&draft.invoice_no) {
+            return Ok(item(planned, ItemOutcome::Duplicate));
+        }
+        if let Some(number) = self.numbers_by_irn.get(&irn.key()) {
+            return match draft.irn {
+                Some(_) => Ok(item(&irn, ItemOutcome::Duplicate)),
+                None => Err(irn_taken(&irn, number)),
+            };
+        }
+        let created = item(&irn, ItemOutcome::Created);
+        let number = draft.invoice_no.clone();
+        self.numbers_by_irn.insert(irn.key(), number.clone());
+        self.irns_by_number.insert(number, irn);
+        Ok(created)
+    }
+}
+
+impl TaxpayerCommand for SetImportProfile {
+    type Output = ImportProfile;
+
+    const NAME: &'static str = "set-import-profile";
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<ImportProfile, Refusal> {
+        uow.taxpayer()?;
+        let entry = audit_entry(uow, uow.acting.actor, AuditAction::UpdateImportProfile);
+        uow.writes.audit.push(entry);
+        uow.writes.import_profile = Some(self.0.clone());
+        Ok(self.0.clone())
+    }
+}

@@ -1,0 +1,181 @@
+//! The import of a file of invoices. A script of the page sends the file as it is, first for a preview and then for the
+//! import; each answer is a part of the page.
+
+use std::borrow::Cow;
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest, HttpRequest, web};
+use askama::Template;
+
+use crate::actors::taxpayer::commands::PreviewImport;
+use crate::console::accounts::base;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, show, show_with_status};
+use crate::console::session::accounts::{AccountSession, Accountant, Reader};
+use crate::console::session::{self, Refusal};
+use crate::domain::import::record::{Import, ImportItem, ImportOutcome};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::role::NeedsRole;
+use crate::http::import_files::{self, FileRequest, ReadFile};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+/// The maximum number of invoices that the page lists. All are in the record of the import.
+const ITEMS_SHOWN_MAX: usize = 200;
+const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/import").page(show_import),
+        path("/dashboard/{taxpayer}/import/file").upload(receive_file),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/import.html")]
+struct ImportPage {
+    frame: Frame,
+    base: String,
+}
+
+/// What became of a file, or would become of it.
+#[derive(Template)]
+#[template(path = "accounts/import_result.html")]
+struct ImportResult {
+    base: String,
+    import: Import,
+    created: usize,
+    duplicates: usize,
+    failed: usize,
+    unanswered: usize,
+    items: Vec<ItemLine>,
+    /// The number of invoices that are not listed.
+    hidden: usize,
+}
+
+struct ItemLine {
+    item: ImportItem,
+    badge: Badge,
+}
+
+/// The sentence that says why a file was not read.
+#[derive(Template)]
+#[template(path = "accounts/import_failure.html")]
+struct ImportFailure {
+    message: String,
+}
+
+/// A file that comes from a page of this session, whose token is in a header.
+struct Upload {
+    wanted: Result<FileRequest, ApiError>,
+}
+
+impl NeedsRole for Upload {}
+
+impl FromRequest for Upload {
+    type Error = Refusal;
+    type Future = Ready<Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let sent = request.headers().get(TOKEN_HEADER);
+        let sent: Vec<_> = sent
+            .and_then(|value| value.to_str().ok())
+            .map(Cow::Borrowed)
+            .into_iter()
+            .collect();
+        ready(session::check_csrf(request, &sent).map(|()| Self {
+            wanted: FileRequest::new(request),
+        }))
+    }
+}
+
+async fn show_import(Reader(session): Reader) -> Answer {
+    show(&ImportPage {
+        frame: Frame::for_account(&session, "Import"),
+        base: base(&session),
+    })
+}
+
+/// POST of a file: answers with the part of the page that says what became of it.
+async fn receive_file(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    upload: Upload,
+    body: Body,
+) -> Answer {
+    let done = match upload.wanted {
+        Ok(wanted) => import(&state, &session, wanted, body).await,
+        Err(error) => Err(error),
+    };
+    match done {
+        Ok(import) => show(&ImportResult::new(&session, import)),
+        Err(error) if error.status.is_client_error() => {
+            let message = error.message.into_string();
+            show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &ImportFailure { message })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn import(
+    state: &ApiState,
+    session: &AccountSession,
+    wanted: FileRequest,
+    body: Body,
+) -> Result<Import, ApiError> {
+    let read = import_files::read(state, session.taxpayer, wanted, body.file()?).await?;
+    let (command, _turn) = match read {
+        ReadFile::New { command, turn } => (command, turn),
+        ReadFile::Imported(import) => return Ok(import),
+    };
+    let import = if wanted.is_preview {
+        session.send(state, PreviewImport(command)).await?
+    } else {
+        session.send(state, command).await?
+    };
+    Ok(import)
+}
+
+impl ImportResult {
+    /// Lists the invoices that were not created first, because somebody has to correct them.
+    fn new(session: &AccountSession, mut import: Import) -> Self {
+        let count = |outcome| import.count(outcome);
+        let (created, duplicates) = (
+            count(ImportOutcome::Created),
+            count(ImportOutcome::Duplicate),
+        );
+        let (failed, unanswered) = (
+            count(ImportOutcome::Failed),
+            count(ImportOutcome::NeedsAnswer),
+        );
+        let mut items = std::mem::take(&mut import.items);
+        let hidden = items.len().saturating_sub(ITEMS_SHOWN_MAX);
+        items.sort_by_key(|item| {
+            matches!(
+                item.outcome,
+                ImportOutcome::Created | ImportOutcome::Duplicate
+            )
+        });
+        items.truncate(ITEMS_SHOWN_MAX);
+        let items = items.into_iter().map(|item| ItemLine {
+            badge: item.outcome.into(),
+            item,
+        });
+        Self {
+            base: base(session),
+            created,
+            duplicates,
+            failed,
+            unanswered,
+            items: items.collect(),
+            hidden,
+            import,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! CSV as a table (RFC 4180): in UTF-8, with commas, semicolons or tabs between the cells.
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use crate::domain::import::source::file_fault;
+use crate::domain::import::table::{COLUMNS_MAX, ROWS_MAX, Row, Table, check_cell, unmarked};
+use crate::domain::kernel::fault::Fault;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
+
+/// Reads a table. The rows are numbered as the lines of the text in which they begin.
+pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    if let Err(error) = std::str::from_utf8(bytes) {
+        let line = 1 + count(&bytes[..error.valid_up_to()], b'\n');
+        let message = format!("Line {line} is not UTF-8: save the file as CSV UTF-8.");
+        return Err(file_fault("encoding", message));
+    }
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter(bytes))
+        .from_reader(bytes);
+    let mut table = Table {
+        word: "line",
+        ..Table::default()
+    };
+    let mut record = ByteRecord::new();
+    let mut is_header = true;
+    loop {
+        let number = reader.position().line();
+        let is_some = reader
+            .read_byte_record(&mut record)
+            .map_err(|error| file_fault("csv", format!("The CSV cannot be read: {error}.")))?;
+        if !is_some {
+            break;
+        }
+        let number = record.position().map_or(number, csv::Position::line);
+        if record.len() > COLUMNS_MAX {
+            let message = format!("Line {number} has more than {COLUMNS_MAX} columns.");
+            return Err(file_fault("max", message));
+        }
+        let cells = cells(&record, number)?;
+        if std::mem::take(&mut is_header) {
+            table.header = cells;
+            continue;
+        }
+        if table.rows.len() == ROWS_MAX {
+            let message = format!("The file has more than {ROWS_MAX} lines.");
+            return Err(file_fault("max", message));
+        }
+        table.rows.push(Row { number, cells });
+    }
+    Ok(table)
+}
+
+fn cells(record: &ByteRecord, number: u64) -> Result<Vec<String>, Fault> {
+    let cells = record.iter().enumerate().map(|(index, cell)| {
+        let cell = String::from_utf8_lossy(cell);
+        check_cell(&format!("Line {number}, column {}", index + 1), &cell)?;
+        Ok(unmarked(&cell).to_owned())
+    });
+    cells.collect()
+}
+
+/// Returns the mark that stands most often in the header, outside of quotes.
+fn delimiter(bytes: &[u8]) -> u8 {
+    let header = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let mut is_quoted = false;
+    let bare: Vec<u8> = header
+        .iter()
+        .copied()
+        .filter(|byte| {
+            is_quoted ^= *byte == b'"';
+            !is_quoted
+        })
+        .collect();
+    // Of equal counts the last one wins, so that a comma wins over the others.
+    let most = DELIMITERS
+        .into_iter()
+        .rev()
+        .max_by_key(|mark| count(&bare, *mark));
+    most.unwrap_or(b',')
+}
+
+fn count(bytes: &[u8], wanted: u8) -> usize {
+    bytes.split(|byte| *byte == wanted).count() - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_delimiter_is_recognised() {
+        for (text, cells) in [
+            ("a,b\n1,2\n", ["1", "2"]),
+            ("\u{feff}a;b\r\n1,5;2\r\n", ["1,5", "2"]),
+            ("a\tb\n1\t2", ["1", "2"]),
+            ("\"a,;;;x\",b\n\"1\n\",\"2 \"\"x\"\"\"", ["1\n", "2 \"x\""]),
+        ] {
+            let table = read(text.as_bytes()).unwrap();
+            assert_eq!(table.rows[0].cells, cells, "{text}");
+            assert_eq!(table.rows[0].number, 2);
+        }
+    }
+
+    #[test]
+    fn rows_keep_the_number_of_their_line() {
+        let table = read(b"a,b\n\"x\ny\",2\n\n3,4\n").unwrap();
+        let numbers: Vec<_> = table.rows.iter().map(|row| row.number).collect();
+        assert_eq!(numbers, [2, 5]);
+    }
+
+    #[test]
+    fn hostile_files_are_refused_with_the_place() {
+        let wide = vec!["x"; COLUMNS_MAX + 1].join(",");
+        let long = format!("a,b\n1,{}\n", "y".repeat(5_000));
+        for (bytes, said) in [
+            (wide.as_bytes(), "Line 1 has more than 256 columns."),
+            (
+                long.as_bytes(),
+                "Line 2, column 2: the cell has more than 4000 characters.",
+            ),
+            (
+                b"a,b\n1,=2+3\n",
+                "Line 2, column 2: the cell holds a formula; write its value instead.",
+            ),
+            (
+                b"a,b\n1,\xff\n",
+                "Line 2 is not UTF-8: save the file as CSV UTF-8.",
+            ),
+        ] {
+            assert_eq!(read(bytes).unwrap_err().to_string(), said);
+        }
+        let many = format!("a\n{}", "1\n".repeat(ROWS_MAX + 1));
+        assert_eq!(
+            read(many.as_bytes()).unwrap_err().to_string(),
+            "The file has more than 100000 lines."
+        );
+        assert_eq!(read(b"").unwrap().header, [""; 0]);
+    }
+}

@@ -1,0 +1,173 @@
+//! The file of errors of an import: the rows of the documents that were not created, as they were uploaded, with a
+//! column that says why. Mended, it can be uploaded again.
+
+use csv::WriterBuilder;
+
+use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportedFile};
+use crate::domain::import::table::{ERROR_COLUMN, Table};
+
+/// Returns the file as CSV in UTF-8.
+pub fn write(file: &ImportedFile, import: &Import) -> String {
+    let records = match &file.table {
+        Some(table) => table_records(file, import, table),
+        None => document_records(import),
+    };
+    let mut writer = WriterBuilder::new().from_writer(Vec::new());
+    for record in records {
+        let cells: Vec<_> = record.iter().map(|cell| marked(cell)).collect();
+        // Writing to memory does not fail, and all records have the same length.
+        let _ = writer.write_record(&cells);
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn is_refused(item: &ImportItem) -> bool {
+    !matches!(
+        item.outcome,
+        ImportOutcome::Created | ImportOutcome::Duplicate
+    )
+}
+
+/// Returns the rows of the refused documents, below the header of the table.
+fn table_records(file: &ImportedFile, import: &Import, table: &Table) -> Vec<Vec<String>> {
+    let kept = kept_columns(table);
+    let with_error = |cells: &[String], error: String| {
+        let kept = kept.iter().map(|at| cells.get(*at).cloned());
+        let kept = kept.map(Option::unwrap_or_default);
+        kept.chain([error]).collect::<Vec<_>>()
+    };
+    let mut records = vec![with_error(&table.header, ERROR_COLUMN.to_owned())];
+    let items = import.items.iter().zip(&file.documents);
+    for (item, document) in items.filter(|(item, _)| is_refused(item)) {
+        for row in document.rows.iter().filter_map(|at| table.rows.get(*at)) {
+            let error = row_error(item, &format!("{} {}", table.word, row.number));
+            records.push(with_error(&row.cells, error));
+        }
+    }
+    records
+}
+
+/// Returns a row for each refused document.
+fn document_records(import: &Import) -> Vec<Vec<String>> {
+    let header = ["index", "source", "invoice_no", ERROR_COLUMN];
+    let mut records = vec![header.map(str::to_owned).to_vec()];
+    let items = import.items.iter().enumerate();
+    for (index, item) in items.filter(|(_, item)| is_refused(item)) {
+        records.push(vec![
+            index.to_string(),
+            item.source.clone(),
+            item.invoice_no.clone().unwrap_or_default(),
+            all_errors(item),
+        ]);
+    }
+    records
+}
+
+/// Returns the columns of the table, without that of the errors of an upload before.
+fn kept_columns(table: &Table) -> Vec<usize> {
+    let columns = table.header.iter().enumerate();
+    columns
+        .filter(|(_, name)| !name.trim().eq_ignore_ascii_case(ERROR_COLUMN))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// Returns the errors that stand in one row. A row without any has those of its whole invoice.
+fn row_error(item: &ImportItem, row: &str) -> String {
+    let own: Vec<_> = item
+        .errors
+        .iter()
+        .filter(|error| error.place == row || error.place.starts_with(&format!("{row},")))
+        .map(|error| error.message.as_str())
+        .collect();
+    if own.is_empty() {
+        format!("The invoice has errors in other rows: {}", item.source)
+    } else {
+        own.join(" ")
+    }
+}
+
+fn all_errors(item: &ImportItem) -> String {
+    let errors = item
+        .errors
+        .iter()
+        .map(|error| format!("{}: {}", error.place, error.message));
+    errors.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the cell so that no spreadsheet takes it for a formula. The import takes the mark off again. A negative
+/// number needs none.
+fn marked(cell: &str) -> String {
+    let is_number = cell.parse::<serde_json::Number>().is_ok();
+    if cell.starts_with(['=', '+', '-', '@']) && !is_number {
+        format!("'{cell}")
+    } else {
+        cell.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::import::csv_table;
+    use crate::domain::import::profile::NamedCustomer;
+    use crate::domain::import::record::{DocumentResult, ImportedDocument};
+    use crate::domain::import::source::ImportForm;
+    use crate::domain::import::table_documents;
+    use crate::domain::invoice::batch::BatchItem;
+    use crate::domain::kernel::fault::{Fault, Faults};
+
+    fn refused_file(layout_is_table: bool) -> (ImportedFile, Import) {
+        let text =
+            "invoice_no,customer.name,line.quantity,error\nA,'@evil,1,old\nA,,-2,old\nB,x,3,\n";
+        let file = table_documents::read(
+            csv_table::read(text.as_bytes()).unwrap(),
+            &std::collections::BTreeMap::new(),
+        )
+        .unwrap();
+        let documents = file.documents.iter().map(|document| ImportedDocument {
+            places: document.places.clone(),
+            warnings: Vec::new(),
+            customer: NamedCustomer::default(),
+            currency: None,
+            amount: None,
+            rows: document.rows.clone(),
+        });
+        let file = ImportedFile {
+            import_no: "I1".to_owned(),
+            form: ImportForm::Standard,
+            documents: documents.collect(),
+            warnings: Vec::new(),
+            table: file.table.filter(|_| layout_is_table),
+        };
+        let faults: Faults = Fault::new("invoice_lines.1.quantity", "min", "Too \"small\".").into();
+        let failed = DocumentResult {
+            item: BatchItem::from_faults(Some("A".to_owned()), &faults),
+            faults: Some(faults),
+        };
+        let import = Import::new(&file, None, [failed]);
+        (file, import)
+    }
+
+    #[test]
+    fn refused_rows_keep_their_layout_and_can_be_read_again() {
+        let (file, import) = refused_file(true);
+        let text = write(&file, &import);
+        let expected = "invoice_no,customer.name,line.quantity,error\n\
+                        A,'@evil,1,The invoice has errors in other rows: lines 2 to 3\n\
+                        A,,-2,\"Too \"\"small\"\".\"\n";
+        assert_eq!(text, expected);
+        let again = csv_table::read(text.as_bytes()).unwrap();
+        assert_eq!(again.rows[0].cells[1], "@evil");
+    }
+
+    #[test]
+    fn other_formats_have_a_row_for_each_document() {
+        let (file, import) = refused_file(false);
+        let text = write(&file, &import);
+        let expected = "index,source,invoice_no,error\n\
+                        0,lines 2 to 3,A,\"line 3, column line.quantity: Too \"\"small\"\".\"\n";
+        assert_eq!(text, expected);
+    }
+}

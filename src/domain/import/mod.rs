@@ -1,0 +1,25 @@
+//! Invoices from files. Each format is read into documents in the shape of a create request, so that the forms of the
+//! API check them. What a file lacks comes from the taxpayer's profile. Nothing here judges an invoice.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | a document of a file, and its places in the file | `source` |
+//! | rows and columns, and documents of them | `table`, `table_documents` |
+//! | CSV and XLSX as rows and columns | `csv_table`, `xlsx_table` |
+//! | bodies of the API in JSON and NDJSON | `json_documents` |
+//! | UBL as documents | `ubl_document`, `ubl_standard`, `ubl_full` |
+//! | what a taxpayer answers in advance | `profile` |
+//! | what became of a file | `record`, `error_file` |
+
+pub mod csv_table;
+pub mod error_file;
+pub mod json_documents;
+pub mod profile;
+pub mod record;
+pub mod source;
+pub mod table;
+pub mod table_documents;
+pub mod ubl_document;
+mod ubl_full;
+mod ubl_standard;
+pub mod xlsx_table;

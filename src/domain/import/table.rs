@@ -1,0 +1,66 @@
+//! A table of a file: a header and rows of cells, within limits.
+
+use crate::domain::kernel::fault::Fault;
+
+/// The maximum number of columns of a table.
+pub const COLUMNS_MAX: usize = 256;
+/// The maximum number of rows of a table, without its header.
+pub const ROWS_MAX: usize = 100_000;
+/// The maximum length of a cell, in characters.
+pub const CELL_CHARS_MAX: usize = 4_000;
+/// The maximum length of all cells together, in bytes.
+pub const TABLE_BYTES_MAX: usize = 32 << 20;
+/// The column that the file of errors adds. It is not read.
+pub const ERROR_COLUMN: &str = "error";
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The word for a row in messages: `row` of a sheet or `line` of a text.
+    pub word: &'static str,
+    pub header: Vec<String>,
+    pub rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The number that people see beside the row.
+    pub number: u64,
+    pub cells: Vec<String>,
+}
+
+/// Returns the text of a cell without the mark by which exports keep spreadsheets from taking it for a formula.
+pub fn unmarked(cell: &str) -> &str {
+    match cell.strip_prefix('\'') {
+        Some(rest) if rest.starts_with(['=', '+', '-', '@']) => rest,
+        _ => cell,
+    }
+}
+
+/// Returns a fault if a cell is too long or is a formula.
+pub fn check_cell(place: &str, cell: &str) -> Result<(), Fault> {
+    if cell.len() > CELL_CHARS_MAX && cell.chars().count() > CELL_CHARS_MAX {
+        let message = format!("{place}: the cell has more than {CELL_CHARS_MAX} characters.");
+        return Err(Fault::new("file", "max", message));
+    }
+    if cell.trim_start().starts_with('=') {
+        let message = format!("{place}: the cell holds a formula; write its value instead.");
+        return Err(Fault::new("file", "formula", message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_are_refused_and_their_marks_taken_off() {
+        assert!(check_cell("row 2", " =1+1").is_err());
+        assert!(check_cell("row 2", "-5").is_ok());
+        for (cell, read) in [("'=A1", "=A1"), ("'-5", "-5"), ("'s", "'s"), ("x", "x")] {
+            assert_eq!(unmarked(cell), read);
+        }
+        assert!(check_cell("row 2", &"ä".repeat(CELL_CHARS_MAX)).is_ok());
+        assert!(check_cell("row 2", &"ä".repeat(CELL_CHARS_MAX + 1)).is_err());
+    }
+}

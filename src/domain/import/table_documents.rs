@@ -1,0 +1,351 @@
+//! A table of invoices: a header of field names, and one row a line. Rows with the same invoice number are one
+//! invoice.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Number, Value};
+
+use crate::domain::import::source::{
+    Places, SourceDocument, SourceFile, file_fault, too_many_fault,
+};
+use crate::domain::import::table::{ERROR_COLUMN, Row, Table};
+use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX};
+use crate::domain::invoice::table_columns::{INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX};
+use crate::domain::kernel::fault::Fault;
+
+/// The maximum number of columns that are not read and are named in the warnings.
+const UNREAD_COLUMNS_SHOWN_MAX: usize = 20;
+
+/// The columns whose values are numbers. Their cells become numbers of JSON, digit by digit.
+const NUMBER_COLUMNS: [&str; 4] = ["unit_price", "quantity", "discount_rate", "discount_amount"];
+const NUMBER_FIELD: &str = "invoice_no";
+
+/// The field that a column holds, and the position of the column.
+struct Column {
+    index: usize,
+    header: String,
+    field: Field,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Invoice(&'static str),
+    Line(&'static str),
+}
+
+impl Field {
+    /// Finds a field by its name in a header, in any case.
+    fn parse(name: &str) -> Option<Self> {
+        let name = name.trim();
+        let line = name
+            .get(..LINE_PREFIX.len())
+            .filter(|prefix| prefix.eq_ignore_ascii_case(LINE_PREFIX));
+        let known = |names: &[&'static str], name: &str| {
+            names
+                .iter()
+                .copied()
+                .find(|known| known.eq_ignore_ascii_case(name))
+        };
+        match line {
+            Some(prefix) => known(&LINE_COLUMNS, &name[prefix.len()..]).map(Self::Line),
+            None => known(&INVOICE_COLUMNS, name).map(Self::Invoice),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Invoice(name) => name.to_owned(),
+            Self::Line(name) => format!("{LINE_PREFIX}{name}"),
+        }
+    }
+}
+
+/// True if a column can be mapped to this name.
+pub fn is_field(name: &str) -> bool {
+    Field::parse(name).is_some()
+}
+
+/// Reads the documents of a table. `names` maps headers of the file to fields.
+pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile, Fault> {
+    let (columns, warnings) = columns(&table.header, names)?;
+    let headers: Vec<_> = columns
+        .iter()
+        .map(|column| (column.field.name(), column.header.clone()))
+        .collect();
+    let mut documents: Vec<TableDocument> = Vec::new();
+    let mut by_number: HashMap<&str, usize> = HashMap::new();
+    let number_column = columns
+        .iter()
+        .find(|column| column.field == Field::Invoice(NUMBER_FIELD));
+    for (index, row) in table.rows.iter().enumerate() {
+        if row.cells.iter().all(|cell| cell.trim().is_empty()) {
+            continue;
+        }
+        let number = number_column
+            .and_then(|column| row.cells.get(column.index))
+            .map_or("", |cell| cell.trim());
+        let known = by_number
+            .get(number)
+            .copied()
+            .filter(|_| !number.is_empty());
+        let at = known.unwrap_or(documents.len());
+        if known.is_none() {
+            if documents.len() == INVOICES_MAX {
+                return Err(too_many_fault());
+            }
+            by_number.insert(number, at);
+            documents.push(TableDocument::default());
+        }
+        documents[at].add_row(&columns, index, row, table.word);
+    }
+    let documents = documents
+        .into_iter()
+        .map(|document| document.finish(table.word, &headers))
+        .collect();
+    Ok(SourceFile {
+        documents,
+        table: Some(table),
+        warnings,
+    })
+}
+
+/// Finds the field of each column. Also returns warnings about columns that are not read.
+fn columns(
+    header: &[String],
+    names: &BTreeMap<String, String>,
+) -> Result<(Vec<Column>, Vec<String>), Fault> {
+    let mut columns: Vec<Column> = Vec::new();
+    let mut unread = Vec::new();
+    for (index, text) in header.iter().enumerate() {
+        let text = text.trim();
+        let mapped = names
+            .iter()
+            .find(|(known, _)| known.trim().to_lowercase() == text.to_lowercase())
+            .map(|(_, field)| field.as_str());
+        let Some(field) = Field::parse(mapped.unwrap_or(text)) else {
+            let is_known = text.is_empty() || text.eq_ignore_ascii_case(ERROR_COLUMN);
+            unread.extend((!is_known).then(|| text.to_owned()));
+            continue;
+        };
+        if let Some(other) = columns.iter().find(|column| column.field == field) {
+            let message = format!(
+                "The columns {} and {text} both hold {}: leave one of them out.",
+                other.header,
+                field.name()
+            );
+            return Err(file_fault("duplicate", message));
+        }
+        columns.push(Column {
+            index,
+            header: text.to_owned(),
+            field,
+        });
+    }
+    if !columns
+        .iter()
+        .any(|column| column.field == Field::Invoice(NUMBER_FIELD))
+    {
+        let message = "The first row must name the columns, and one of them must be invoice_no; other names can be \
+                       mapped in the import profile.";
+        return Err(file_fault("header", message));
+    }
+    let shown = unread.iter().take(UNREAD_COLUMNS_SHOWN_MAX);
+    let mut warnings: Vec<_> = shown
+        .map(|header| format!("The column {header} is not read."))
+        .collect();
+    let more = unread.len().saturating_sub(UNREAD_COLUMNS_SHOWN_MAX);
+    warnings.extend((more > 0).then(|| format!("{more} more columns are not read.")));
+    Ok((columns, warnings))
+}
+
+/// The rows of one invoice, while they are read.
+#[derive(Default)]
+struct TableDocument {
+    body: Map<String, Value>,
+    lines: Vec<Value>,
+    /// The number of the first row that has each field.
+    stated_in: BTreeMap<&'static str, u64>,
+    faults: Vec<Fault>,
+    rows: Vec<usize>,
+    numbers: Vec<u64>,
+}
+
+impl TableDocument {
+    fn add_row(&mut self, columns: &[Column], index: usize, row: &Row, word: &str) {
+        let mut line = Map::new();
+        for column in columns {
+            let cell = row.cells.get(column.index).map_or("", |cell| cell.trim());
+            if cell.is_empty() {
+                continue;
+            }
+            match column.field {
+                Field::Invoice(name) => self.set(name, cell, row.number, word),
+                Field::Line(name) => {
+                    line.insert(name.to_owned(), cell_value(name, cell));
+                }
+            }
+        }
+        self.rows.push(index);
+        self.numbers.push(row.number);
+        self.lines.push(Value::Object(line));
+    }
+
+    /// Sets a field of the invoice. A row that states another value than a row before is a fault.
+    fn set(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
+        let (object, member) = match name.split_once('.') {
+            Some((object, member)) => {
+                let object = self
+                    .body
+                    .entry(object)
+                    .or_insert_with(|| Value::Object(Map::new()));
+                (object.as_object_mut(), member)
+            }
+            None => (Some(&mut self.body), name),
+        };
+        let Some(object) = object else { return };
+        let Some(present) = object.get(member) else {
+            object.insert(member.to_owned(), Value::from(cell));
+            self.stated_in.insert(name, number);
+            return;
+        };
+        if present.as_str() != Some(cell) && self.faults.len() < ITEM_FAULTS_MAX {
+            let first = self.stated_in.get(name).copied().unwrap_or_default();
+            let message = format!(
+                "The {name} of {word} {number} is not the one of {word} {first}, which has the same invoice_no."
+            );
+            self.faults.push(Fault::new(name, "same", message));
+        }
+    }
+
+    fn finish(mut self, word: &'static str, headers: &[(String, String)]) -> SourceDocument {
+        self.body
+            .insert("invoice_lines".to_owned(), Value::Array(self.lines));
+        SourceDocument {
+            body: Some(self.body),
+            faults: self.faults,
+            places: Places::Table {
+                word,
+                rows: self.numbers,
+                headers: headers.to_vec(),
+            },
+            rows: self.rows,
+            ..SourceDocument::default()
+        }
+    }
+}
+
+/// Returns the value of a cell. A number keeps its digits; a text that is no number is left to the form, which says so.
+fn cell_value(name: &str, cell: &str) -> Value {
+    let number = NUMBER_COLUMNS
+        .contains(&name)
+        .then(|| cell.parse::<Number>().ok())
+        .flatten();
+    number.map_or_else(|| Value::from(cell), Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn table(rows: &[&[&str]]) -> Table {
+        let texts = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect();
+        Table {
+            word: "row",
+            header: texts(rows[0]),
+            rows: rows[1..]
+                .iter()
+                .zip(2..)
+                .map(|(cells, number)| Row {
+                    number,
+                    cells: texts(cells),
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn rows_of_one_number_are_one_invoice() {
+        let names = BTreeMap::from([("Nr".to_owned(), "invoice_no".to_owned())]);
+        let file = read(
+            table(&[
+                &[
+                    "nr",
+                    "Customer.Name",
+                    "line.item_name",
+                    "line.quantity",
+                    "colour",
+                    "error",
+                ],
+                &["A1", "Mills", "Rice", "2.50", "red", ""],
+                &["", "", "", "", "", ""],
+                &["B1", "", "Oil", "two", "", ""],
+                &["A1", "", "Salt", "1", "", ""],
+            ]),
+            &names,
+        )
+        .unwrap();
+        let bodies: Vec<_> = file
+            .documents
+            .iter()
+            .map(|document| Value::from(document.body.clone().unwrap()).to_string())
+            .collect();
+        let first = r#"{"customer":{"name":"Mills"},"invoice_lines":[{"item_name":"Rice","quantity":2.50},{"item_name":"Salt","quantity":1}],"invoice_no":"A1"}"#;
+        let second = json!({ "invoice_no": "B1", "invoice_lines": [{ "item_name": "Oil", "quantity": "two" }] });
+        assert_eq!(bodies, [first.to_owned(), second.to_string()]);
+        assert_eq!(file.warnings, ["The column colour is not read."]);
+        assert_eq!(file.documents[0].places.source(), "rows 2 to 5");
+        assert_eq!(file.documents[0].rows, [0, 3]);
+    }
+
+    #[test]
+    fn rows_that_contradict_each_other_are_a_fault() {
+        let file = read(
+            table(&[
+                &["invoice_no", "currency", "customer.name"],
+                &["A1", "NGN", "Mills"],
+                &["A1", "USD", "Mills"],
+            ]),
+            &BTreeMap::new(),
+        )
+        .unwrap();
+        let said: Vec<_> = file.documents[0]
+            .faults
+            .iter()
+            .map(Fault::to_string)
+            .collect();
+        assert_eq!(
+            said,
+            ["The currency of row 3 is not the one of row 2, which has the same invoice_no."]
+        );
+    }
+
+    #[test]
+    fn a_header_must_be_clear() {
+        let said = |header: &[&str]| {
+            let read = read(table(&[header]), &BTreeMap::new());
+            read.map(|_| ()).unwrap_err().to_string()
+        };
+        assert!(said(&["Rechnung", "Kunde"]).starts_with("The first row must name the columns"));
+        assert_eq!(
+            said(&["invoice_no", "INVOICE_NO"]),
+            "The columns invoice_no and INVOICE_NO both hold invoice_no: leave one of them out."
+        );
+    }
+
+    #[test]
+    fn a_file_has_no_more_invoices_than_a_batch() {
+        let numbers: Vec<_> = (0..=INVOICES_MAX)
+            .map(|number| number.to_string())
+            .collect();
+        let mut rows = vec![vec!["invoice_no"]];
+        rows.extend(numbers.iter().map(|number| vec![number.as_str()]));
+        let rows: Vec<&[&str]> = rows.iter().map(Vec::as_slice).collect();
+        let fault = read(table(&rows), &BTreeMap::new())
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(fault.rule(), "batch_too_large");
+        assert!(read(table(&rows[..=INVOICES_MAX]), &BTreeMap::new()).is_ok());
+    }
+}

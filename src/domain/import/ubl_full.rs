@@ -1,0 +1,258 @@
+//! A trade document as the body of Create Invoice (Full).
+
+use jiff::civil::Date;
+use rust_decimal::Decimal;
+use serde_json::{Map, Value, json};
+use trade_document::{ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, TradeDocument};
+
+use crate::domain::import::ubl_document::{add, filled, number, party_name};
+use crate::domain::import::ubl_standard::fitting_code;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::ItemType;
+
+/// The digits of the tax of a line after the decimal point.
+const TAX_DIGITS: u32 = 2;
+
+/// The members that hold references to other documents, and whether they are lists.
+const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
+    (ReferenceKind::Preceding, "billing_reference", true),
+    (
+        ReferenceKind::Additional,
+        "additional_document_reference",
+        true,
+    ),
+    (
+        ReferenceKind::Dispatch,
+        "dispatch_document_reference",
+        false,
+    ),
+    (ReferenceKind::Receipt, "receipt_document_reference", false),
+    (
+        ReferenceKind::Originator,
+        "originator_document_reference",
+        false,
+    ),
+    (
+        ReferenceKind::Contract,
+        "contract_document_reference",
+        false,
+    ),
+];
+
+/// Returns the body of a document without charges of its own.
+pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<String, Value> {
+    let mut body = Map::new();
+    let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
+    let text = |text: &Option<String>| text.as_deref().and_then(filled);
+    let lines = document.lines.iter().enumerate();
+    let lines: Vec<_> = lines
+        .map(|(index, one)| line(index, one, warnings))
+        .collect();
+    let totals = &document.totals;
+    if !totals.prepaid.is_zero() || !totals.rounding.is_zero() {
+        warnings.push("What was paid before and the rounding have no field: left out; payable_amount has them.".to_owned());
+    }
+    if document
+        .references
+        .iter()
+        .any(|reference| reference.kind == ReferenceKind::Order)
+    {
+        warnings.push("Create Full has no field for the order: left out.".to_owned());
+    }
+    add(
+        &mut body,
+        [
+            ("invoice_no", filled(&document.number)),
+            ("irn", text(&document.irn)),
+            ("issue_date", Some(json!(document.issue_date.to_string()))),
+            (
+                "issue_time",
+                document.issue_time.map(|time| json!(time.to_string())),
+            ),
+            ("due_date", date(document.due_date)),
+            ("tax_point_date", date(document.tax_point_date)),
+            ("actual_delivery_date", date(document.delivery_date)),
+            ("invoice_type_code", filled(&document.document_type.code)),
+            ("note", filled(&document.notes.join(" "))),
+            ("document_currency_code", filled(&document.currency)),
+            ("tax_currency_code", text(&document.tax_currency)),
+            ("buyer_reference", text(&document.buyer_reference)),
+            ("payment_terms_note", text(&document.payment_terms)),
+            (
+                "accounting_customer_party",
+                Some(customer(&document.customer)),
+            ),
+            ("invoice_line", Some(Value::Array(lines))),
+            ("tax_total", tax_total(document)),
+            (
+                "legal_monetary_total",
+                Some(json!({
+                    "line_extension_amount": number(totals.lines),
+                    "tax_exclusive_amount": number(totals.tax_exclusive),
+                    "tax_inclusive_amount": number(totals.tax_inclusive),
+                    "payable_amount": number(totals.payable),
+                })),
+            ),
+        ],
+    );
+    add_references(&mut body, document, warnings);
+    add_payment_means(&mut body, document);
+    body
+}
+
+fn customer(party: &Party) -> Value {
+    let text = |text: &Option<String>| text.as_deref().and_then(filled);
+    let mut address = Map::new();
+    add(
+        &mut address,
+        [
+            ("street_name", text(&party.address.street)),
+            ("city_name", text(&party.address.city)),
+            ("postal_zone", text(&party.address.postal_code)),
+            ("country", text(&party.address.country)),
+        ],
+    );
+    let mut customer = Map::new();
+    add(
+        &mut customer,
+        [
+            ("customer_no", text(&party.number)),
+            ("party_name", party_name(party)),
+            ("email", text(&party.email)),
+            ("tin", text(&party.tin)),
+            ("telephone", text(&party.telephone)),
+            ("business_description", text(&party.description)),
+            ("postal_address", Some(Value::Object(address))),
+        ],
+    );
+    Value::Object(customer)
+}
+
+fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
+    let sum = |is_fee: bool| {
+        let charges = line.charges.iter().filter(|charge| charge.is_fee == is_fee);
+        let sum: Decimal = charges.map(|charge| charge.amount).sum();
+        (!sum.is_zero()).then(|| number(sum))
+    };
+    let (item_type, category_name, code_name, pattern) = match line.item_kind {
+        ItemKind::Product => (ItemType::Product, "product_category", "hsn_code", "9999.99"),
+        ItemKind::Service => (ItemType::Service, "service_category", "isic_code", "9999"),
+    };
+    let category = fitting_code(line, pattern, category_name, index, warnings);
+    let tax = line.tax.percent.unwrap_or_default() * line.amount / Decimal::ONE_HUNDRED;
+    let mut item = Map::new();
+    add(
+        &mut item,
+        [
+            ("name", filled(&line.name)),
+            (
+                "description",
+                line.description
+                    .as_deref()
+                    .and_then(filled)
+                    .or_else(|| filled(&line.name)),
+            ),
+            (
+                "sellers_item_identification",
+                line.item_number.as_deref().and_then(filled),
+            ),
+            ("type", Some(json!(item_type))),
+        ],
+    );
+    let mut body = Map::new();
+    add(
+        &mut body,
+        [
+            (category_name, category.clone()),
+            (code_name, category),
+            ("invoiced_quantity", Some(number(line.quantity))),
+            ("line_extension_amount", Some(number(line.amount))),
+            ("tax_category", filled(&line.tax.category.code)),
+            ("total_tax", Some(number(tax.round_dp(TAX_DIGITS)))),
+            ("discount_amount", sum(false)),
+            ("fee_amount", sum(true)),
+            ("item", Some(Value::Object(item))),
+            (
+                "price",
+                Some(json!({
+                    "price_amount": number(line.price),
+                    "base_quantity": number(line.base_quantity),
+                    "price_unit": line.unit.code,
+                })),
+            ),
+        ],
+    );
+    Value::Object(body)
+}
+
+fn tax_total(document: &TradeDocument) -> Option<Value> {
+    let part = |subtotal: &TaxSubtotal| {
+        json!({
+            "taxable_amount": number(subtotal.base),
+            "tax_amount": number(subtotal.amount),
+            "tax_category": {
+                "id": subtotal.tax.category.code,
+                "percent": number(subtotal.tax.percent.unwrap_or_default()),
+            },
+        })
+    };
+    let parts: Vec<_> = document.taxes.iter().map(part).collect();
+    (!parts.is_empty())
+        .then(|| json!([{ "tax_amount": number(document.tax()), "tax_subtotal": parts }]))
+}
+
+/// Adds the references that have a date, which this form wants. An IRN has one.
+fn add_references(
+    body: &mut Map<String, Value>,
+    document: &TradeDocument,
+    warnings: &mut Vec<String>,
+) {
+    for (kind, name, is_list) in REFERENCES {
+        let all: Vec<_> = document
+            .references
+            .iter()
+            .filter(|reference| reference.kind == kind)
+            .collect();
+        let mut usable: Vec<_> = all
+            .iter()
+            .filter_map(|reference| dated(reference))
+            .collect();
+        if usable.len() < all.len() || (!is_list && usable.len() > 1) {
+            warnings.push(format!(
+                "References without a date, or more than one, do not go into {name}: left out."
+            ));
+        }
+        if is_list && !usable.is_empty() {
+            body.insert(name.to_owned(), Value::Array(usable));
+        } else if !usable.is_empty() {
+            body.insert(name.to_owned(), usable.swap_remove(0));
+        }
+    }
+}
+
+fn dated(reference: &Reference) -> Option<Value> {
+    let of_irn = || Irn::parse(&reference.id).ok()?.date();
+    let date = reference.issue_date.or_else(of_irn)?;
+    Some(json!({ "irn": reference.id, "issue_date": date.to_string() }))
+}
+
+fn add_payment_means(body: &mut Map<String, Value>, document: &TradeDocument) {
+    let means = document.payment_means.iter().map(|means| {
+        let mut one = Map::new();
+        add(
+            &mut one,
+            [
+                ("payment_means_code", filled(&means.means.code)),
+                (
+                    "payment_due_date",
+                    means.due_date.map(|date| json!(date.to_string())),
+                ),
+            ],
+        );
+        Value::Object(one)
+    });
+    let means: Vec<_> = means.collect();
+    if !means.is_empty() {
+        body.insert("payment_means".to_owned(), Value::Array(means));
+    }
+}

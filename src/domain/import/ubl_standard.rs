@@ -1,0 +1,157 @@
+//! A trade document as the body of Create Invoice (Standard).
+
+use serde_json::{Map, Value, json};
+use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
+
+use crate::domain::import::ubl_document::{add, corrected_id, filled, number, party_name};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::{ItemType, UniqueNoType};
+
+/// Returns the body of a document without charges of its own, whose lines have one discount at most.
+pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<String, Value> {
+    let mut body = Map::new();
+    let original = corrected_id(document);
+    let kind = original.map(|id| match Irn::parse(id) {
+        Ok(_) => UniqueNoType::Irn,
+        Err(_) => UniqueNoType::ExternalInvoiceNo,
+    });
+    let lines = document.lines.iter().enumerate();
+    let lines: Vec<_> = lines
+        .map(|(index, one)| line(index, one, warnings))
+        .collect();
+    add(
+        &mut body,
+        [
+            ("invoice_no", filled(&document.number)),
+            ("invoice_type_code", filled(&document.document_type.code)),
+            ("original_invoice_reference", original.map(Value::from)),
+            (
+                "original_invoice_reference_type",
+                kind.map(|kind| json!(kind)),
+            ),
+            ("invoice_date", Some(json!(document.issue_date.to_string()))),
+            (
+                "due_date",
+                document.due_date.map(|date| json!(date.to_string())),
+            ),
+            ("currency", filled(&document.currency)),
+            (
+                "customer",
+                Some(Value::Object(customer(&document.customer))),
+            ),
+            ("invoice_lines", Some(Value::Array(lines))),
+        ],
+    );
+    let left_out = left_out(document);
+    if !left_out.is_empty() {
+        warnings.push(format!(
+            "Create Standard has no field for {}: left out.",
+            left_out.join(", ")
+        ));
+    }
+    body
+}
+
+/// Returns the parts of the document that have no field in the body.
+fn left_out(document: &TradeDocument) -> Vec<&'static str> {
+    let others = |reference: &trade_document::Reference| reference.kind != ReferenceKind::Preceding;
+    let parts = [
+        (!document.notes.is_empty(), "the notes"),
+        (document.payment_terms.is_some(), "the terms of payment"),
+        (!document.payment_means.is_empty(), "the means of payment"),
+        (document.period.is_some(), "the period"),
+        (document.delivery_date.is_some(), "the date of delivery"),
+        (document.tax_currency.is_some(), "the currency of the tax"),
+        (document.buyer_reference.is_some(), "the buyer's reference"),
+        (
+            document.references.iter().any(others),
+            "references to other documents",
+        ),
+        (!document.totals.prepaid.is_zero(), "what was paid before"),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(is_present, name)| is_present.then_some(name))
+        .collect()
+}
+
+fn customer(party: &Party) -> Map<String, Value> {
+    let mut customer = Map::new();
+    let text = |text: &Option<String>| text.as_deref().and_then(filled);
+    add(
+        &mut customer,
+        [
+            ("no", text(&party.number)),
+            ("name", party_name(party)),
+            ("email", text(&party.email)),
+            ("tin", text(&party.tin)),
+            ("business_description", text(&party.description)),
+            ("address_street_name", text(&party.address.street)),
+            ("address_city", text(&party.address.city)),
+            ("address_state", text(&party.address.state)),
+            ("address_postal_code", text(&party.address.postal_code)),
+            ("address_country", text(&party.address.country)),
+        ],
+    );
+    customer
+}
+
+fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
+    let discount: rust_decimal::Decimal = line.charges.iter().map(|charge| charge.amount).sum();
+    let item_no = line.item_number.as_deref().and_then(filled);
+    if item_no.is_none() {
+        warnings.push(format!(
+            "invoice_lines.{index}.item_no is the item's name, because the file has no number of it."
+        ));
+    }
+    let (item_type, category_name, pattern) = match line.item_kind {
+        ItemKind::Product => (ItemType::Product, "product_category", "9999.99"),
+        ItemKind::Service => (ItemType::Service, "service_category", "9999"),
+    };
+    let category = fitting_code(line, pattern, category_name, index, warnings);
+    let mut body = Map::new();
+    add(
+        &mut body,
+        [
+            ("item_name", filled(&line.name)),
+            ("item_no", item_no.or_else(|| filled(&line.name))),
+            ("item_type", Some(json!(item_type))),
+            ("unit_price", Some(number(line.price))),
+            ("quantity", Some(number(line.quantity))),
+            ("price_unit", filled(&line.unit.code)),
+            ("tax_category", filled(&line.tax.category.code)),
+            (category_name, category),
+            (
+                "discount_amount",
+                (!discount.is_zero()).then(|| number(discount)),
+            ),
+        ],
+    );
+    Value::Object(body)
+}
+
+/// Returns the classification if it has the form that the authority's codes have.
+pub(super) fn fitting_code(
+    line: &Line,
+    pattern: &str,
+    name: &str,
+    index: usize,
+    warnings: &mut Vec<String>,
+) -> Option<Value> {
+    let code = line.classification.as_deref()?;
+    let fits = code.len() == pattern.len()
+        && code
+            .bytes()
+            .zip(pattern.bytes())
+            .all(|(letter, wanted)| match wanted {
+                b'9' => letter.is_ascii_digit(),
+                other => letter == other,
+            });
+    if !fits {
+        warnings.push(format!(
+            "The classification {code} of line {} is no {name}: left out.",
+            index + 1
+        ));
+    }
+    fits.then(|| Value::from(code))
+}

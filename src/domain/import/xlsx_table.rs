@@ -1,0 +1,300 @@
+//! The first sheet of an XLSX file as a table. The file is unpacked once without keeping anything, so that nothing is
+//! read of one that unpacks to too much.
+
+use std::io::{Cursor, Read, copy, sink};
+
+use calamine::{DataRef, ExcelDateTime, Reader, Xlsx};
+use zip::ZipArchive;
+
+use crate::domain::import::source::file_fault;
+use crate::domain::import::table::{
+    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_cell, unmarked,
+};
+use crate::domain::kernel::fault::Fault;
+
+/// The maximum size of all parts of a file together, unpacked.
+pub const UNPACKED_BYTES_MAX: u64 = 32 << 20;
+/// The maximum number of parts of a file.
+const PARTS_MAX: usize = 1_000;
+
+/// Reads the first sheet. A formula counts with the value that the file keeps for it.
+pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
+    check_unpacked_size(bytes, unpacked_bytes(bytes)?)?;
+    let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
+    let names = book.sheet_names();
+    let name = names
+        .first()
+        .ok_or_else(|| file_fault("xlsx", "The file has no sheet."))?;
+    let mut cells = book
+        .worksheet_cells_reader(name)
+        .map_err(|_| unreadable())?;
+    let mut sheet = Sheet::default();
+    while let Some(cell) = cells.next_cell().map_err(|_| unreadable())? {
+        let (row, column) = cell.get_position();
+        sheet.add(row, column, cell.get_value())?;
+    }
+    Ok(sheet.into_table())
+}
+
+/// Returns the size of all parts together, unpacked, as the file states it.
+pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
+    if archive.len() > PARTS_MAX {
+        let message = format!("The file has more than {PARTS_MAX} parts.");
+        return Err(file_fault("max", message));
+    }
+    let mut sum: u64 = 0;
+    for index in 0..archive.len() {
+        let part = archive.by_index_raw(index).map_err(|_| unreadable())?;
+        sum = sum.saturating_add(part.size());
+    }
+    if sum > UNPACKED_BYTES_MAX {
+        return Err(too_large());
+    }
+    Ok(sum)
+}
+
+/// Unpacks every part and counts its bytes, because what the file states of its size may be false.
+fn check_unpacked_size(bytes: &[u8], stated: u64) -> Result<(), Fault> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
+    let mut left = stated;
+    for index in 0..archive.len() {
+        let part = archive.by_index(index).map_err(|_| unreadable())?;
+        let size = copy(&mut part.take(left + 1), &mut sink()).map_err(|_| unreadable())?;
+        left = left.checked_sub(size).ok_or_else(too_large)?;
+    }
+    Ok(())
+}
+
+fn too_large() -> Fault {
+    let message = format!(
+        "The file unpacks to more than {UNPACKED_BYTES_MAX} bytes, or to more than it states."
+    );
+    file_fault("max", message)
+}
+
+fn unreadable() -> Fault {
+    file_fault("xlsx", "The file is not an XLSX file that can be read.")
+}
+
+#[derive(Default)]
+struct Sheet {
+    rows: Vec<Row>,
+    bytes: usize,
+}
+
+impl Sheet {
+    /// Adds a cell, whose position counts from 0. The cells of a sheet come row by row.
+    fn add(&mut self, row: u32, column: u32, value: &DataRef<'_>) -> Result<(), Fault> {
+        let number = u64::from(row) + 1;
+        let place = || format!("Row {number}, column {}", column_name(column));
+        let text = cell_text(value);
+        if text.is_empty() {
+            return Ok(());
+        }
+        check_cell(&place(), &text)?;
+        let column = usize::try_from(column).unwrap_or(usize::MAX);
+        if column >= COLUMNS_MAX {
+            let message = format!("Row {number} has more than {COLUMNS_MAX} columns.");
+            return Err(file_fault("max", message));
+        }
+        if self.rows.last().is_none_or(|last| last.number != number) {
+            if self.rows.last().is_some_and(|last| last.number > number) {
+                return Err(unreadable());
+            }
+            if self.rows.len() > ROWS_MAX {
+                let message = format!("The sheet has more than {ROWS_MAX} rows.");
+                return Err(file_fault("max", message));
+            }
+            self.rows.push(Row {
+                number,
+                cells: Vec::new(),
+            });
+        }
+        self.bytes += text.len();
+        if self.bytes > TABLE_BYTES_MAX {
+            let message = format!("The cells of the sheet have more than {TABLE_BYTES_MAX} bytes.");
+            return Err(file_fault("max", message));
+        }
+        if let Some(last) = self.rows.last_mut() {
+            if last.cells.len() <= column {
+                last.cells.resize(column + 1, String::new());
+            }
+            unmarked(&text).clone_into(&mut last.cells[column]);
+        }
+        Ok(())
+    }
+
+    fn into_table(self) -> Table {
+        let mut rows = self.rows.into_iter();
+        Table {
+            word: "row",
+            header: rows.next().map(|row| row.cells).unwrap_or_default(),
+            rows: rows.collect(),
+        }
+    }
+}
+
+/// Returns the text of a cell. A number is the shortest decimal that gives the cell's floating-point number.
+fn cell_text(value: &DataRef<'_>) -> String {
+    match value {
+        DataRef::Empty => String::new(),
+        DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => {
+            text.trim().to_owned()
+        }
+        DataRef::SharedString(text) => text.trim().to_owned(),
+        DataRef::Int(number) => number.to_string(),
+        DataRef::Float(number) => number.to_string(),
+        DataRef::Bool(value) => value.to_string(),
+        DataRef::DateTime(time) => day_text(time),
+        DataRef::Error(error) => error.to_string(),
+    }
+}
+
+/// Returns the day of a date, written YYYY-MM-DD.
+fn day_text(time: &ExcelDateTime) -> String {
+    if !time.is_datetime() {
+        return time.as_f64().to_string();
+    }
+    let (year, month, day, ..) = time.to_ymd_hms_milli();
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Returns the letters by which a sheet names a column: A, B, …, Z, AA.
+fn column_name(column: u32) -> String {
+    let mut left = column + 1;
+    let mut letters = Vec::new();
+    while left > 0 {
+        left -= 1;
+        letters.push(char::from(
+            b'A' + u8::try_from(left % 26).unwrap_or_default(),
+        ));
+        left /= 26;
+    }
+    letters.iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    /// Returns an XLSX file whose only sheet has these rows.
+    fn workbook(sheet_data: &str) -> Vec<u8> {
+        let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+        let relations = "http://schemas.openxmlformats.org/package/2006/relationships";
+        let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+        let parts = [
+            (
+                "_rels/.rels",
+                format!(
+                    "<Relationships xmlns=\"{relations}\"><Relationship Id=\"r1\" Type=\"{office}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+                ),
+            ),
+            (
+                "xl/workbook.xml",
+                format!(
+                    "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\"><sheets><sheet name=\"S\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"
+                ),
+            ),
+            (
+                "xl/_rels/workbook.xml.rels",
+                format!(
+                    "<Relationships xmlns=\"{relations}\"><Relationship Id=\"r1\" Type=\"{office}/worksheet\" Target=\"worksheets/sheet1.xml\"/><Relationship Id=\"r2\" Type=\"{office}/styles\" Target=\"styles.xml\"/></Relationships>"
+                ),
+            ),
+            (
+                "xl/styles.xml",
+                format!(
+                    "<styleSheet xmlns=\"{main}\"><cellXfs count=\"2\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/></cellXfs></styleSheet>"
+                ),
+            ),
+            (
+                "xl/worksheets/sheet1.xml",
+                format!(
+                    "<worksheet xmlns=\"{main}\"><sheetData>{sheet_data}</sheetData></worksheet>"
+                ),
+            ),
+        ];
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, text) in parts {
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    fn text_cell(place: &str, text: &str) -> String {
+        format!("<c r=\"{place}\" t=\"inlineStr\"><is><t>{text}</t></is></c>")
+    }
+
+    #[test]
+    fn numbers_and_dates_become_texts() {
+        let header = text_cell("A1", "invoice_no") + &text_cell("C1", "invoice_date");
+        let data = format!(
+            "<row r=\"1\">{header}</row><row r=\"3\"><c r=\"A3\"><v>0.1</v></c><c r=\"B3\"><f>1+2</f><v>3</v></c>\
+             <c r=\"C3\" s=\"1\"><v>46037</v></c></row>"
+        );
+        let table = read(&workbook(&data)).unwrap();
+        assert_eq!(table.header, ["invoice_no", "", "invoice_date"]);
+        assert_eq!(table.rows[0].number, 3);
+        assert_eq!(table.rows[0].cells, ["0.1", "3", "2026-01-15"]);
+    }
+
+    #[test]
+    fn hostile_files_are_refused() {
+        let far = workbook("<row r=\"1\"><c r=\"XFD1\"><v>1</v></c></row>");
+        let formula = workbook(&format!(
+            "<row r=\"1\">{}</row>",
+            text_cell("B1", "=HYPERLINK(1)")
+        ));
+        let backwards = workbook(&format!(
+            "<row r=\"2\">{}</row><row r=\"1\">{}</row>",
+            text_cell("A2", "x"),
+            text_cell("A1", "y")
+        ));
+        for (file, said) in [
+            (&far[..], "Row 1 has more than 256 columns."),
+            (
+                &formula,
+                "Row 1, column B: the cell holds a formula; write its value instead.",
+            ),
+            (&backwards, "The file is not an XLSX file that can be read."),
+            (
+                b"PK\x03\x04",
+                "The file is not an XLSX file that can be read.",
+            ),
+            (b"", "The file is not an XLSX file that can be read."),
+        ] {
+            assert_eq!(read(file).unwrap_err().to_string(), said);
+        }
+    }
+
+    #[test]
+    fn a_file_that_unpacks_to_too_much_is_refused() {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("xl/workbook.xml", SimpleFileOptions::default())
+            .unwrap();
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..=UNPACKED_BYTES_MAX >> 20 {
+            zip.write_all(&zeros).unwrap();
+        }
+        let bomb = zip.finish().unwrap().into_inner();
+        assert!(bomb.len() < 200_000);
+        assert_eq!(
+            read(&bomb).unwrap_err().to_string(),
+            "The file unpacks to more than 33554432 bytes, or to more than it states."
+        );
+    }
+
+    #[test]
+    fn columns_have_letters() {
+        for (column, name) in [(0, "A"), (25, "Z"), (26, "AA"), (701, "ZZ"), (702, "AAA")] {
+            assert_eq!(column_name(column), name);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a taxpayer answers in advance for the files that it imports.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::commands::SetImportProfile;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::forms::{import_profile, report};
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::import::ImportProfileView;
+use crate::store::invoices::import_profiles;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/import-profile")
+            .get(get_import_profile, || {
+                doc("get_import_profile", "What is answered for imported files")
+                    .gives::<ImportProfileView<'_>>(200, "Import profile retrieved successfully")
+            })
+            .put(set_import_profile, || {
+                doc("set_import_profile", "Answer in advance what imported files lack")
+                    .with_note(
+                        "Replaces the whole profile. A file wins over the entry of its customer, and that over the \
+                         defaults; each value that an invoice takes from the profile is named in its warnings.",
+                    )
+                    .takes(import_profile::read, example!("set_import_profile"))
+                    .gives::<ImportProfileView<'_>>(200, "Import profile updated successfully")
+                    .writes()
+            }),
+    ]
+}
+
+/// GET /v1/tax-payers/import-profile: returns the profile, which is empty until one is set.
+async fn get_import_profile(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+) -> Result<ApiResponse, ApiError> {
+    let profile = import_profiles::owned_by(&state.store, id).await?;
+    Ok(ApiResponse::ok(
+        "Import profile retrieved successfully",
+        ImportProfileView::from(&profile),
+    ))
+}
+
+/// PUT /v1/tax-payers/import-profile: replaces the profile.
+async fn set_import_profile(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let catalog = state.catalog.get();
+    let read = move |body: &_| report::read(body, &catalog, import_profile::read);
+    let (_, form) = body.object_and_form(read).await?;
+    let form = form?;
+    let warnings = form.warnings;
+    idempotent
+        .answer(
+            &state.taxpayers,
+            id,
+            SetImportProfile(form.value),
+            move |profile| {
+                let view = ImportProfileView::from(profile);
+                ApiResponse::ok("Import profile updated successfully", view).warn(&warnings)
+            },
+        )
+        .await
+}

@@ -1,0 +1,152 @@
+//! Imports files of invoices, and tells what became of them.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+
+use crate::actors::taxpayer::commands::PreviewImport;
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::import::record::Import;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::forms::standard_invoice;
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::import_files::{self, CSV_TYPE, FILE_TYPES, FileRequest, ReadFile};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
+use crate::http::state::ApiState;
+use crate::http::views::import::ImportView;
+use crate::store::invoices::imports;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices/import")
+            .takes_file()
+            .post(import_invoices, || {
+                doc("import_invoices", "Import a file of invoices")
+                    .with_note(
+                        "The body is the file: UBL (Invoice or CreditNote), CSV, XLSX, NDJSON or JSON (one body of \
+                         the create request, an array of them, or the body of Bulk), at most 1,000 invoices. Each \
+                         invoice passes the same checks as the create request, and errors name the place in the \
+                         file. The same file with the same profile is answered from its record.",
+                    )
+                    .query("form", "the create request: standard, the default, or full")
+                    .query("preview", "true to change nothing and see what would happen")
+                    .takes(standard_invoice::read, example!("create_invoice"))
+                    .takes_files(FILE_TYPES)
+                    .gives::<ImportView<'_>>(201, "Invoices imported successfully")
+                    .gives::<ImportView<'_>>(200, "Import previewed successfully")
+                    .gives::<ImportView<'_>>(200, "This file was imported before")
+                    .writes()
+                    .fails(&PRECONDITION_ERROR_CODES)
+                    .fails(&[ErrorCode::BatchTooLarge])
+            }),
+        path("/v1/tax-payers/invoices/imports/{import_no}").get(get_import, || {
+            doc("get_import", "What became of an imported file")
+                .gives::<ImportView<'_>>(200, "Import retrieved successfully")
+                .fails(&[ErrorCode::ImportNotFound])
+        }),
+        path("/v1/tax-payers/invoices/imports/{import_no}/errors").get(get_import_errors, || {
+            doc("get_import_errors", "The invoices that were not imported")
+                .with_note(
+                    "The rows of a table as they were uploaded, with a column `error`; a row for each invoice of \
+                     other formats. The mended file can be uploaded again.",
+                )
+                .shows_text(200, "CSV in UTF-8", CSV_TYPE)
+                .fails(&[ErrorCode::ImportNotFound])
+        }),
+    ]
+}
+
+/// POST /v1/tax-payers/invoices/import: creates the invoices of a file, or only tells what would become of them.
+async fn import_invoices(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    wanted: FileRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (command, _turn) = match import_files::read(&state, id, wanted, body.file()?).await? {
+        ReadFile::New { command, turn } => (command, turn),
+        ReadFile::Imported(import) => {
+            let view = ImportView::from(&import);
+            return Ok(ApiResponse::ok("This file was imported before", view)
+                .with_location(&import_path(&import)));
+        }
+    };
+    if wanted.is_preview {
+        let import = state.taxpayers.send(id, PreviewImport(command)).await?;
+        let view = ImportView::from(&import);
+        return Ok(ApiResponse::ok("Import previewed successfully", view));
+    }
+    idempotent
+        .answer(&state.taxpayers, id, command, created_response)
+        .await
+}
+
+fn created_response(import: &Import) -> ApiResponse {
+    let message = "Invoices imported successfully";
+    ApiResponse::with_status(StatusCode::CREATED, message, ImportView::from(import))
+        .with_location(&import_path(import))
+}
+
+fn import_path(import: &Import) -> String {
+    format!("/v1/tax-payers/invoices/imports/{}", import.import_no)
+}
+
+/// GET `/v1/tax-payers/invoices/imports/{import_no}`: returns what became of a file.
+async fn get_import(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    import_no: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    check_number(&import_no)?;
+    let import = imports::owned_by_with_number(&state.store, id, &import_no).await?;
+    let import = import.ok_or_else(import_not_found)?;
+    Ok(ApiResponse::ok(
+        "Import retrieved successfully",
+        ImportView::from(&import),
+    ))
+}
+
+/// GET `/v1/tax-payers/invoices/imports/{import_no}/errors`: returns the file of errors.
+async fn get_import_errors(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    import_no: web::Path<String>,
+) -> Result<FileAnswer, ApiError> {
+    check_number(&import_no)?;
+    let errors = errors_file(&state, id, &import_no).await?;
+    Ok(FileAnswer {
+        media_type: "text/csv; charset=utf-8",
+        name: format!("{import_no}-errors.csv"),
+        bytes: errors.into_bytes(),
+    })
+}
+
+async fn errors_file(
+    state: &ApiState,
+    id: TaxpayerId,
+    import_no: &str,
+) -> Result<String, ApiError> {
+    let errors = imports::errors_owned_by_with_number(&state.store, id, import_no).await?;
+    errors.ok_or_else(import_not_found)
+}
+
+/// Refuses what cannot be the number of an import.
+fn check_number(import_no: &str) -> Result<(), ApiError> {
+    let is_number = import_no.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_number {
+        Ok(())
+    } else {
+        Err(import_not_found())
+    }
+}
+
+fn import_not_found() -> ApiError {
+    ApiError::new(ErrorCode::ImportNotFound, "Import not found")
+}

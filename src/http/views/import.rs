@@ -1,0 +1,181 @@
+//! What became of a file of invoices, and the profile of imports.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::import::profile::ImportProfile;
+use crate::domain::import::record::{
+    Import, ImportFault, ImportItem, ImportOutcome, Question, RefusalCause,
+};
+use crate::domain::import::source::ImportForm;
+use crate::domain::kernel::ids::InvoiceId;
+use crate::domain::money::Amount;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Import)]
+pub(crate) struct ImportView<'a> {
+    /// The number of the import; null in a preview.
+    import_no: Option<&'a str>,
+    form: ImportForm,
+    /// The batch of the created invoices; null in a preview.
+    batch_no: Option<&'a str>,
+    created: usize,
+    duplicates: usize,
+    failed: usize,
+    /// The number of documents that only lack answers which the import profile can give.
+    unanswered: usize,
+    items: Vec<ItemView<'a>>,
+    /// The rules that documents break, those with the most documents first.
+    causes: Vec<CauseView<'a>>,
+    /// For each customer, the fields that the import profile could answer.
+    questions: Vec<QuestionView<'a>>,
+    /// Warnings about the file as a whole.
+    warnings: &'a [String],
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportItem)]
+struct ItemView<'a> {
+    /// Position of the document in the file, counted from 0.
+    index: usize,
+    /// The place of the document in the file, such as `lines 2 to 5`.
+    source: &'a str,
+    invoice_no: Option<&'a str>,
+    outcome: ImportOutcome,
+    id: Option<InvoiceId>,
+    irn: Option<&'a str>,
+    warnings: &'a [String],
+    errors: Vec<FaultView<'a>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportError)]
+struct FaultView<'a> {
+    /// The dot path in the body of the create request.
+    field: &'a str,
+    rule: &'a str,
+    /// The place in the file: a row and column, a line, or the path of an XML element.
+    place: &'a str,
+    message: &'a str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportCause)]
+struct CauseView<'a> {
+    rule: &'a str,
+    field: &'a str,
+    count: usize,
+    /// The money of the documents as far as the file states it: with tax in UBL and Create Full, else before tax.
+    amount: Amount,
+    currency: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportQuestion)]
+struct QuestionView<'a> {
+    /// A key of the customer in the import profile.
+    customer_no: Option<&'a str>,
+    name: Option<&'a str>,
+    fields: &'a [String],
+}
+
+impl<'a> From<&'a Import> for ImportView<'a> {
+    fn from(import: &'a Import) -> Self {
+        let count = |outcome| import.count(outcome);
+        Self {
+            import_no: import
+                .batch_no
+                .is_some()
+                .then_some(import.import_no.as_str()),
+            form: import.form,
+            batch_no: import.batch_no.as_deref(),
+            created: count(ImportOutcome::Created),
+            duplicates: count(ImportOutcome::Duplicate),
+            failed: count(ImportOutcome::Failed),
+            unanswered: count(ImportOutcome::NeedsAnswer),
+            items: import
+                .items
+                .iter()
+                .enumerate()
+                .map(ItemView::from)
+                .collect(),
+            causes: import.causes.iter().map(CauseView::from).collect(),
+            questions: import.questions.iter().map(QuestionView::from).collect(),
+            warnings: &import.warnings,
+        }
+    }
+}
+
+impl<'a> From<(usize, &'a ImportItem)> for ItemView<'a> {
+    fn from((index, item): (usize, &'a ImportItem)) -> Self {
+        Self {
+            index,
+            source: &item.source,
+            invoice_no: item.invoice_no.as_deref(),
+            outcome: item.outcome,
+            id: item.id,
+            irn: item.irn.as_deref(),
+            warnings: &item.warnings,
+            errors: item.errors.iter().map(FaultView::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a ImportFault> for FaultView<'a> {
+    fn from(fault: &'a ImportFault) -> Self {
+        Self {
+            field: &fault.field,
+            rule: &fault.rule,
+            place: &fault.place,
+            message: &fault.message,
+        }
+    }
+}
+
+impl<'a> From<&'a RefusalCause> for CauseView<'a> {
+    fn from(cause: &'a RefusalCause) -> Self {
+        Self {
+            rule: &cause.rule,
+            field: &cause.field,
+            count: cause.count,
+            amount: cause.amount,
+            currency: cause.currency.as_deref(),
+        }
+    }
+}
+
+impl<'a> From<&'a Question> for QuestionView<'a> {
+    fn from(question: &'a Question) -> Self {
+        Self {
+            customer_no: question.customer_no.as_deref(),
+            name: question.name.as_deref(),
+            fields: &question.fields,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportProfile)]
+pub(crate) struct ImportProfileView<'a> {
+    /// Values by the name of their field.
+    defaults: &'a BTreeMap<String, String>,
+    /// Values for one customer, by its number, TIN or name.
+    customers: &'a BTreeMap<String, BTreeMap<String, String>>,
+    /// Our field, by the header of a column.
+    columns: &'a BTreeMap<String, String>,
+    /// Our unit, by the unit of the file.
+    units: &'a BTreeMap<String, String>,
+}
+
+impl<'a> From<&'a ImportProfile> for ImportProfileView<'a> {
+    fn from(profile: &'a ImportProfile) -> Self {
+        Self {
+            defaults: &profile.defaults,
+            customers: &profile.customers,
+            columns: &profile.columns,
+            units: &profile.units,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What taxpayers answer in advance for the files that they import.
+
+use database::column::{RowRef, json};
+use database::{StoreError, Transaction};
+use jiff::Timestamp;
+use sea_orm::IntoActiveModel;
+use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::OnConflict;
+
+use crate::domain::import::profile::ImportProfile;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::Store;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "import_profiles")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    pub profile: String,
+    pub updated_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Loads the profile of a taxpayer. It is empty until one is set.
+pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<ImportProfile, StoreError> {
+    let found = Entity::find_by_id(taxpayer.0).one(store.reader()).await?;
+    let at = RowRef {
+        table: "import_profiles",
+        id: taxpayer.0,
+    };
+    let profile = found.map(|row| at.json(&row.profile)).transpose()?;
+    Ok(profile.unwrap_or_default())
+}
+
+pub async fn save(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    profile: &ImportProfile,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let row = Model {
+        taxpayer_id: taxpayer.0,
+        profile: json(profile),
+        updated_at: now.as_microsecond(),
+    };
+    Entity::insert(row.into_active_model())
+        .on_conflict(
+            OnConflict::column(Column::TaxpayerId)
+                .update_columns([Column::Profile, Column::UpdatedAt])
+                .to_owned(),
+        )
+        .exec_without_returning(tx)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The import of a file on its page.
+
+use serde_json::json;
+use testkit::documents;
+use testkit::each_database;
+use testkit::edit::without;
+
+use super::{Account, assert_shows};
+use crate::support::visitor::Visitor;
+use crate::support::world::World;
+
+#[each_database]
+async fn a_file_is_previewed_and_imported(world: &World) {
+    let account = Account::new(world).await;
+    let page = account.page("/import").await;
+    assert_shows(
+        &page,
+        &[
+            "data-upload=\"import-result\"",
+            "The preview changes nothing.",
+        ],
+    );
+    let token = account.owner.get(&account.path("/import")).await.csrf();
+    let bad = without(&documents::invoice(), "due_date");
+    let file = json!([documents::invoice(), bad]).to_string();
+    let send = async |query: &str| {
+        let path = account.path(&format!("/import/file{query}"));
+        account
+            .owner
+            .upload(&path, "application/json", &token, file.clone())
+            .await
+            .expect(200)
+            .html
+    };
+    let preview = send("?preview=true&form=standard").await;
+    assert_shows(
+        &preview,
+        &[
+            "Import 1 invoices",
+            "<code>due_date</code>",
+            "NGN 1,000",
+            "document 2, due_date: The due_date field is required.",
+        ],
+    );
+    let none = account.page("/invoices").await;
+    assert_shows(&none, &["There is no invoice yet."]);
+    let done = send("?preview=false&form=standard").await;
+    assert_shows(&done, &["Imported", "Show these invoices"]);
+    let listed = account.taxpayer.list_invoices("").await;
+    assert_eq!(listed.data()["total"], 1);
+}
+
+#[each_database]
+async fn a_file_counts_only_from_a_page_of_the_session(world: &World) {
+    let account = Account::new(world).await;
+    let file = json!([documents::invoice()]).to_string();
+    let path = account.path("/import/file");
+    let token = account.owner.get(&account.path("/import")).await.csrf();
+    let json = "application/json";
+    account
+        .owner
+        .upload(&path, json, "", file.clone())
+        .await
+        .expect(403);
+    let stranger = Visitor::new(world);
+    let refused = stranger.upload(&path, json, &token, file.clone()).await;
+    assert_eq!(refused.status, 303, "{}", refused.html);
+    let other = Account::new(world).await;
+    let own = other.owner.get(&other.path("/import")).await.csrf();
+    other
+        .owner
+        .upload(&path, json, &own, file)
+        .await
+        .expect(404);
+    let kind = account
+        .owner
+        .upload(&path, "text/plain", &token, "x".to_owned())
+        .await;
+    kind.expect(422).shows("The file must be application/json");
+    let listed = account.taxpayer.list_invoices("").await;
+    assert_eq!(listed.data()["total"], 0);
+}
