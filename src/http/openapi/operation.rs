@@ -110,7 +110,7 @@ impl Operation {
         }
         let any = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
         let file = ContentBuilder::new().schema(Some(any)).build();
-        let kinds = self.doc.file_types.iter();
+        let kinds = self.doc.given_files.iter();
         kinds.fold(response, |response, kind| {
             response.content(*kind, file.clone())
         })

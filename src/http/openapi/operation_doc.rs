@@ -43,10 +43,10 @@ pub(crate) struct OperationDoc {
     pub(super) body: Option<(FormSchema, Value)>,
     body_may_be_absent: bool,
     /// The media types of files that the operation takes beside JSON.
-    file_types: &'static [&'static str],
+    taken_files: &'static [&'static str],
     pub(super) answers: BTreeMap<u16, (String, &'static str, Schema)>,
     /// The media types of files that callers may accept instead of the answer 200.
-    pub(super) file_types: &'static [&'static str],
+    pub(super) given_files: &'static [&'static str],
     pub(super) failures: BTreeMap<u16, Vec<ErrorCode>>,
     /// The schemas that the responses of the operation refer to, by name.
     pub(super) components: Vec<(String, RefOr<Schema>)>,
@@ -61,9 +61,9 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         parameters: Vec::new(),
         body: None,
         body_may_be_absent: false,
-        file_types: &[],
+        taken_files: &[],
         answers: BTreeMap::new(),
-        file_types: &[],
+        given_files: &[],
         failures: BTreeMap::new(),
         components: Vec::new(),
     };
@@ -172,8 +172,11 @@ impl OperationDoc {
     }
 
     /// Adds files of these media types to the request body.
-    pub(crate) fn takes_files(self, file_types: &'static [&'static str]) -> Self {
-        Self { file_types, ..self }
+    pub(crate) fn takes_files(self, taken_files: &'static [&'static str]) -> Self {
+        Self {
+            taken_files,
+            ..self
+        }
     }
 
     /// Adds the `Idempotency-Key` header and the errors that it can cause.
@@ -243,8 +246,11 @@ impl OperationDoc {
     }
 
     /// Adds the media types of files that callers may accept instead of the answer 200.
-    pub(crate) fn also_as_file(self, file_types: &'static [&'static str]) -> Self {
-        Self { file_types, ..self }
+    pub(crate) fn also_as_file(self, given_files: &'static [&'static str]) -> Self {
+        Self {
+            given_files,
+            ..self
+        }
     }
 
     /// Adds the schema of a view to the components of the document. Returns a reference to it.
@@ -295,7 +301,7 @@ impl OperationDoc {
             .content(JSON_MEDIA_TYPE, content)
             .required(Some(required));
         let file = || ObjectBuilder::new().schema_type(Type::String);
-        let body = self.file_types.iter().fold(body, |body, kind| {
+        let body = self.taken_files.iter().fold(body, |body, kind| {
             let content = ContentBuilder::new().schema(Some(Schema::from(file().build())));
             body.content(*kind, content.build())
         });

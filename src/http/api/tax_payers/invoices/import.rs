@@ -17,7 +17,7 @@ use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::FileAnswer;
+use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
 use crate::http::views::import::ImportView;
 use crate::store::invoices::imports;
@@ -124,6 +124,7 @@ async fn get_import_errors(
     Ok(FileAnswer {
         media_type: "text/csv; charset=utf-8",
         name: format!("{import_no}-errors.csv"),
+        disposition: Disposition::Download,
         bytes: errors.into_bytes(),
     })
 }
