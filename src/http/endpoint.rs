@@ -10,6 +10,7 @@ use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 use utoipa::openapi::path::HttpMethod;
 
 use crate::domain::access::session::OperatorRole;
+use crate::http::extract::form::FormContent;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOperation;
@@ -190,6 +191,12 @@ impl Path {
     /// that only reads.
     pub(crate) fn repeatable(mut self) -> Self {
         self.policy.repeat = FormRepeat::Harmless;
+        self
+    }
+
+    /// Marks a form that carries a file, which may be larger than other forms.
+    pub(crate) fn carries_file(mut self) -> Self {
+        self.policy.form = FormContent::File;
         self
     }
 

@@ -13,6 +13,7 @@
 //! | `replicas` | the signs that the replicas give to each other |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
+//! | `approval` | the submission that begins with an approval |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `stored_invoice` | a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
@@ -30,6 +31,7 @@
 pub(crate) mod api;
 #[cfg(test)]
 mod app_tests;
+pub(crate) mod approval;
 pub(crate) mod cached;
 pub(crate) mod endpoint;
 pub(crate) mod explain;

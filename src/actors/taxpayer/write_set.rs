@@ -15,6 +15,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::party::NewContact;
+use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::idempotency::KeyEntry;
 use crate::store::invoices::payments;
@@ -26,6 +27,7 @@ use crate::store::runs::step_log::StepAttempt;
 pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) first_contact: Option<FirstContact>,
+    pub(crate) logo: Change<LogoFile>,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payments::Model>,

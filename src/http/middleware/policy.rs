@@ -14,6 +14,7 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::extract::auth::{self, ChangesNothing, Surface};
+use crate::http::extract::form::FormContent;
 use crate::http::extract::{body, form};
 use crate::http::idempotency::{self, ResultPage};
 use crate::http::limits;
@@ -68,6 +69,7 @@ pub(crate) struct RoutePolicy {
     /// True if the body contains many invoices.
     pub(crate) is_bulk: bool,
     pub(crate) repeat: FormRepeat,
+    pub(crate) form: FormContent,
     pub(crate) result_page: ResultPage,
     pub(crate) sensitive: Option<SensitiveOperation>,
     /// For pages, queries use database connections of their own, and the body of a form is read before its session is
@@ -95,6 +97,7 @@ impl RoutePolicy {
             relays: false,
             is_bulk: false,
             repeat: FormRepeat::Once,
+            form: FormContent::Fields,
             result_page: ResultPage::Above,
             sensitive: None,
             pages: Pages::None,
@@ -124,7 +127,9 @@ impl RoutePolicy {
     }
 
     fn is_rate_limited(self) -> bool {
-        self.pattern.starts_with("/v1/")
+        ["/v1/", "/verify/"]
+            .iter()
+            .any(|start| self.pattern.starts_with(start))
     }
 
     fn audience(self) -> Audience {
@@ -267,7 +272,7 @@ impl RoutePolicy {
         request: &mut ServiceRequest,
     ) -> Result<(), ApiError> {
         if self.pages == Pages::WithForm {
-            return form::read_before_handler(request, state.settings.body_timeout).await;
+            return form::read_before_handler(request, state, self.form).await;
         }
         let Some(surface) = self.surface else {
             return Ok(());

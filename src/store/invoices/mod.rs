@@ -9,6 +9,7 @@ pub mod items;
 pub mod list;
 pub mod payments;
 pub mod timeline;
+pub mod verify_links;
 
 use std::collections::BTreeMap;
 

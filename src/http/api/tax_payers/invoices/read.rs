@@ -1,6 +1,6 @@
 //! Reads of invoices: one invoice, the timeline of an invoice, and the state of a batch.
 
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::invoice_view::InvoiceObject;
@@ -9,6 +9,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{report, unique_no};
+use crate::http::invoice_files;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -19,12 +20,14 @@ use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
 use crate::store::invoices::{batches, payments, timeline};
 
-/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds the lines and the payment ledger.
+/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger,verify_link` adds the lines, the
+/// payment ledger and the address of the public page of a signed invoice.
 pub(super) async fn get_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     id: web::Path<String>,
     query: Query,
+    request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
     let id = path_ids::invoice_id(&id)?;
     let included = Included::from_text(query.text("include").unwrap_or_default());
@@ -35,11 +38,16 @@ pub(super) async fn get_invoice(
     } else {
         None
     };
-    let view = InvoiceView::new(&invoice, &included, entries);
+    let verify_link = if included.verify_link {
+        invoice_files::verify_link(&state, &request, &invoice).await?
+    } else {
+        None
+    };
+    let view = InvoiceView::new(&invoice, &included, entries).with_verify_link(verify_link);
     let unknown = included
         .unknown
         .iter()
-        .map(|word| format!("include knows lines and ledger, not {word}"));
+        .map(|word| format!("include knows lines, ledger and verify_link, not {word}"));
     Ok(ApiResponse::ok("Invoice retrieved successfully", view)
         .warn(&unknown.take(20).collect::<Vec<_>>()))
 }

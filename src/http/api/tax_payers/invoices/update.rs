@@ -10,6 +10,7 @@ use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::payment::PaymentUpdate;
+use crate::http::approval;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{payment_update, report, unique_no, update_invoice, update_status};
@@ -113,15 +114,19 @@ pub(super) async fn update_status(
     )?;
     let update = form.value;
     let which = path_ids::check_invoice_ref(update.invoice)?;
+    let approval = approval::prepare(&state, id, &which, update.status).await?;
+    let mut warnings = form.warnings;
+    warnings.extend(approval.warnings);
     let change = SetStatus {
         invoice: which,
         status: update.status,
         remark: update.remark,
+        submission: approval.submission,
     };
     idempotent
         .answer(&state.taxpayers, id, change, move |invoice| {
             let view = InvoiceObject::from(invoice);
-            ApiResponse::ok("Invoice status updated successfully", view).warn(&form.warnings)
+            ApiResponse::ok("Invoice status updated successfully", view).warn(&warnings)
         })
         .await
 }
