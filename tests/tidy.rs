@@ -71,6 +71,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::state"],
     &["http::extract", "http::invitations"],
     &["http::stored_invoice"],
+    &["http::approval"],
     &["http::invoice_files", "http::exports", "http::import_files"],
     &["http::search"],
     &["http::idempotency"],
@@ -93,7 +94,16 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["src/app/demo", "src/app/drill"]),
     ("actix_web", &["src/http", "src/console", "src/app"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
-    ("invoice_pdf", &["src/http/invoice_files"]),
+    // The settings of an account name the templates, the colour and the kinds of logos.
+    (
+        "invoice_pdf",
+        &[
+            "src/domain/party/settings",
+            "src/store/accounts/stored_settings",
+            "src/http/forms/account_settings",
+            "src/http/invoice_files",
+        ],
+    ),
     ("rust_xlsxwriter", &["src/http/exports/workbook"]),
     ("ubl", &["src/http/invoice_files", "src/domain/import"]),
     ("calamine", &["src/domain/import/xlsx_table"]),

@@ -137,6 +137,7 @@ impl BenchTaxpayers {
                     invoice: which.clone(),
                     status,
                     remark: remark(number),
+                    submission: None,
                 },
             )
             .await

@@ -13,6 +13,8 @@ use std::fmt::Display;
 use askama::filters::Safe;
 use jiff::Timestamp;
 
+use crate::domain::money::group_digits;
+
 /// Writes a time in UTC, exact to a second.
 #[askama::filter_fn]
 pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
@@ -65,27 +67,6 @@ fn duration_words(us: u64) -> String {
     }
 }
 
-fn group_digits(amount: &str) -> String {
-    let (whole, fraction) = amount
-        .split_once('.')
-        .map_or((amount, None), |(whole, rest)| (whole, Some(rest)));
-    let (sign, digits) = whole
-        .strip_prefix('-')
-        .map_or(("", whole), |digits| ("-", digits));
-    let mut grouped = sign.to_owned();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    if let Some(rest) = fraction {
-        grouped.push('.');
-        grouped.push_str(rest);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,19 +84,6 @@ mod tests {
             (7_500_000_000, "2 h 5 min"),
         ] {
             assert_eq!(duration_words(us), words);
-        }
-    }
-
-    #[test]
-    fn thousands_are_told_apart_and_no_digit_is_lost() {
-        for (amount, shown) in [
-            ("0", "0"),
-            ("999.5", "999.5"),
-            ("1000", "1,000"),
-            ("-1234567.8901", "-1,234,567.8901"),
-            ("100000", "100,000"),
-        ] {
-            assert_eq!(group_digits(amount), shown);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | `operators` | the pages under `/console` |
 //! | `accounts` | the pages under `/dashboard` |
 //! | `sign_in` | signing in and out |
+//! | `verify` | the public page behind the link on a printed invoice |
 //! | `landing` | where a person goes after signing in |
 //! | `session_start` | the opening of a session for a person whose password was right |
 //! | `password_change` | the change of a password |
@@ -44,6 +45,7 @@ mod session;
 mod session_start;
 mod sessions;
 mod sign_in;
+mod verify;
 
 use actix_web::http::Method;
 use actix_web::web;
@@ -64,6 +66,7 @@ fn page_paths() -> Vec<Path> {
         second_factor::endpoints(),
         sessions::endpoints(),
         confirm::endpoints(),
+        verify::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),
         assets::endpoints(),

@@ -196,7 +196,7 @@ fn remove_read_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse
 fn is_page(request: &HttpRequest) -> bool {
     let matched = request.extensions().get::<MatchedRoute>().copied();
     let path = matched.map_or_else(|| request.path(), |matched| matched.0);
-    ["/console", "/dashboard", "/sign-", "/account/"]
+    ["/console", "/dashboard", "/sign-", "/account/", "/verify/"]
         .iter()
         .any(|start| path.starts_with(start))
 }

@@ -150,6 +150,28 @@ pub fn apportion(total: Amount, exact: &[Amount], digits: u32) -> Option<Vec<Amo
     Some(parts)
 }
 
+/// Writes an amount with all its digits, and with commas between thousands.
+pub fn group_digits(amount: &str) -> String {
+    let (whole, fraction) = amount
+        .split_once('.')
+        .map_or((amount, None), |(whole, rest)| (whole, Some(rest)));
+    let (sign, digits) = whole
+        .strip_prefix('-')
+        .map_or(("", whole), |digits| ("-", digits));
+    let mut grouped = sign.to_owned();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if let Some(rest) = fraction {
+        grouped.push('.');
+        grouped.push_str(rest);
+    }
+    grouped
+}
+
 /// Drops zeros at the end of a fraction that is longer than allowed. Other fractions keep their zeros, as sent.
 fn without_idle_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
@@ -255,6 +277,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn thousands_are_told_apart_and_no_digit_is_lost() {
+        for (amount, shown) in [
+            ("0", "0"),
+            ("999.5", "999.5"),
+            ("1000", "1,000"),
+            ("-1234567.8901", "-1,234,567.8901"),
+            ("100000", "100,000"),
+        ] {
+            assert_eq!(group_digits(amount), shown);
+        }
+    }
 
     #[test]
     fn rounded_parts_add_up_to_their_total() {

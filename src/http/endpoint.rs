@@ -11,6 +11,7 @@ use utoipa::openapi::path::HttpMethod;
 
 use crate::domain::access::session::OperatorRole;
 use crate::http::extract::body::BodyKind;
+use crate::http::extract::form::FormContent;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOperation;
@@ -212,6 +213,12 @@ impl Path {
     /// that only reads.
     pub(crate) fn repeatable(mut self) -> Self {
         self.policy.repeat = FormRepeat::Harmless;
+        self
+    }
+
+    /// Marks a form that carries a file, which may be larger than other forms.
+    pub(crate) fn carries_file(mut self) -> Self {
+        self.policy.form = FormContent::File;
         self
     }
 

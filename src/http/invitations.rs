@@ -3,7 +3,6 @@
 //! set a password.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::HOST;
 use jiff::Timestamp;
 use rand::RngExt as _;
 use timing::clock;
@@ -86,18 +85,9 @@ pub(crate) async fn make(
 /// Returns the full URL of a page, with the host of this request. Returns only the path if the owner of the link signs
 /// in on another listener, because its host is not known here.
 fn page_url(state: &ApiState, request: &HttpRequest, owner: SessionOwner, path: String) -> String {
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
     let is_here = Listener::from_request(request).serves_person(owner);
-    let scheme = if state.settings.sessions.is_secure {
-        "https"
-    } else {
-        "http"
-    };
-    match host.filter(|_| is_here) {
-        Some(host) => format!("{scheme}://{host}{path}"),
+    match state.origin(request).filter(|_| is_here) {
+        Some(origin) => format!("{origin}{path}"),
         None => path,
     }
 }

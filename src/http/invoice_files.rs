@@ -1,21 +1,27 @@
 //! The files of an invoice: the paper, the UBL, the document as JSON, and the picture of its QR code. A signed invoice is
 //! given out as it was signed; any other as it is stored.
 
-use invoice_pdf::{Look, Sheet, Standing};
+use actix_web::HttpRequest;
+use invoice_pdf::{Logo, Look, PdfError, Sheet, Standing};
 use serde_json::Value;
 use trade_document::TradeDocument;
 
+use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::invoice::trade::read_document;
 use crate::domain::kernel::digest::canonical_text;
 use crate::domain::kernel::fault::Fault;
+use crate::domain::party::Taxpayer;
+use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::pipeline::{Operation, RunState};
-use crate::domain::reference::catalog::Catalog;
+use crate::http::forms::account_settings::logo_rule;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
+use crate::store::accounts::logos;
+use crate::store::invoices::verify_links;
 use crate::store::runs;
 
 /// A file that an invoice can be had as.
@@ -77,18 +83,17 @@ impl InvoiceFile {
 /// Makes a file of an invoice.
 pub(crate) async fn make(
     state: &ApiState,
+    request: &HttpRequest,
     stored: &StoredInvoice,
     file: InvoiceFile,
 ) -> Result<FileAnswer, ApiError> {
-    let catalog = state.catalog.get();
     let qr_code = &stored.invoice.authority.qr_code;
     let bytes = match file {
         InvoiceFile::QrSvg => picture(qr_code)?.svg().into_bytes(),
         InvoiceFile::QrPng => picture(qr_code)?.png().map_err(ApiError::internal)?,
         InvoiceFile::Json => canonical_text(&shown_document(state, stored).await?).into_bytes(),
         InvoiceFile::Ubl => {
-            let document = shown_document(state, stored).await?;
-            let document = trade_document(stored, &document, &catalog)?;
+            let document = shown_trade_document(state, stored).await?;
             let text = state
                 .printing
                 .compute(move || ubl::write(&document))
@@ -97,15 +102,16 @@ pub(crate) async fn make(
                 .into_bytes()
         }
         InvoiceFile::Pdf => {
-            let document = shown_document(state, stored).await?;
             let paper = Paper {
-                document: trade_document(stored, &document, &catalog)?,
+                document: shown_trade_document(state, stored).await?,
+                look: look(state, &stored.supplier).await?,
                 standing: if stored.invoice.authority.signed {
                     Standing::Signed
                 } else {
                     Standing::Draft
                 },
                 qr_code: stored.invoice.authority.signed.then(|| qr_code.clone()),
+                verify_link: verify_link(state, request, &stored.invoice).await?,
             };
             print(state, paper).await?
         }
@@ -148,8 +154,10 @@ pub(crate) async fn make_received(
         let paper = Paper {
             document: found
                 .map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?,
+            look: Look::default(),
             standing: Standing::Received,
             qr_code: None,
+            verify_link: None,
         };
         print(state, paper).await?
     } else {
@@ -163,22 +171,75 @@ pub(crate) async fn make_received(
     })
 }
 
-/// Reads the document and adds what is stored and has no field in it.
-fn trade_document(
+/// Reads the document that is shown, and adds what is stored and has no field in it.
+pub(crate) async fn shown_trade_document(
+    state: &ApiState,
     stored: &StoredInvoice,
-    document: &Value,
-    catalog: &Catalog,
 ) -> Result<TradeDocument, ApiError> {
-    let mut found = read_document(document, catalog).map_err(ApiError::internal)?;
+    let document = shown_document(state, stored).await?;
+    let found = read_document(&document, &state.catalog.get());
+    let mut found = found.map_err(ApiError::internal)?;
     stored.complete(&mut found);
     Ok(found)
+}
+
+/// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is not
+/// signed or the request names no host.
+pub(crate) async fn verify_link(
+    state: &ApiState,
+    request: &HttpRequest,
+    invoice: &Invoice,
+) -> Result<Option<String>, ApiError> {
+    let origin = state.origin(request).filter(|_| invoice.authority.signed);
+    let Some(origin) = origin else {
+        return Ok(None);
+    };
+    let token = verify_links::token_of_invoice(&state.store, invoice).await?;
+    Ok(Some(format!("{origin}/verify/{token}")))
+}
+
+/// Returns the look that the taxpayer chose for its documents.
+async fn look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, ApiError> {
+    let settings = &taxpayer.settings;
+    let mut look = Look {
+        template: settings.template,
+        colour: settings.accent.unwrap_or_default(),
+        logo: None,
+    };
+    if let Some(mark) = &settings.logo
+        && let Some(bytes) = logos::owned_by(state.store.reader(), taxpayer.id).await?
+    {
+        // A logo is changed together with its mark, but the two are read one after the other.
+        look.logo = Logo::new(mark.kind, bytes).ok();
+    }
+    Ok(look)
+}
+
+/// Refuses a new logo that cannot be printed.
+pub(crate) async fn check_logo(state: &ApiState, logo: &Change<LogoFile>) -> Result<(), ApiError> {
+    let Change::Set(file) = logo else {
+        return Ok(());
+    };
+    let LogoFile { kind, bytes } = file.clone();
+    let checked = state
+        .printing
+        .compute(move || Logo::new(kind, bytes.to_vec()).and_then(|logo| logo.check()));
+    checked.await?.map_err(|refusal| {
+        let rule = match refusal {
+            PdfError::Logo(reason) => logo_rule(reason),
+            other => logo_rule(&other.to_string()),
+        };
+        Fault::field("logo", rule).into()
+    })
 }
 
 /// Everything that is printed.
 struct Paper {
     document: TradeDocument,
+    look: Look,
     standing: Standing,
     qr_code: Option<String>,
+    verify_link: Option<String>,
 }
 
 async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
@@ -186,9 +247,10 @@ async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
         let ubl = ubl::write(&paper.document).ok();
         invoice_pdf::render(&Sheet {
             document: &paper.document,
-            look: &Look::default(),
+            look: &paper.look,
             standing: paper.standing,
             qr: paper.qr_code.as_deref(),
+            verify_link: paper.verify_link.as_deref(),
             ubl: ubl.as_deref().map(str::as_bytes),
         })
     });

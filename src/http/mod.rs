@@ -15,6 +15,7 @@
 //! | `search` | what an operator's search finds |
 //! | `exports` | lists of invoices and batches as CSV, NDJSON and XLSX |
 //! | `import_files` | files of invoices, read for the API and the dashboard |
+//! | `approval` | the submission that begins with an approval |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `stored_invoice` | a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
@@ -32,6 +33,7 @@
 pub(crate) mod api;
 #[cfg(test)]
 mod app_tests;
+pub(crate) mod approval;
 pub(crate) mod cached;
 pub(crate) mod endpoint;
 pub(crate) mod explain;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::HttpRequest;
+use actix_web::http::header::HOST;
 use address_policy::AddressPolicy;
 use authority_client::Authority;
 use database::StoreError;
@@ -150,6 +152,17 @@ impl ApiState {
     ) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
         Ok(self.webhook_urls.with_networks(&own))
+    }
+
+    /// Returns scheme and host under which the caller reached this service; `None` if the request names no host.
+    pub(crate) fn origin(&self, request: &HttpRequest) -> Option<String> {
+        let host = request.headers().get(HOST)?.to_str().ok()?;
+        let scheme = if self.settings.sessions.is_secure {
+            "https"
+        } else {
+            "http"
+        };
+        Some(format!("{scheme}://{host}"))
     }
 
     pub(crate) fn now(&self) -> Timestamp {

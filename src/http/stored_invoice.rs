@@ -7,13 +7,14 @@ use serde_json::{Map, Value};
 use trade_document::TradeDocument;
 
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::calculation::{Calculation, DocumentForm};
 use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::report_body::report_body;
 use crate::domain::invoice::stored_document::{
     CorrectedInvoice, StoredParts, stored_path, submission_body,
 };
-use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::{Customer, Taxpayer};
@@ -22,8 +23,10 @@ use crate::domain::pipeline::{Operation, RunState};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::explain::local_faults;
 use crate::http::extract::body::JsonObject;
+use crate::http::forms::calculated;
 use crate::http::forms::document::is_telephone;
 use crate::http::forms::submission::DocumentSource;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::Store;
@@ -70,22 +73,28 @@ impl StoredInvoice {
         })
     }
 
-    /// Adds to the document what is stored and has no field in it: the states of both addresses and the number of the
-    /// customer.
+    /// Adds to the document what is stored and has no field in it: the states of both addresses, the registration of the
+    /// taxpayer and the number of its customer. In a self-billed document the two have changed places.
     pub(crate) fn complete(&self, document: &mut TradeDocument) {
-        document
-            .supplier
+        let (taxpayer, customer) = if is_self_billed(&document.document_type.code) {
+            (&mut document.customer, &mut document.supplier)
+        } else {
+            (&mut document.supplier, &mut document.customer)
+        };
+        taxpayer
             .address
             .state
             .clone_from(&self.supplier.place.state);
+        taxpayer
+            .registration
+            .clone_from(&self.supplier.settings.registration_number);
         let number = &self.invoice.customer.external_customer_no;
-        document.customer.number = Some(number.clone());
-        if let Some(customer) = &self.customer {
-            document
-                .customer
+        customer.number = Some(number.clone());
+        if let Some(stored) = &self.customer {
+            customer
                 .address
                 .state
-                .clone_from(&customer.details.address.state);
+                .clone_from(&stored.details.address.state);
         }
     }
 
@@ -139,9 +148,12 @@ pub(crate) enum DocumentCall {
 /// The body of a call. A body that has nothing but an IRN means the document of the stored invoice.
 #[derive(Debug)]
 pub(crate) struct DocumentBody {
+    call: DocumentCall,
     sent: JsonObject,
     /// The document that the body means; `None` if the body is the document.
     meant: Option<MeantDocument>,
+    /// The document of the caller with the amounts that were computed for it; `None` if none were asked for.
+    completed: Option<Map<String, Value>>,
     /// True if the body has only an IRN, but no stored invoice has it.
     is_unknown: bool,
 }
@@ -165,8 +177,10 @@ impl DocumentBody {
         let irn = irn_alone(&sent).and_then(|text| Irn::parse(text).ok());
         let Some((taxpayer, irn)) = taxpayer.zip(irn) else {
             return Ok(Self {
+                call,
                 sent,
                 meant: None,
+                completed: None,
                 is_unknown: false,
             });
         };
@@ -176,17 +190,31 @@ impl DocumentBody {
             meant.fields.insert(name, business_id.clone());
         }
         Ok(Self {
+            call,
             is_unknown: meant.is_none(),
             sent,
             meant,
+            completed: None,
         })
     }
 
     pub(crate) fn fields(&self) -> &Map<String, Value> {
-        match &self.meant {
-            Some(document) => &document.fields,
-            None => &self.sent,
+        match (&self.meant, &self.completed) {
+            (Some(document), _) => &document.fields,
+            (None, Some(fields)) => fields,
+            (None, None) => &self.sent,
         }
+    }
+
+    /// Computes the amounts that a document of the caller leaves out. Returns `None` if the stored invoice is meant,
+    /// whose amounts are all known.
+    pub(crate) fn calculate(&mut self, catalog: &Catalog) -> Option<Result<Calculation, Faults>> {
+        if self.meant.is_some() {
+            return None;
+        }
+        let done = calculated::complete(&self.sent, DocumentForm::Authority, catalog);
+        self.completed = Some(done.fields);
+        Some(done.outcome)
     }
 
     /// Returns warnings about what the document leaves out of the stored invoice.
@@ -221,8 +249,23 @@ impl DocumentBody {
         local_faults::refusal_error(faults, &self.sent)
     }
 
-    /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one.
+    /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. An account
+    /// that is strict about documents is refused with all differences.
     pub(crate) async fn differences(
+        &self,
+        state: &ApiState,
+        taxpayer: &Taxpayer,
+        irn: &Irn,
+    ) -> Result<Differences, ApiError> {
+        let found = self.compare(state, taxpayer, irn).await?;
+        if found.is_empty() || !taxpayer.settings.strict_documents {
+            return Ok(found);
+        }
+        let message = format!("This account is strict about documents, and {found}");
+        Err(ApiError::new(ErrorCode::IrnContentChanged, message).with_faults(found.to_faults()))
+    }
+
+    async fn compare(
         &self,
         state: &ApiState,
         taxpayer: &Taxpayer,
@@ -235,7 +278,14 @@ impl DocumentBody {
             return Ok(Differences::default());
         };
         let document = stored.document(&state.catalog.get())?;
-        Ok(Differences::between(&self.sent, &document))
+        if self.call != DocumentCall::Report {
+            return Ok(Differences::between(self.fields(), &document));
+        }
+        // An invoice of several rates of VAT has several reports, which state parts of its amounts.
+        let whole = report_body(&document, taxpayer).ok();
+        Ok(whole
+            .map(|whole| Differences::between(&self.sent, &whole))
+            .unwrap_or_default())
     }
 }
 
@@ -288,7 +338,7 @@ fn not_stored_rule() -> FieldRule {
 }
 
 /// Removes the telephone numbers that the authority would refuse a document for. It needs none.
-fn drop_odd_telephones(document: &mut Map<String, Value>) -> Vec<String> {
+pub(crate) fn drop_odd_telephones(document: &mut Map<String, Value>) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in ["accounting_supplier_party", "accounting_customer_party"] {
         let party = document.get_mut(name).and_then(Value::as_object_mut);

@@ -32,6 +32,7 @@ use crate::domain::access::session::{OperatorRole, SessionLimits};
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::settings::AccountSettings;
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
@@ -368,6 +369,7 @@ fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
             state: None,
             country: None,
         },
+        settings: AccountSettings::default(),
         subscription: Subscription::Active,
         verification: Verification::Pending,
         created_at: now(),

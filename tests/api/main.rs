@@ -21,4 +21,5 @@ mod support;
 mod system_integrators;
 mod tax_payers;
 mod unread;
+mod verify;
 mod webhooks;

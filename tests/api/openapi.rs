@@ -25,6 +25,7 @@ const STORY: &[(&str, u16)] = &[
     ("get_taxpayer", 200),
     ("invite_contact", 200),
     ("get_integration_setup", 200),
+    ("get_profile", 200),
     ("update_profile", 200),
     ("rotate_api_key", 200),
     ("update_webhook", 200),

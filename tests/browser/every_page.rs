@@ -25,9 +25,10 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 10] = [
+const PATHS_WITHOUT_PAGE: [&str; 11] = [
     "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
     "/dashboard/{taxpayer}/invoices/files/{file}",
+    "/dashboard/{taxpayer}/profile/picture",
     "/dashboard/{taxpayer}/invoices/{id}/files/{file}",
     "/assets/{hash}/{name}",
     "/console/live/overview",
@@ -286,13 +287,14 @@ async fn walk_as_contacts(world: &World, shown: &Showcase, pictures: Option<&Pat
     findings
 }
 
-/// Begins with the sign-in, before there is a session.
+/// Begins with the pages that need no session.
 async fn walk_as_integrator(
     world: &World,
     shown: &Showcase,
     pictures: Option<&Path>,
 ) -> Vec<String> {
-    let pages = pages_below(&shown.pages(), "/sign-in");
+    let mut pages = pages_below(&shown.pages(), "/sign-in");
+    pages.extend(pages_below(&shown.pages(), "/verify"));
     let mut findings = Walk {
         role: "nobody",
         visitor: Visitor::new(world).await,

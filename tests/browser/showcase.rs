@@ -6,7 +6,7 @@ use testkit::documents::{self, submission};
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
-use testkit::roles::TAXPAYERS;
+use testkit::roles::{TAXPAYERS, Taxpayer};
 
 use crate::support::account::{Account, link_path};
 use crate::support::supplies;
@@ -29,7 +29,9 @@ impl Showcase {
         let account = Account::newcomer(world, &integrator).await;
         let taxpayer = &account.taxpayer;
         let id = account.taxpayer.id;
-        let profile = json!({ "name": NAME, "city": "Lagos", "state": "Lagos", "country": "NG" });
+        let profile = json!({
+            "name": NAME, "city": "Lagos", "state": "Lagos", "country": "NG", "logo": documents::logo(),
+        });
         integrator
             .change_profile(id, &profile)
             .await
@@ -96,6 +98,7 @@ impl Showcase {
             run,
             reconciliation: text(&compared.data()["id"]),
             invitation: make_invitation(&integrator, id).await,
+            verify: verify_path(taxpayer, &signed["id"]).await,
         };
         Self {
             pages: facts.pages(),
@@ -123,6 +126,17 @@ async fn make_invitation(integrator: &testkit::roles::Integrator, id: i64) -> St
     );
     let made = integrator.call("POST", &path).await.expect_status(200);
     link_path(made.data()["link"].as_str().unwrap())
+}
+
+/// Returns the path of the public page of a signed invoice.
+async fn verify_path(taxpayer: &Taxpayer, id: &Value) -> String {
+    let shown = taxpayer
+        .get(&format!("/v1/tax-payers/invoices/{id}?include=verify_link"))
+        .await
+        .expect_status(200);
+    let link = shown.data()["verify_link"].as_str().unwrap();
+    let (_, token) = link.split_once("/verify/").unwrap();
+    format!("/verify/{token}")
 }
 
 /// Puts a command, a delivery and a task aside.
@@ -168,6 +182,7 @@ struct Facts {
     run: String,
     reconciliation: String,
     invitation: String,
+    verify: String,
 }
 
 impl Facts {
@@ -198,7 +213,10 @@ impl Facts {
             "/dashboard/taxpayers/activity",
         ];
         let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
-        let of_nobody = [("/sign-in/invitation/{token}", self.invitation.clone())];
+        let of_nobody = [
+            ("/sign-in/invitation/{token}", self.invitation.clone()),
+            ("/verify/{token}", self.verify.clone()),
+        ];
         let as_they_are = as_they_are.into_iter().chain(of_nobody);
         as_they_are
             .chain(self.operator_pages())

@@ -76,6 +76,7 @@ fn print(
         look: &look,
         standing: Standing::Signed,
         qr: Some(samples::QR),
+        verify_link: Some("https://invoices.example/verify/AAAAAAAAAAAAAAAAAAAAAA"),
         ubl: Some(b"<Invoice/>"),
     })?;
     Ok(pdf.len())

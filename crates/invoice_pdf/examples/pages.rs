@@ -37,6 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 look: &look,
                 standing: *standing,
                 qr: (*standing != Standing::Draft).then_some(samples::QR),
+                verify_link: (*standing == Standing::Signed)
+                    .then_some("https://invoices.example/verify/AAAAAAAAAAAAAAAAAAAAAA"),
                 ubl: Some(b"<Invoice/>"),
             })?;
             fs::write(folder.join(format!("{name}-{}.pdf", template.name())), pdf)?;

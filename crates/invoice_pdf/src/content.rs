@@ -21,6 +21,11 @@ const IRN: Room = Room {
     characters_max: 300,
     word_max: 40_000,
 };
+/// The text beside the QR code.
+const PROOF: Room = Room {
+    characters_max: 300,
+    word_max: 11_000,
+};
 /// The longest text of a line that is not divided between two pages.
 const SHORT_BYTES_MAX: usize = 800;
 const NOTE_LINES_MAX: usize = 60;
@@ -43,6 +48,9 @@ pub struct Content {
     /// The name of the logo's file; empty without one.
     pub logo: &'static str,
     pub has_qr: bool,
+    /// The address of the page that verifies the document, whole and as it is printed; both are empty without one.
+    pub verify_link: String,
+    pub verify_text: String,
     pub has_ubl: bool,
     /// A sentence for each document that this one corrects.
     pub corrects: Vec<String>,
@@ -108,6 +116,7 @@ impl Content {
         });
         let taxes = document.taxes.iter();
         let notes = document.notes.iter();
+        let verify_link = sheet.verify_link.unwrap_or_default();
         let foot = format!("{file_title} · {}", document.supplier.name);
         Self {
             title,
@@ -121,10 +130,12 @@ impl Content {
                 Standing::Signed => "signed",
                 Standing::Received => "received",
             },
-            accent: look.colour.to_hex(),
+            accent: look.colour.to_string(),
             is_bright: look.colour.is_bright(),
             logo: sheet.logo().map_or("", |logo| logo.kind.file_name()),
             has_qr: sheet.qr.is_some(),
+            verify_link: verify_link.to_owned(),
+            verify_text: set_text(verify_link, PROOF),
             has_ubl: sheet.ubl.is_some(),
             corrects: list_corrected(&document.references),
             facts: list_facts(document),

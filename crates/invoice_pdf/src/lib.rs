@@ -52,6 +52,8 @@ pub struct Sheet<'a> {
     pub standing: Standing,
     /// The text of the QR code. Only a signed document has one.
     pub qr: Option<&'a str>,
+    /// The address of the page on which anybody sees that the document is signed.
+    pub verify_link: Option<&'a str>,
     /// The document as UBL, which is attached as `invoice.xml`.
     pub ubl: Option<&'a [u8]>,
 }
@@ -138,6 +140,7 @@ mod tests {
                 look: &look,
                 standing: Standing::Signed,
                 qr: None,
+                verify_link: None,
                 ubl,
             });
             let message = refused.unwrap_err().to_string();

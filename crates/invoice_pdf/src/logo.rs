@@ -22,6 +22,33 @@ pub enum LogoKind {
 }
 
 impl LogoKind {
+    pub const ALL: [Self; 3] = [Self::Png, Self::Jpeg, Self::Svg];
+
+    /// Returns the kind of a file by how it begins. A file that is neither PNG nor JPEG is taken for a drawing, whose
+    /// checks refuse what is none.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        if bytes.starts_with(b"\x89PNG") {
+            Self::Png
+        } else if bytes.starts_with(&[0xff, 0xd8, 0xff]) {
+            Self::Jpeg
+        } else {
+            Self::Svg
+        }
+    }
+
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Svg => "image/svg+xml",
+        }
+    }
+
+    /// Returns the kind that an account stored by its media type; `None` if there is none.
+    pub fn from_media_type(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.media_type() == text)
+    }
+
     pub(crate) const fn file_name(self) -> &'static str {
         match self {
             Self::Png => "logo.png",
@@ -87,13 +114,24 @@ fn check_raster(decoder: &impl ImageDecoder) -> Result<(), PdfError> {
 }
 
 /// Refuses what makes a drawing more than paths: pictures and files that it refers to, text in fonts that nobody has
-/// here, filters, which are computed pixel by pixel, and entities, which can multiply.
+/// here, filters, which are computed pixel by pixel, entities, which can multiply, and scripts, which a browser that
+/// opens the file would run.
 fn check_drawing(bytes: &[u8]) -> Result<(), PdfError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| PdfError::Logo("it is not an SVG file in UTF-8"))?
         .to_ascii_lowercase();
     if !text.contains("<svg") {
-        return Err(PdfError::Logo("it is not an SVG file"));
+        return Err(PdfError::Logo("it is no PNG, JPEG or SVG file"));
+    }
+    if has_script(&text) {
+        return Err(PdfError::Logo(
+            "it contains a script or a web page: save it as plain SVG",
+        ));
+    }
+    if has_outer_reference(&text) {
+        return Err(PdfError::Logo(
+            "it refers to another file: put everything into the drawing itself",
+        ));
     }
     for (part, refusal) in [
         ("<!entity", "it declares entities: save it as plain SVG"),
@@ -106,6 +144,52 @@ fn check_drawing(bytes: &[u8]) -> Result<(), PdfError> {
         }
     }
     Ok(())
+}
+
+/// True if a browser would run a part of the drawing, which is in lower case: a script, a page inside, or an attribute
+/// such as `onload`.
+fn has_script(text: &str) -> bool {
+    ["<script", "<foreignobject", "javascript:", "<handler"]
+        .iter()
+        .any(|part| text.contains(part))
+        || text
+            .split(char::is_whitespace)
+            .zip(text.split(char::is_whitespace).skip(1).chain([""]))
+            .any(|(word, next)| is_event_attribute(word, next))
+}
+
+/// True for `onload=…` and the like, also if the `=` begins the next word.
+fn is_event_attribute(word: &str, next: &str) -> bool {
+    let (name, value) = word
+        .split_once('=')
+        .map_or((word, None), |(name, value)| (name, Some(value)));
+    let has_value = value.is_some() || next.starts_with('=');
+    has_value
+        && name.strip_prefix("on").is_some_and(|event| {
+            !event.is_empty() && event.bytes().all(|letter| letter.is_ascii_lowercase())
+        })
+}
+
+/// True if the drawing, which is in lower case, refers to anything outside of itself. A reference inside begins with
+/// `#`.
+fn has_outer_reference(text: &str) -> bool {
+    let begins_outside = |rest: &str| {
+        let target = rest.trim_start_matches(|sign: char| {
+            sign.is_whitespace() || matches!(sign, '=' | '"' | '\'' | '(')
+        });
+        !target.starts_with('#')
+    };
+    let links = text.match_indices("href").filter(|(at, name)| {
+        let rest = text.get(at + name.len()..).unwrap_or_default();
+        rest.trim_start().starts_with('=')
+    });
+    let urls = text.match_indices("url(");
+    let mut ends = links
+        .map(|(at, name)| at + name.len())
+        .chain(urls.map(|(at, _)| at + 3));
+    text.contains("@import")
+        || text.contains("<?xml-stylesheet")
+        || ends.any(|end| begins_outside(text.get(end..).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -171,10 +255,41 @@ mod tests {
             "<text>Shop</text>",
             "<filter id=\"a\"/>",
             "<!ENTITY a \"b\">",
+            "<script>alert(1)</script>",
+            "<foreignObject/>",
+            "<path onclick=\"alert(1)\"/>",
+            "<path\tONLOAD =\"alert(1)\"/>",
+            "<a href=\"javascript:alert(1)\"/>",
+            "<use xlink:href=\"https://evil.example/a.svg#b\"/>",
+            "<use href = '&#104;ttp://evil.example'/>",
+            "<path fill=\"url( 'http://evil.example/a' )\"/>",
+            "<style>@import 'a.css';</style>",
         ] {
             let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{part}</svg>");
             let refused = Logo::new(LogoKind::Svg, svg.into_bytes());
             assert!(matches!(refused, Err(PdfError::Logo(_))), "{part}");
+        }
+    }
+
+    #[test]
+    fn a_drawing_may_refer_to_its_own_parts() {
+        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" viewBox=\"0 0 9 9\">\
+            <linearGradient id=\"a\"/><path id=\"b\" fill=\"url(#a)\" d=\"M0 0h9v9z\"/><use xlink:href=\"#b\" y=\"1\"/></svg>";
+        let logo = Logo::new(LogoKind::Svg, svg.as_bytes().to_vec()).unwrap();
+        logo.check().unwrap();
+    }
+
+    #[test]
+    fn the_kind_of_a_file_shows_in_how_it_begins() {
+        let cases = [
+            (&PIXEL[..], LogoKind::Png),
+            (&[0xff, 0xd8, 0xff, 0xe0], LogoKind::Jpeg),
+            (b"<svg/>", LogoKind::Svg),
+            (b"", LogoKind::Svg),
+        ];
+        for (bytes, kind) in cases {
+            assert_eq!(LogoKind::from_bytes(bytes), kind);
+            assert_eq!(LogoKind::from_media_type(kind.media_type()), Some(kind));
         }
     }
 

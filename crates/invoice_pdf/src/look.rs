@@ -1,5 +1,6 @@
 //! The look of an account's documents: template, colour and logo.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::{Logo, PdfError};
@@ -53,15 +54,17 @@ pub struct Colour {
 const BRIGHT: u32 = 150;
 
 impl Colour {
-    /// Returns the colour as `#rrggbb`.
-    pub(crate) fn to_hex(self) -> String {
-        format!("#{:02x}{:02x}{:02x}", self.red, self.green, self.blue)
-    }
-
     /// True if white text cannot be read on the colour, nor the colour on white paper.
     pub(crate) fn is_bright(self) -> bool {
         let [red, green, blue] = [self.red, self.green, self.blue].map(u32::from);
         (299 * red + 587 * green + 114 * blue) / 1_000 > BRIGHT
+    }
+}
+
+/// Writes the colour as `#rrggbb`.
+impl fmt::Display for Colour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{:02x}{:02x}{:02x}", self.red, self.green, self.blue)
     }
 }
 
@@ -101,7 +104,7 @@ mod tests {
     fn a_colour_has_a_hash_and_six_digits() {
         for good in ["#0f4c5c", "#FFFFFF", "#000000"] {
             assert_eq!(
-                good.parse::<Colour>().unwrap().to_hex(),
+                good.parse::<Colour>().unwrap().to_string(),
                 good.to_lowercase()
             );
         }

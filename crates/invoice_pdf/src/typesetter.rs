@@ -234,6 +234,7 @@ mod tests {
             look,
             standing: Standing::Signed,
             qr: Some(samples::QR),
+            verify_link: Some("https://invoices.example/verify/AAAAAAAAAAAAAAAAAAAAAA"),
             ubl: Some(b"<Invoice/>"),
         }
     }
@@ -409,6 +410,7 @@ mod tests {
             let draft = Sheet {
                 standing: Standing::Draft,
                 qr: None,
+                verify_link: None,
                 ..sheet(&document, &look)
             };
             let _eviction = Eviction;

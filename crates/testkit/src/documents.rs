@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::edit::{exact, with};
@@ -129,6 +131,12 @@ pub fn full_invoice(taxpayer: &impl AsRef<Registration>) -> Value {
             "hsn_code": "8471.30", "tax_category": "STANDARD_VAT", "total_tax": 75,
         }],
     })
+}
+
+/// Returns a logo as the profile takes it: a drawing of one square, in base64.
+pub fn logo() -> Value {
+    let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><path fill=\"#c2185b\" d=\"M1 1h7v7h-7z\"/></svg>";
+    json!(STANDARD.encode(svg))
 }
 
 /// Returns an update of an invoice to one monitor of 200.00 and 7.5 percent of tax, for the customer of [`invoice`].

@@ -14,10 +14,12 @@ use crate::actors::taxpayer::write_set::FirstContact;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::ContactRole;
+use crate::domain::party::settings::Change;
 use crate::domain::pipeline::{Run, Step, run_lane};
 use crate::store::Store;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
+use crate::store::accounts::logos;
 use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::idempotency;
@@ -232,6 +234,11 @@ impl UnitOfWork {
                 }
                 None => taxpayers::save(tx, taxpayer).await?,
             }
+        }
+        match &writes.logo {
+            Change::Keep => {}
+            Change::Unset => logos::remove(tx, self.id).await?,
+            Change::Set(logo) => logos::put(tx, self.id, logo).await?,
         }
         if self.endpoint.is_changed() || !writes.secrets.is_empty() {
             // Locks the lane before the endpoint's own row. The endpoint's worker locks in the same order, so the two

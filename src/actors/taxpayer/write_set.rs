@@ -16,6 +16,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::party::NewContact;
+use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::idempotency::KeyEntry;
 use crate::store::invoices::imports::StoredImport;
@@ -31,6 +32,7 @@ pub struct WriteSet {
     /// The new import profile; `None` if it stays.
     pub(crate) import_profile: Option<ImportProfile>,
     pub(crate) first_contact: Option<FirstContact>,
+    pub(crate) logo: Change<LogoFile>,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payments::Model>,

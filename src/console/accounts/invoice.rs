@@ -2,7 +2,7 @@
 //! payments, and the forms for what an accountant may do with it (`invoice_actions`).
 
 use actix_web::http::StatusCode;
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::page::Page;
 use serde_json::{Map, Value};
@@ -68,6 +68,8 @@ struct InvoiceDetailsPage {
     /// Where the document that was sent to the authority is not the stored invoice.
     differences: Differences,
     qr: Option<QrPicture>,
+    /// The address of the public page of a signed invoice.
+    verify_link: Option<String>,
     status: Badge,
     authority: Badge,
     payment: Badge,
@@ -124,9 +126,10 @@ async fn show_invoice(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    render(&state, &session, invoice, Forms::default()).await
+    render(&state, &request, &session, invoice, Forms::default()).await
 }
 
 /// The files of an invoice, for the links of the page.
@@ -134,13 +137,14 @@ async fn get_file(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String, String)>,
+    request: HttpRequest,
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(&ids.2).ok_or_else(ApiError::route_not_found)?;
     let invoice = find(&state, &session, &ids.1).await?;
     let supplier = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
     let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
-    invoice_files::make(&state, &stored, file).await
+    invoice_files::make(&state, &request, &stored, file).await
 }
 
 /// Returns the invoice whose id is in the path. Fails if it is not an invoice of this taxpayer.
@@ -156,6 +160,7 @@ pub(super) async fn find(
 
 pub(super) async fn render(
     state: &ApiState,
+    request: &HttpRequest,
     session: &AccountSession,
     invoice: Invoice,
     forms: Forms,
@@ -175,6 +180,7 @@ pub(super) async fn render(
     let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
     let catalog = state.catalog.get();
     let stored = StoredInvoice::load(store, supplier, invoice).await?;
+    let verify_link = invoice_files::verify_link(state, request, &stored.invoice).await?;
     let differences = sent_differences(&runs, &stored.document(&catalog)?);
     let StoredInvoice {
         invoice, supplier, ..
@@ -187,6 +193,7 @@ pub(super) async fn render(
         breakdown: Breakdown::from_invoice(&invoice, &catalog).map_err(ApiError::internal)?,
         customer_invoices_address: customer_invoices_address(session, &invoice),
         qr: QrPicture::from_text(&invoice.authority.qr_code),
+        verify_link,
         status: invoice.status.into(),
         authority: invoice.authority.status.into(),
         payment: invoice.payment.status.into(),

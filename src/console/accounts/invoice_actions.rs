@@ -2,7 +2,7 @@
 //! the faults of its form.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -16,6 +16,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
+use crate::http::approval;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{payment_update, report, update_status};
 use crate::http::respond::error::ApiError;
@@ -39,10 +40,12 @@ async fn set_status(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     let body = with_invoice_id(&invoice, form.0.object(&["status", "remark"]));
+    let mut warnings = Vec::new();
     let done = match report::read(&body, &state.catalog.get(), update_status::read) {
         Ok(read) => {
             let update_status::UpdateStatus {
@@ -50,21 +53,29 @@ async fn set_status(
                 status,
                 remark,
             } = read.value;
+            let approval = approval::prepare(&state, session.taxpayer, &which, status).await?;
+            warnings = approval.warnings;
             let command = SetStatus {
                 invoice: which,
                 status,
                 remark,
+                submission: approval.submission,
             };
             session.send(&state, command).await.map_err(ApiError::from)
         }
         Err(faults) => Err(ApiError::from(faults)),
     };
     match done {
-        Ok(changed) => Ok(go_to_invoice(&session, &changed, "The status was changed.")),
+        Ok(changed) => {
+            let notes = warnings.iter().map(|warning| format!(" Note: {warning}."));
+            let notice = format!("The status was changed.{}", notes.collect::<String>());
+            Ok(go_to_invoice(&session, &changed, &notice))
+        }
         Err(error) => {
             let status = refusal_form(error, form.0)?;
             render(
                 &state,
+                &request,
                 &session,
                 invoice,
                 Forms {
@@ -82,6 +93,7 @@ async fn set_payment(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
@@ -90,6 +102,7 @@ async fn set_payment(
         let payment = FormState::with_faults(form.0, faults);
         return render(
             &state,
+            &request,
             &session,
             invoice,
             Forms {
@@ -125,6 +138,7 @@ async fn set_payment(
             let payment = refusal_form(error, form.0)?;
             render(
                 &state,
+                &request,
                 &session,
                 invoice,
                 Forms {

@@ -9,7 +9,7 @@
 //! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
-//! | business profile, API keys, ERP integration | `profile`, `keys`, `integration` |
+//! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
 //! | the people of the account, and what everybody did | `contacts`, `activity` |
 
 mod activity;
@@ -26,6 +26,7 @@ mod invoices;
 mod keys;
 mod overview;
 mod profile;
+mod settings;
 mod taxpayers;
 mod timeline;
 mod webhook_actions;
@@ -58,6 +59,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_account = [
         overview::endpoints(),
         profile::endpoints(),
+        settings::endpoints(),
         keys::endpoints(),
         integration::endpoints(),
     ];

@@ -1,5 +1,5 @@
 //! The business profile: what the service and the authority know of the taxpayer, what is missing, and a form for the
-//! fields that its owner may change.
+//! fields that its owner may change. The settings on the same page are in `settings`.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -7,6 +7,7 @@ use askama::Template;
 
 use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::console::accounts::base;
+use crate::console::accounts::settings::SettingsPart;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -51,6 +52,7 @@ struct ProfilePage {
     subscription: Badge,
     verification: Badge,
     verification_note: &'static str,
+    settings: SettingsPart,
     form: FormState,
 }
 
@@ -116,8 +118,7 @@ impl MissingField {
 
 async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
     let taxpayer = taxpayer(&state, &session).await?;
-    let form = FormState::new(form_values(&taxpayer));
-    show(&page(&session, taxpayer, form))
+    show(&page(&session, taxpayer, PageForms::default()))
 }
 
 /// POST of the form: changes the profile, as PATCH …/profile does.
@@ -141,10 +142,13 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
             let taxpayer = taxpayer(&state, &session).await?;
-            let form = FormState::with_faults(form.0, error.faults);
+            let forms = PageForms {
+                profile: Some(FormState::with_faults(form.0, error.faults)),
+                ..PageForms::default()
+            };
             show_with_status(
                 StatusCode::UNPROCESSABLE_ENTITY,
-                &page(&session, taxpayer, form),
+                &page(&session, taxpayer, forms),
             )
         }
     }
@@ -159,8 +163,23 @@ pub(super) async fn taxpayer(
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-fn page(session: &AccountSession, taxpayer: Taxpayer, form: FormState) -> ProfilePage {
+/// The forms of the page after a refused attempt. A form that is `None` shows what is stored.
+#[derive(Default)]
+pub(super) struct PageForms {
+    pub(super) profile: Option<FormState>,
+    pub(super) settings: Option<FormState>,
+    pub(super) logo: Option<FormState>,
+}
+
+pub(super) fn page(
+    session: &AccountSession,
+    taxpayer: Taxpayer,
+    forms: PageForms,
+) -> impl Template {
+    let stored = || FormState::new(form_values(&taxpayer));
     ProfilePage {
+        form: forms.profile.unwrap_or_else(stored),
+        settings: SettingsPart::new(&taxpayer.settings, forms.settings, forms.logo),
         frame: Frame::for_account(session, "Profile"),
         base: base(session),
         completeness: Completeness::from_taxpayer(&taxpayer),
@@ -168,7 +187,6 @@ fn page(session: &AccountSession, taxpayer: Taxpayer, form: FormState) -> Profil
         verification: taxpayer.verification.status().into(),
         verification_note: verification_note(taxpayer.verification),
         taxpayer,
-        form,
     }
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::console::actor_name::actor_name;
+use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
 use crate::domain::pipeline::{Operation, Step};
 
@@ -59,13 +60,27 @@ fn describe_event(entry: &TimelineEntry) -> Happening {
         .as_ref()
         .map(|actor| format!("by {}", actor_name(actor)))
         .unwrap_or_default();
-    let notes = [by, detail("remark"), detail("reference")];
+    let notes = [
+        by,
+        detail("remark"),
+        detail("reference"),
+        differences_text(&entry.detail),
+    ];
     Happening {
         at: entry.at,
         class,
         title,
         note: join_notes(&notes),
     }
+}
+
+/// Tells how the document that was sent differed from the stored invoice.
+fn differences_text(detail: &Map<String, Value>) -> String {
+    let found = detail.get("differences").cloned().unwrap_or_default();
+    serde_json::from_value(found).map_or_else(
+        |_| String::new(),
+        |differences: Differences| differences.to_string(),
+    )
 }
 
 fn status_change_title(from: &str, to: &str) -> String {

@@ -85,6 +85,23 @@
     navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
     button.textContent = button.dataset.copied;
   });
+  // A chosen file is sent as a field of the form, in base64.
+  document.addEventListener("change", (event) => {
+    const { into } = event.target.dataset;
+    if (!into) return;
+    const [file] = event.target.files;
+    const field = document.getElementById(into);
+    const button = event.target.form.querySelector("button");
+    const isTooLarge = file && file.size > 512 * 1024;
+    field.value = "";
+    event.target.setCustomValidity(isTooLarge ? "The file has more than 512 KiB." : "");
+    if (!file || isTooLarge) return;
+    button.disabled = true;
+    const reader = new FileReader();
+    reader.onload = () => { field.value = reader.result; };
+    reader.onloadend = () => { button.disabled = false; };
+    reader.readAsDataURL(file);
+  });
   // A box above a list ticks all rows of the page. Without scripts it is hidden.
   document.querySelectorAll("[data-tick-all]").forEach((label) => {
     const boxes = document.querySelectorAll("input[name=id][form=bulk]");

@@ -2,19 +2,25 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
+use crate::domain::party::normal_form::is_same_tin;
 
 /// Members that are not compared: what the document of a stored invoice does not take from the invoice itself, and how a
 /// party or an item is described.
-const NOT_COMPARED: [&str; 10] = [
+const NOT_COMPARED: [&str; 13] = [
     "accounting_supplier_party",
+    "agent_tin",
     "business_description",
     "description",
     "email",
+    "integrator_service_id",
     "invoice_reference",
+    "item_description",
     "payment_status",
     "postal_address",
     "tax_currency_code",
@@ -23,11 +29,13 @@ const NOT_COMPARED: [&str; 10] = [
 ];
 /// A warning tells both values of this many fields.
 const FIELDS_SHOWN_MAX: usize = 5;
-/// A warning shows at most this many characters of a text.
-const TEXT_CHARS_SHOWN_MAX: usize = 60;
+/// A value is shown with at most this many characters.
+const VALUE_CHARS_SHOWN_MAX: usize = 60;
+/// This many differences are kept with a submission.
+const KEPT_MAX: usize = 20;
 
 /// A field that both documents have, with two values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// The dot path of the field in the document.
     pub path: String,
@@ -37,7 +45,8 @@ pub struct Difference {
 }
 
 /// The differences between a sent document and the document of the stored invoice, totals first.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Differences(Vec<Difference>);
 
 impl Differences {
@@ -59,6 +68,22 @@ impl Differences {
         self.0.iter()
     }
 
+    /// Returns the first of them, as many as are kept with a submission.
+    #[must_use]
+    pub fn first(mut self) -> Self {
+        self.0.truncate(KEPT_MAX);
+        self
+    }
+
+    /// Returns a fault for each difference, for an account that accepts none.
+    pub fn to_faults(&self) -> Faults {
+        let faults = self.iter().map(|Difference { path, sent, stored }| {
+            let sentence = format!("is {sent} here and {stored} in the stored invoice");
+            Fault::field(path, FieldRule::other("stored_value", sentence))
+        });
+        faults.collect()
+    }
+
     fn compare_members(
         &mut self,
         path: &str,
@@ -69,7 +94,7 @@ impl Differences {
             let Some(stored) = stored.get(name) else {
                 continue;
             };
-            if !NOT_COMPARED.contains(&name.as_str()) {
+            if !NOT_COMPARED.contains(&name.as_str()) && !is_same_number(name, sent, stored) {
                 self.compare(&joined(path, name), sent, stored);
             }
         }
@@ -101,6 +126,13 @@ fn joined(path: &str, name: &str) -> String {
     } else {
         format!("{path}.{name}")
     }
+}
+
+/// True if a member is a tax number in two spellings.
+fn is_same_number(name: &str, sent: &Value, stored: &Value) -> bool {
+    let texts = sent.as_str().zip(stored.as_str());
+    matches!(name, "tin" | "beneficiary_tin")
+        && texts.is_some_and(|(sent, stored)| is_same_tin(sent, stored))
 }
 
 fn is_same(sent: &Value, stored: &Value) -> bool {
@@ -138,10 +170,14 @@ impl fmt::Display for Differences {
 
 fn value_text(value: &Value) -> String {
     match value {
-        Value::String(text) => text.chars().take(TEXT_CHARS_SHOWN_MAX).collect(),
+        Value::String(text) => text.chars().take(VALUE_CHARS_SHOWN_MAX).collect(),
         Value::Array(items) => format!("a list of {}", items.len()),
         Value::Object(_) => "an object".to_owned(),
-        other => other.to_string(),
+        other => other
+            .to_string()
+            .chars()
+            .take(VALUE_CHARS_SHOWN_MAX)
+            .collect(),
     }
 }
 
@@ -210,6 +246,30 @@ mod tests {
             };
             assert_eq!(warning(&sent, &stored), expected);
         }
+    }
+
+    #[test]
+    fn a_tax_number_may_be_spelled_differently() {
+        let party = |tin: &str| json!({ "accounting_customer_party": { "tin": tin } });
+        assert_eq!(warning(&party("12345678-0001"), &party("123456780001")), "");
+        assert_ne!(
+            warning(&party("12345678-0001"), &party("12345678-0002")),
+            ""
+        );
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let long = |sign: &str| -> Map<String, Value> {
+            (0..50)
+                .map(|at| (format!("f{at}"), json!(sign.repeat(500))))
+                .collect()
+        };
+        let kept = Differences::between(&long("a"), &long("b")).first();
+        assert_eq!(kept.iter().count(), 20);
+        assert!(json!(kept).to_string().len() < 4_000);
+        let fault = kept.to_faults().iter().next().unwrap().to_string();
+        assert!(fault.contains("in the stored invoice"), "{fault}");
     }
 
     #[test]

@@ -11,6 +11,11 @@ use crate::domain::kernel::invisible::is_invisible;
 /// The number of characters in a service id, which the authority assigns to each taxpayer.
 pub const SERVICE_ID_CHARS: usize = 8;
 
+/// Returns true if the invoice number has only letters and digits, as the authority requires.
+pub fn is_submittable(invoice_no: &str) -> bool {
+    invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// A well-formed invoice reference number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -3,6 +3,8 @@
 
 pub mod batch;
 pub mod breakdown;
+pub mod calculation;
+mod calculation_line;
 pub mod document_difference;
 pub mod history;
 pub mod invoice_ref;

@@ -33,6 +33,8 @@ pub enum Refusal {
         from: WorkflowStatus,
         to: &'static str,
     },
+    #[error("The invoice changed while it was approved: look at it and approve it again")]
+    InvoiceChanged,
     #[error("{0}")]
     PaymentExceedsPayable(Fault),
     #[error("{0}")]

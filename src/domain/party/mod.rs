@@ -4,6 +4,7 @@
 pub mod email;
 pub mod look_alike;
 pub mod normal_form;
+pub mod settings;
 pub mod verification;
 
 use jiff::Timestamp;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::kernel::codes::{Category, Subscription};
 use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::party::settings::{AccountSettings, SettingsChange};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 
 /// The customer data of a request.
@@ -93,6 +95,7 @@ pub struct Taxpayer {
     pub business_id: String,
     pub address: String,
     pub place: BusinessLocation,
+    pub settings: AccountSettings,
     pub subscription: Subscription,
     pub verification: Verification,
     pub created_at: Timestamp,
@@ -146,6 +149,7 @@ impl Taxpayer {
         ]
         .into_iter()
         .filter_map(|(field, is_changed)| is_changed.then_some(field))
+        .chain(self.settings.changed_since(&before.settings))
         .collect()
     }
 
@@ -189,6 +193,7 @@ pub struct ProfileChange {
     pub phone: Option<String>,
     pub nature_of_business: Option<String>,
     pub address: Option<String>,
+    pub settings: SettingsChange,
 }
 
 impl ProfileChange {
@@ -208,5 +213,6 @@ impl ProfileChange {
         taxpayer.nature_of_business = self
             .nature_of_business
             .or(taxpayer.nature_of_business.take());
+        self.settings.apply(&mut taxpayer.settings);
     }
 }

@@ -4,6 +4,7 @@
 use jiff::civil::{Date, Time};
 use serde_json::{Map, Value, json};
 
+use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, PaymentStatus};
 
@@ -26,6 +27,9 @@ pub struct AuthorityDocument {
     pub due_date: Option<Date>,
     /// The payment status that the signed invoice states.
     pub payment_status: Option<PaymentStatus>,
+    /// The first fields in which the document differed from the stored invoice when it was sent. They are no part of
+    /// the document.
+    pub differences: Differences,
 }
 
 impl AuthorityDocument {
@@ -70,7 +74,16 @@ impl AuthorityDocument {
                     DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::to_payment_status)
                 })
             }),
+            differences: Differences::default(),
             json,
+        }
+    }
+
+    #[must_use]
+    pub fn with_differences(self, differences: Differences) -> Self {
+        Self {
+            differences: differences.first(),
+            ..self
         }
     }
 

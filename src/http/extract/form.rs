@@ -1,40 +1,86 @@
 //! Reads the form of a page before the handler runs, within limits of size and time. The rights of the person are
 //! looked up after that, so that a person whose rights end while the form arrives can do nothing with it.
 
-use std::time::Duration;
-
 use actix_web::dev::ServiceRequest;
-use actix_web::web::{Bytes, Payload};
+use actix_web::web::{Bytes, BytesMut, Payload};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use futures_util::StreamExt as _;
 use tokio::time::timeout;
 
 use crate::http::extract::body;
+use crate::http::limits::{BodyPermit, TextRoom};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
 
-/// The largest form that a page posts, in bytes.
+/// The largest form that a page posts, in bytes, unless it carries a file.
 const FORM_BYTES_MAX: usize = 64 * 1024;
+/// The largest form that carries a file, which is in base64 and encoded once more by the browser.
+const FILE_FORM_BYTES_MAX: usize = 1024 * 1024;
+
+/// What a form carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FormContent {
+    Fields,
+    File,
+}
 
 /// A form as it was posted. The policy of the path leaves it in the extensions of the request.
 #[derive(Debug)]
 struct PostedForm(Bytes);
 
+/// The memory of a form that carries a file, held until the request is answered.
+struct FormRoom {
+    _permit: Option<BodyPermit>,
+}
+
 /// Reads the whole form within the timeout and leaves it for `take`.
 pub(crate) async fn read_before_handler(
     request: &mut ServiceRequest,
-    limit: Duration,
+    state: &ApiState,
+    content: FormContent,
 ) -> Result<(), ApiError> {
+    let limit = state.settings.body_timeout;
+    if content == FormContent::File {
+        let read = timeout(limit, read_file_form(request, state)).await;
+        return read.map_err(|_| body::too_slow_error(limit))?;
+    }
     let mut payload = request.take_payload();
     let body = Payload::from_request(request.request(), &mut payload)
         .await
         .map_err(ApiError::internal)?;
     let read = timeout(limit, body.to_bytes_limited(FORM_BYTES_MAX)).await;
     let read = read.map_err(|_| body::too_slow_error(limit))?;
-    let read =
-        read.map_err(|_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large"))?;
+    let read = read.map_err(|_| too_large_error())?;
     let form = read.map_err(|error| malformed_error(&error))?;
     request.extensions_mut().insert(PostedForm(form));
     Ok(())
+}
+
+/// Reads a form that carries a file. Its memory is reserved as it comes in, because nobody knows yet who sent it.
+async fn read_file_form(request: &mut ServiceRequest, state: &ApiState) -> Result<(), ApiError> {
+    let mut payload = request.take_payload();
+    let mut room = TextRoom::new(None, None, FILE_FORM_BYTES_MAX);
+    let mut form = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| malformed_error(&error))?;
+        let length = form.len() + chunk.len();
+        if length > FILE_FORM_BYTES_MAX {
+            return Err(too_large_error());
+        }
+        room.cover(&state.bodies, length).await?;
+        form.extend_from_slice(&chunk);
+    }
+    let mut extensions = request.extensions_mut();
+    extensions.insert(PostedForm(form.freeze()));
+    extensions.insert(FormRoom {
+        _permit: room.into_permit(),
+    });
+    Ok(())
+}
+
+fn too_large_error() -> ApiError {
+    ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large")
 }
 
 /// Returns the form of the request, and leaves it for `take`.

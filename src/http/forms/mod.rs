@@ -7,12 +7,13 @@
 //! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `map_field`, `bounds`, `text_checks`, `report` |
 //! | the schema of a form, recorded from the form itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
+//! | amounts that a caller leaves to this service | `calculated` |
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
 //! | the documents of imported files; what a taxpayer answers for them | `import`, `import_profile` |
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
-//! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
+//! | Create Taxpayer, its profile and settings, its webhook | `taxpayer`, `profile`, `account_settings`, `webhook` |
 //! | the IRN of a supplier invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | the terms of a new API key | `key_terms` |
 //! | the activity of an account | `activity` |
@@ -28,9 +29,11 @@
 //! | parts of the authority's document: parties, lines, taxes, references | `document`, `taxes`, `references` |
 //! | the document as it is sent or stored | `normalized` |
 
+pub(crate) mod account_settings;
 pub(crate) mod activity;
 pub(crate) mod batch;
 pub(crate) mod bounds;
+pub(crate) mod calculated;
 mod code_field;
 pub(crate) mod customer;
 pub(crate) mod dead_letters;

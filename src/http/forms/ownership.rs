@@ -1,7 +1,7 @@
 //! Reads business id, IRN and tax number, and checks that they are those of the acting taxpayer. If `taxpayer` is
 //! `None`, only the format of the fields is checked.
 
-use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::irn::{Irn, is_submittable};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::normal_form::is_same_tin;
@@ -120,9 +120,4 @@ fn check_irn(
         reader.report_fault("irn", rule);
     }
     Some(irn)
-}
-
-/// Returns true if the invoice number has only letters and digits, as the authority requires.
-pub(crate) fn is_submittable(invoice_no: &str) -> bool {
-    invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

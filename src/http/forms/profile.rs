@@ -1,7 +1,8 @@
-//! Update of a taxpayer's business profile. Absent fields stay unchanged. If both are sent, `business_email` wins over
+//! Update of a taxpayer's business profile and settings. Absent fields stay unchanged. If both are sent, `business_email` wins over
 //! `email`.
 
 use crate::domain::party::ProfileChange;
+use crate::http::forms::account_settings;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::taxpayer::NATURE_CHARS_MAX;
@@ -24,6 +25,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
             .optional("nature_of_business")
             .long_text(0, NATURE_CHARS_MAX),
         address: reader.optional("address").long_text(0, TEXT_CHARS_MAX),
+        settings: account_settings::read(reader),
     })
 }
 

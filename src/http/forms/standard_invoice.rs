@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::invoice::irn::is_submittable;
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::codes::{
@@ -17,7 +18,6 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::customer;
 use crate::http::forms::field::{IRN_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line;
-use crate::http::forms::ownership::is_submittable;
 use crate::http::forms::reader::Reader;
 
 const NOT_SUBMITTABLE_WARNING: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
@@ -109,7 +109,8 @@ fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Optio
     Some(StandardInvoice { draft, original })
 }
 
-/// Warns if the authority would refuse this invoice number. Some callers never submit, so this is no fault.
+/// Warns if the authority would refuse this invoice number. Some callers never submit, so this is no fault here; an
+/// account that is strict about numbers is refused by the taxpayer actor.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_submittable(no)) {
         reader.warn(NOT_SUBMITTABLE_WARNING);

@@ -15,7 +15,7 @@ use crate::domain::access::payer::PayingAccount;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::extract::auth::{self, ChangesNothing, Surface};
 use crate::http::extract::body::{self, BodyKind};
-use crate::http::extract::form;
+use crate::http::extract::form::{self, FormContent};
 use crate::http::idempotency::{self, ResultPage};
 use crate::http::limits;
 use crate::http::limits::CallKind;
@@ -72,6 +72,7 @@ pub(crate) struct RoutePolicy {
     pub(crate) is_bulk: bool,
     pub(crate) body_kind: BodyKind,
     pub(crate) repeat: FormRepeat,
+    pub(crate) form: FormContent,
     pub(crate) result_page: ResultPage,
     pub(crate) sensitive: Option<SensitiveOperation>,
     /// For pages, queries use database connections of their own, and the body of a form is read before its session is
@@ -100,6 +101,7 @@ impl RoutePolicy {
             is_bulk: false,
             body_kind: BodyKind::Json,
             repeat: FormRepeat::Once,
+            form: FormContent::Fields,
             result_page: ResultPage::Above,
             sensitive: None,
             pages: Pages::None,
@@ -129,7 +131,9 @@ impl RoutePolicy {
     }
 
     fn is_rate_limited(self) -> bool {
-        self.pattern.starts_with("/v1/")
+        ["/v1/", "/verify/"]
+            .iter()
+            .any(|start| self.pattern.starts_with(start))
     }
 
     fn audience(self) -> Audience {
@@ -283,7 +287,7 @@ impl RoutePolicy {
             return body::read_before_handler(request, state, bytes_max, self.body_kind).await;
         }
         if self.pages == Pages::WithForm {
-            return form::read_before_handler(request, state.settings.body_timeout).await;
+            return form::read_before_handler(request, state, self.form).await;
         }
         let Some(surface) = self.surface else {
             return Ok(());

@@ -111,6 +111,28 @@ impl OperationDoc {
         self.parameter(parameter::query(name, QueryKind::Text, what))
     }
 
+    /// Adds the parameter with which a caller leaves the amounts of a document to this service, and what the successes
+    /// documented so far then have beside `data`.
+    pub(crate) fn calculates(mut self) -> Self {
+        for (_, _, answer) in self.answers.values_mut() {
+            if let Schema::Object(envelope) = answer {
+                let calculated = ObjectBuilder::new()
+                    .description(Some("what was computed, with `calculate=true`"));
+                let member = (
+                    "calculated".to_owned(),
+                    Schema::from(calculated.build()).into(),
+                );
+                envelope.properties.extend([member]);
+            }
+        }
+        self.query(
+            "calculate",
+            "true: line_extension_amount, total_tax, tax_total and legal_monetary_total may be left out and are computed; \
+             price.price_amount_with_tax may stand in place of price.price_amount. The answer has `calculated` beside `data`, \
+             with each rounding. An amount that is off is refused with its sum",
+        )
+    }
+
     /// Adds an optional parameter of the query string that must be a whole number of at least `min`.
     pub(crate) fn query_number(self, name: &'static str, min: u8, what: &'static str) -> Self {
         self.parameter(parameter::query(name, QueryKind::Whole(min), what))

@@ -1,6 +1,6 @@
 //! The body of every success, `{ success, message, data }`, and the headers of a success.
 
-use actix_web::body::BoxBody;
+use actix_web::body::{BoxBody, MessageBody as _};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, ContentType, HeaderName, HeaderValue, LINK, LOCATION,
@@ -9,6 +9,7 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use futures_util::Stream;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::http::respond::error::ApiError;
 
@@ -65,6 +66,25 @@ impl ApiResponse {
             success: true,
             message,
             data,
+        }))
+    }
+
+    /// Adds a member beside `data`. Does nothing if the value is `None`, or if the body is made while it is sent.
+    #[must_use]
+    pub(crate) fn with_member(self, name: &str, value: Option<&impl Serialize>) -> Self {
+        let Some(value) = value.and_then(|value| serde_json::to_string(value).ok()) else {
+            return self;
+        };
+        Self(self.0.map_body(|_, body| match body.try_into_bytes() {
+            // The body is an object, so it ends with a brace.
+            Ok(bytes) => match bytes.strip_suffix(b"}") {
+                Some(start) => {
+                    let member = format!(",{}:{value}}}", Value::from(name));
+                    BoxBody::new([start, member.as_bytes()].concat())
+                }
+                None => BoxBody::new(bytes),
+            },
+            Err(streamed) => streamed,
         }))
     }
 

@@ -17,6 +17,7 @@ use crate::http::views::actor::ActorView;
 pub(crate) struct Included {
     pub(crate) lines: bool,
     pub(crate) ledger: bool,
+    pub(crate) verify_link: bool,
     /// The words in `include` that are not names of parts of an invoice. The response warns about each of them.
     pub(crate) unknown: Vec<String>,
 }
@@ -33,6 +34,7 @@ impl Included {
             match word.to_ascii_lowercase().as_str() {
                 "lines" => included.lines = true,
                 "ledger" => included.ledger = true,
+                "verify_link" => included.verify_link = true,
                 _ => included.unknown.push(word.to_owned()),
             }
         }
@@ -49,6 +51,9 @@ pub(crate) struct InvoiceView<'a> {
     lines: Option<Vec<LineView<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<LedgerView>,
+    /// The address of the public page on which anybody sees that the invoice is signed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verify_link: Option<String>,
 }
 
 impl<'a> InvoiceView<'a> {
@@ -64,6 +69,14 @@ impl<'a> InvoiceView<'a> {
                 .lines
                 .then(|| invoice.lines.iter().map(LineView::from).collect()),
             ledger: entries.map(|entries| LedgerView::new(invoice.payment.payable, entries)),
+            verify_link: None,
+        }
+    }
+
+    pub(crate) fn with_verify_link(self, verify_link: Option<String>) -> Self {
+        Self {
+            verify_link,
+            ..self
         }
     }
 }
@@ -158,6 +171,7 @@ mod tests {
         let both = Included {
             lines: true,
             ledger: true,
+            verify_link: false,
             unknown: Vec::new(),
         };
         assert_eq!(Included::from_text("lines,ledger"), both);

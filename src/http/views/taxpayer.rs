@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::{plain_time, precise_time};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::settings::AccountSettings;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
 
@@ -141,7 +142,7 @@ impl<'a> OperatedTaxpayer<'a> {
     }
 }
 
-/// A taxpayer with all fields of the business profile.
+/// A taxpayer with all fields of the business profile, and the settings of its account.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Profile)]
 pub(crate) struct ProfileView<'a> {
@@ -151,8 +152,73 @@ pub(crate) struct ProfileView<'a> {
     city: Option<&'a str>,
     state: Option<&'a str>,
     country: Option<&'a str>,
+    #[serde(flatten)]
+    settings: SettingsView<'a>,
     /// Names of the fields that are missing before the profile is complete.
     missing: Vec<&'static str>,
+}
+
+/// The settings of the account.
+#[derive(Debug, Serialize, ToSchema)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the switches of the API, each on its own"
+)]
+struct SettingsView<'a> {
+    /// The number under which the business is registered, printed on its documents.
+    registration_number: Option<&'a str>,
+    /// The template of printed documents.
+    template: &'static str,
+    /// The colours of printed documents; null for those of the template.
+    colours: Option<Colours>,
+    /// The picture on printed documents; null if there is none.
+    logo: Option<LogoView<'a>>,
+    /// True if a document that differs from the stored invoice is refused.
+    strict_documents: bool,
+    /// True if an invoice number that the authority would refuse is refused at once.
+    strict_numbers: bool,
+    /// True if an approved invoice is submitted by itself.
+    submit_after_approval: bool,
+    /// True if a signed invoice is transmitted by itself.
+    transmit_after_signing: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Colours {
+    /// Of titles and lines, as `#rrggbb`.
+    accent: String,
+}
+
+/// What is known of the logo without its picture.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Logo)]
+struct LogoView<'a> {
+    media_type: &'static str,
+    /// The length of the file.
+    bytes: usize,
+    /// The digest of the file, in hexadecimal digits.
+    sha256: &'a str,
+}
+
+impl<'a> From<&'a AccountSettings> for SettingsView<'a> {
+    fn from(settings: &'a AccountSettings) -> Self {
+        Self {
+            registration_number: settings.registration_number.as_deref(),
+            template: settings.template.name(),
+            colours: settings.accent.map(|accent| Colours {
+                accent: accent.to_string(),
+            }),
+            logo: settings.logo.as_ref().map(|logo| LogoView {
+                media_type: logo.kind.media_type(),
+                bytes: logo.bytes,
+                sha256: &logo.digest,
+            }),
+            strict_documents: settings.strict_documents,
+            strict_numbers: settings.strict_numbers,
+            submit_after_approval: settings.submit_after_approval,
+            transmit_after_signing: settings.transmit_after_signing,
+        }
+    }
 }
 
 impl<'a> ProfileView<'a> {
@@ -163,6 +229,7 @@ impl<'a> ProfileView<'a> {
             city: taxpayer.place.city.as_deref(),
             state: taxpayer.place.state.as_deref(),
             country: taxpayer.place.country.as_deref(),
+            settings: SettingsView::from(&taxpayer.settings),
             missing: taxpayer.missing_profile_fields(),
         }
     }

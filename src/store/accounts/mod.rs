@@ -11,6 +11,8 @@ pub mod invitations;
 pub mod key_leases;
 pub mod key_list;
 pub mod keys;
+mod logo_row;
+pub mod logos;
 pub mod operator_row;
 pub mod people;
 mod second_factor_code_row;
@@ -18,6 +20,7 @@ mod second_factor_row;
 pub mod second_factors;
 mod session_row;
 pub mod sessions;
+mod stored_settings;
 pub mod taxpayer_row;
 pub mod taxpayers;
 

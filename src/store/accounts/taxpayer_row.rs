@@ -10,6 +10,7 @@ use crate::domain::party::look_alike;
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::Verification;
 use crate::domain::party::{BusinessLocation, Taxpayer};
+use crate::store::accounts::stored_settings;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "taxpayers")]
@@ -35,6 +36,8 @@ pub struct Model {
     pub city: Option<String>,
     pub state: Option<String>,
     pub country: Option<String>,
+    /// The settings of the account, as `stored_settings` writes them.
+    pub settings: String,
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
@@ -60,6 +63,7 @@ impl TryFrom<Model> for Taxpayer {
         Ok(Self {
             id: TaxpayerId(row.id),
             integrator_id: IntegratorId(row.integrator_id),
+            settings: stored_settings::read(&at, &row.settings)?,
             subscription: at.parse(&row.subscription)?,
             verification: Verification::parse(
                 &row.verification,
@@ -106,6 +110,7 @@ impl From<&Taxpayer> for Model {
             city: taxpayer.place.city.clone(),
             state: taxpayer.place.state.clone(),
             country: taxpayer.place.country.clone(),
+            settings: stored_settings::write(&taxpayer.settings),
             subscription: taxpayer.subscription.to_string(),
             verification: taxpayer.verification.status().to_string(),
             verification_reason: taxpayer.verification.reason().map(str::to_owned),

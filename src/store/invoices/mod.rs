@@ -13,6 +13,7 @@ mod list_query;
 pub mod list_sort;
 pub mod payments;
 pub mod timeline;
+pub mod verify_links;
 
 use std::collections::BTreeMap;
 

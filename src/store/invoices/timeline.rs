@@ -37,7 +37,7 @@ pub async fn owned_by_with_irn(
     Ok(Timeline::from_entries(entries))
 }
 
-/// The fields of an event that the timeline shows. The fields from `previous_status` to `amount` are JSON texts from
+/// The fields of an event that the timeline shows. The fields from `previous_status` to `differences` are JSON texts from
 /// the event's data.
 #[derive(FromQueryResult)]
 struct EventRow {
@@ -50,8 +50,18 @@ struct EventRow {
     remark: Option<String>,
     reference: Option<String>,
     amount: Option<String>,
+    differences: Option<String>,
     actor: Option<String>,
 }
+
+const FIELDS_OF_DATA: [&str; 6] = [
+    "previous_status",
+    "status",
+    "remark",
+    "reference",
+    "amount",
+    "differences",
+];
 
 async fn events(
     store: &Store,
@@ -76,7 +86,7 @@ fn newest_events(backend: DbBackend, taxpayer: TaxpayerId, irn: &Irn) -> Select<
         Column::Actor,
     ];
     let mut newest = event_row::Entity::find().select_only().columns(columns);
-    for name in ["previous_status", "status", "remark", "reference", "amount"] {
+    for name in FIELDS_OF_DATA {
         newest = newest.expr_as(field_of_data(backend, name), name);
     }
     newest
@@ -105,6 +115,7 @@ fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
         ("remark", json(row.remark)?),
         ("reference", json(row.reference)?),
         ("amount", json(row.amount)?),
+        ("differences", json(row.differences)?),
     ];
     Ok(TimelineEntry {
         at: at.moment(row.at)?,

@@ -138,9 +138,10 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING_COLUMNS: [run_row::Column; 17] = [
+const CHANGING_COLUMNS: [run_row::Column; 18] = [
     Column::State,
     Column::Document,
+    Column::Differences,
     Column::Digest,
     Column::Done,
     Column::Intent,

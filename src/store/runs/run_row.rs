@@ -37,6 +37,8 @@ pub struct Model {
     pub crashes: i32,
     pub panics: i32,
     pub is_lifted: bool,
+    /// Where the document of a submission differed from the stored invoice, as JSON; `None` if it did not.
+    pub differences: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -54,7 +56,10 @@ impl TryFrom<Model> for Run {
         };
         let document = at.json(&row.document)?;
         let payload = RunPayload::from_document(at.parse(&row.operation)?, document);
-        let payload = payload.map_err(|fault| at.corrupt(fault))?;
+        let mut payload = payload.map_err(|fault| at.corrupt(fault))?;
+        if let (RunPayload::Submit(document), Some(text)) = (&mut payload, &row.differences) {
+            document.differences = at.json(text)?;
+        }
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
@@ -149,6 +154,11 @@ impl From<&Run> for Model {
             crashes: count(crash_history.crashes),
             panics: count(crash_history.panics),
             is_lifted: crash_history.is_lifted,
+            differences: run
+                .payload
+                .submission()
+                .filter(|document| !document.differences.is_empty())
+                .map(|document| json(&document.differences)),
         }
     }
 }

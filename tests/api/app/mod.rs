@@ -1,6 +1,8 @@
 //! `/v1/app`.
 
 mod acting;
+mod automatic;
+mod calculate;
 mod confirm;
 mod confirm_receipt;
 mod download;
@@ -13,6 +15,7 @@ mod report;
 mod resolved;
 mod run;
 mod stored;
+mod strict;
 mod submit;
 mod submit_fields;
 mod transmit;

@@ -1,5 +1,6 @@
 //! `/v1/system-integrators`.
 
+mod account_settings;
 mod audit;
 mod create_taxpayer;
 mod deliveries;

@@ -50,6 +50,30 @@ fn second_factor(kind: &str, accounts: &str) -> String {
 /// The pattern of the page of an invoice that is a draft; the showcase opens one that is further.
 pub(super) const DRAFT: &str = "/dashboard/{taxpayer}/invoices/{id} of a draft";
 
+/// The forms of the profile and of the settings on its page. The showcase has a logo.
+pub(super) fn profile_cases() -> Vec<Case> {
+    vec![
+        case(
+            "/dashboard/{taxpayer}/profile",
+            "/dashboard/{taxpayer}/profile",
+            "city=Ibadan",
+            audit_query("taxpayer.update-profile"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/profile",
+            "/dashboard/{taxpayer}/profile/settings",
+            "template=compact",
+            audit_query("taxpayer.update-profile"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/profile",
+            "/dashboard/{taxpayer}/profile/logo",
+            "remove=true",
+            audit_query("taxpayer.update-profile"),
+        ),
+    ]
+}
+
 /// The forms of an owner, without those about webhooks, in an order in which each finds what it needs.
 pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
     let contacts = "/dashboard/{taxpayer}/contacts";
@@ -66,12 +90,6 @@ pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
             "/dashboard/{taxpayer}/invoices/{id}/payment",
             "payment_status=partial&amount=7&remark=first part",
             events_query("payment.status-updated"),
-        ),
-        case(
-            "/dashboard/{taxpayer}/profile",
-            "/dashboard/{taxpayer}/profile",
-            "city=Ibadan",
-            audit_query("taxpayer.update-profile"),
         ),
         case(
             contacts,

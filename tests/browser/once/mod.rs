@@ -15,8 +15,8 @@ use testkit::roles::Taxpayer;
 use tokio::time::sleep;
 
 use self::cases::{
-    Case, DRAFT, account_cases, audit_query, case, own_account_cases, owner_cases, webhook_cases,
-    work_cases,
+    Case, DRAFT, account_cases, audit_query, case, own_account_cases, owner_cases, profile_cases,
+    webhook_cases, work_cases,
 };
 use crate::person::Visitor;
 use crate::run_alone;
@@ -246,6 +246,7 @@ fn each_form_that_is_sent_again_has_one_effect() {
             let admin = Visitor::operator(world, OperatorRole::Admin).await;
             world.new_operator().await;
             let mut of_owner = owner_cases(taxpayer.id);
+            of_owner.extend(profile_cases());
             of_owner.extend(webhook_cases(taxpayer.id, &receiver.url()));
             let of_oneself = own_account_cases();
             let mut of_admin = work_cases(taxpayer.id);

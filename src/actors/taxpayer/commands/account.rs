@@ -14,6 +14,7 @@ use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::party::settings::{AccountSettings, Change};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, NewContact, ProfileChange, Taxpayer};
 use crate::store::ids::IdKind;
@@ -71,6 +72,7 @@ impl Onboard {
             business_id: self.business_id.clone(),
             address: self.address.clone(),
             place: BusinessLocation::default(),
+            settings: AccountSettings::default(),
             subscription: Subscription::Active,
             verification: Verification::Pending,
             created_at: now,
@@ -146,6 +148,9 @@ impl TaxpayerCommand for ChangeProfile {
         }
         let mut taxpayer = before.clone();
         self.change.clone().apply(&mut taxpayer);
+        if self.change.settings.logo != Change::Keep {
+            uow.writes.logo = self.change.settings.logo.clone();
+        }
         let changed = taxpayer.changed_since(&before);
         if !changed.is_empty() {
             let entry = audit_entry(uow, self.by, AuditAction::UpdateProfile);

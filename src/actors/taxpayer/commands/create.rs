@@ -16,9 +16,10 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
-use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::irn::{Irn, is_submittable};
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
 use crate::store::ids::IdKind;
@@ -223,6 +224,9 @@ fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Re
             duplicate: Some(compare(draft, existing)),
         });
     }
+    if taxpayer.settings.strict_numbers && !is_submittable(irn.invoice_no()) {
+        return Err(unsubmittable(draft));
+    }
     let customer = resolve_customer(uow, &draft.customer, draft.category);
     let identity = InvoiceIdentity {
         id: uow.next_invoice_id(),
@@ -272,6 +276,21 @@ pub(super) fn irn_taken(irn: &Irn, existing_no: &str) -> Refusal {
         "The invoice_no field gives the IRN {irn}, which belongs to the invoice with the number {existing_no}."
     );
     Fault::new("invoice_no", "irn_taken", message).into()
+}
+
+/// Returns the refusal of an account that takes no invoice with a number that the authority would refuse.
+fn unsubmittable(draft: &Draft) -> Refusal {
+    let rule = FieldRule::with_expected(
+        "submittable",
+        "must have an invoice number of letters and digits only: the authority takes no other, and this account is strict about numbers",
+        "an invoice number of letters and digits only",
+    );
+    let field = if draft.irn.is_some() {
+        "irn"
+    } else {
+        "invoice_no"
+    };
+    Fault::field(field, rule).into()
 }
 
 /// Finds the existing invoice with the draft's number or IRN. If these belong to two invoices, an IRN that the caller

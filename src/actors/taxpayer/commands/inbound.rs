@@ -63,7 +63,7 @@ impl TaxpayerCommand for RecordTransit {
             Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
                 // For a cancelled invoice `reach` returns a refusal, which nobody waits for. The invoice stays
                 // cancelled.
-                let _ = reach_stage(uow, invoice, Stage::Transmitted);
+                let _ = reach_stage(uow, invoice, Stage::Transmitted, None);
             }
             None if has_ended => emit_stage_event(uow, &self.irn, Stage::Transmitted),
             _ => {}

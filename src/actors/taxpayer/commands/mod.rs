@@ -49,5 +49,5 @@ pub use payment::Pay;
 pub use replays::{CancelReplay, StartReplay};
 pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
 pub use steps::{RecordSteps, StepOutcome};
-pub use update::{ReviseInvoice, RevisedInvoice, SetStatus};
+pub use update::{ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};
 pub use webhook::{DisableEndpoint, EnableEndpoint, EnabledEndpoint, RotateSecret, SetWebhook};

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
-use crate::actors::taxpayer::commands::runs::show_authority_status;
+use crate::actors::taxpayer::commands::runs::{OpenRun, show_authority_status};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::audit::Actor;
@@ -18,7 +19,9 @@ use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::kernel::upstream::CallFailure;
-use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
+use crate::domain::pipeline::{
+    Operation, Run, RunPayload, RunRequest, RunState, Step, StepRecord, StepResult,
+};
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{LaneRelease, NextClaim};
 use crate::store::runs::step_log::StepAttempt;
@@ -117,7 +120,33 @@ impl TaxpayerCommand for RecordSteps {
         }
         release(uow, &run, &self.lease);
         uow.put_run(run.clone());
+        if run.state() == RunState::Succeeded {
+            transmit_after_signing(uow, &run);
+        }
         Ok(run)
+    }
+}
+
+/// Begins the transmission of an invoice that was just signed, if the account says so. A document without a customer has
+/// nobody to be transmitted to.
+fn transmit_after_signing(uow: &mut UnitOfWork, run: &Run) {
+    let is_wanted = uow
+        .taxpayer()
+        .is_ok_and(|taxpayer| taxpayer.settings.transmit_after_signing);
+    let document = run.payload.submission();
+    let has_customer = document.is_some_and(|document| {
+        document
+            .as_json()
+            .get("accounting_customer_party")
+            .is_some()
+    });
+    if is_wanted && has_customer {
+        let request = RunRequest {
+            irn: run.irn.clone(),
+            payload: RunPayload::Transmit,
+        };
+        // A refusal means that nothing is to be transmitted, because the invoice was cancelled meanwhile.
+        let _ = OpenRun(request).execute(uow);
     }
 }
 
@@ -182,7 +211,10 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
             {
                 emit_stage_despite_cancellation(uow, invoice, run.operation(), stage);
             }
-            (Some(stage), Some(invoice)) => reach_stage(uow, with_signature(invoice, run), stage)?,
+            (Some(stage), Some(invoice)) => {
+                let invoice = with_signature(invoice, run);
+                reach_stage(uow, invoice, stage, differences(run, stage))?;
+            }
             (Some(stage), None) => emit_stage_event(uow, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => {
                 uow.put_invoice(with_signature(invoice, run));
@@ -210,11 +242,13 @@ fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
 }
 
 /// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that
-/// is already at a later stage stays there, and only the second event is emitted.
+/// is already at a later stage stays there, and only the second event is emitted. The second event tells the
+/// differences, if there are any.
 pub(super) fn reach_stage(
     uow: &mut UnitOfWork,
     invoice: Invoice,
     stage: Stage,
+    differences: Option<&Differences>,
 ) -> Result<(), Refusal> {
     let previous = invoice.status;
     let is_late = previous.stage() > Some(stage);
@@ -224,10 +258,21 @@ pub(super) fn reach_stage(
         uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra());
     }
     if invoice.status != previous || is_late {
-        uow.emit_about(stage_event(stage), &invoice, extra());
+        let mut extra = extra();
+        if let Some(differences) = differences {
+            extra["differences"] = json!(differences);
+        }
+        uow.emit_about(stage_event(stage), &invoice, extra);
     }
     uow.put_invoice(invoice);
     Ok(())
+}
+
+/// Returns where the signed document differs from the stored invoice, if it does and this is the stage that tells so.
+fn differences(run: &Run, stage: Stage) -> Option<&Differences> {
+    let document = run.payload.submission()?;
+    let differences = &document.differences;
+    (stage == Stage::Submitted && !differences.is_empty()).then_some(differences)
 }
 
 /// Emits the event of the stage for an invoice that was cancelled during the call. The invoice stays cancelled.

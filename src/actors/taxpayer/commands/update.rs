@@ -1,11 +1,13 @@
 //! Changes an invoice: its status, or its customer, lines and details. May cancel a submission that is still open.
 
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::resolve_customer_and_items::{
     resolve_customer, resolve_items,
 };
+use crate::actors::taxpayer::commands::runs::OpenRun;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -21,7 +23,7 @@ use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, WorkflowStat
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::Payment;
-use crate::domain::pipeline::{Operation, Run, RunState};
+use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
 use crate::store::ids::IdKind;
 use crate::store::invoices::items::ItemNames;
 
@@ -29,6 +31,16 @@ pub struct SetStatus {
     pub invoice: InvoiceRef,
     pub status: SettableStatus,
     pub remark: String,
+    /// The submission that begins with an approval; `None` if none does.
+    pub submission: Option<SubmissionAfterApproval>,
+}
+
+/// A submission of the stored invoice, made from the invoice as the sender read it.
+#[derive(Debug, Clone)]
+pub struct SubmissionAfterApproval {
+    pub request: RunRequest,
+    /// The `updated_at` of the invoice when the sender read it. An invoice that has changed since is not approved.
+    pub seen_updated_at: Timestamp,
 }
 
 /// Replaces the customer, the lines and the details of an invoice. Cancels the submission of the previous content if
@@ -56,10 +68,28 @@ impl TaxpayerCommand for SetStatus {
         if self.status == SettableStatus::Cancelled {
             wanted.add_runs_of_invoices();
         }
+        if let Some(submission) = &self.submission {
+            wanted.add_runs(&submission.request.irn);
+        }
+    }
+
+    fn size(&self) -> Size {
+        let document = self
+            .submission
+            .as_ref()
+            .and_then(|submission| submission.request.payload.submission());
+        document
+            .map(|document| Size::for_document(document.as_json()))
+            .unwrap_or_default()
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
         let before = uow.invoice(&self.invoice)?;
+        if let Some(submission) = &self.submission
+            && submission.seen_updated_at != before.updated_at
+        {
+            return Err(Refusal::InvoiceChanged);
+        }
         let previous = before.status;
         let mut invoice = before
             .clone()
@@ -70,7 +100,12 @@ impl TaxpayerCommand for SetStatus {
         let extra = json!({ "previous_status": previous, "remark": self.remark });
         uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra);
         uow.put_invoice(invoice.clone());
-        Ok(invoice)
+        let Some(submission) = &self.submission else {
+            return Ok(invoice);
+        };
+        // A refusal means that another submission of this invoice is under way, which is then left alone.
+        let _ = OpenRun(submission.request.clone()).execute(uow);
+        uow.invoice(&self.invoice).cloned()
     }
 }
 

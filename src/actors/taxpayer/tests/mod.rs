@@ -105,6 +105,7 @@ impl TestTaxpayers {
                     invoice: by_number(number),
                     status,
                     remark,
+                    submission: None,
                 },
             )
             .await

@@ -1,7 +1,10 @@
 //! Submit, Transmit and Report. Each starts a pipeline run, or joins the run that exists for the IRN. If a run of
 //! Transmit or Report fails, the status is 500, and the error code tells the cause.
 
-use actix_web::web;
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest, web};
 
 use crate::domain::access::caller::Caller;
 use crate::domain::pipeline::{RunPayload, RunRequest};
@@ -12,8 +15,10 @@ use crate::http::extract::acting_taxpayer;
 use crate::http::extract::acting_taxpayer::TaxpayerHint;
 use crate::http::extract::body::Body;
 use crate::http::extract::prefer::Prefer;
+use crate::http::extract::role::NeedsRole;
+use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{report, submission, transmit, vat_report};
+use crate::http::forms::{calculated, report, submission, transmit, vat_report};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -36,6 +41,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .takes(|reader| submission::read_fields(reader, None), example!("submit"))
                 .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
                 .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                .calculates()
                 .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
                 .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
@@ -72,21 +78,46 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
+/// What a caller of Submit asks for beside the body.
+struct SubmitTerms {
+    prefer: Prefer,
+    /// True if the amounts that the document leaves out are computed.
+    calculates: bool,
+}
+
+impl NeedsRole for SubmitTerms {}
+
+impl FromRequest for SubmitTerms {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let query = Query::from_text(request.query_string());
+        let prefer = Prefer::from_request(request, payload).into_inner();
+        ready(prefer.and_then(|prefer| {
+            let calculates = query.flag("calculate")?;
+            Ok(Self { prefer, calculates })
+        }))
+    }
+}
+
 /// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run.
 async fn submit(
     state: web::Data<ApiState>,
     caller: Caller,
-    prefer: Prefer,
+    SubmitTerms { prefer, calculates }: SubmitTerms,
     hint: TaxpayerHint,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let body =
+    let mut body =
         DocumentBody::complete(&state, DocumentCall::Submit, taxpayer.as_ref(), body).await?;
     let catalog = state.catalog.get();
+    let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
     let form = submission::read(body.source(), body.fields(), taxpayer.as_ref(), &catalog);
-    let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
+    let form = calculated::join(form, outcome);
+    let (mut form, calculation) = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     form.warnings.extend(submission::future_issue_date_warning(
         &form.value,
         state.today(),
@@ -97,9 +128,10 @@ async fn submit(
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }
+    let document = form.value.document.with_differences(differences);
     let request = RunRequest {
         irn: form.value.irn,
-        payload: RunPayload::Submit(Box::new(form.value.document)),
+        payload: RunPayload::Submit(Box::new(document)),
     };
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
@@ -109,6 +141,7 @@ async fn submit(
         .await?;
     Ok(run_response::submission_response(&state, &run, prefer)
         .await?
+        .with_member("calculated", calculation.as_ref())
         .warn(&form.warnings))
 }
 
@@ -157,11 +190,13 @@ async fn report(
     let catalog = state.catalog.get();
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
     let form = report::read(body.fields(), &catalog, read);
-    let form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
-    let id = taxpayer
-        .as_ref()
-        .ok_or_else(ApiError::taxpayer_not_found)?
-        .id;
+    let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let id = taxpayer.id;
+    let differences = body.differences(&state, &taxpayer, &form.value.irn).await?;
+    if !differences.is_empty() {
+        form.warnings.push(differences.to_string());
+    }
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, form.value, prefer.wait).await?;

@@ -6,6 +6,7 @@ use actix_web::web;
 use authority_client::AuthorityFailure;
 
 use crate::domain::access::caller::Caller;
+use crate::domain::invoice::calculation::Calculation;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
@@ -13,6 +14,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::explain::authority;
 use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
 use crate::http::extract::body::Body;
+use crate::http::forms::calculated;
 use crate::http::forms::document::ReadDocument;
 use crate::http::forms::query::Query;
 use crate::http::forms::report::Accepted;
@@ -43,9 +45,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "`patch`: a refusal also tells what would mend the body, as far as that is safe",
             )
             .gives::<Validated<'_>>(200, "Invoice validated successfully")
+            .calculates()
             .fails_with(400, &[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
             .fails_with(400, &[ErrorCode::IrnServiceIdMismatch, ErrorCode::AuthorityRejected])
             .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+            .fails(&[ErrorCode::IrnContentChanged])
             .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
             }),
     ]
@@ -74,14 +78,28 @@ async fn validate(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let asked = query.word("explain", ExplainMode::parse, ExplainMode::allowed);
+    let asked = asked.and_then(|explain| Ok((explain, query.flag("calculate")?)));
     let answer = match asked {
-        Ok(explain) => validate_body(&state, caller, hint, explain, body).await,
+        Ok((explain, calculates)) => {
+            let options = Options {
+                explain,
+                calculates,
+            };
+            validate_body(&state, caller, hint, options, body).await
+        }
         Err(fault) => Err(fault.into()),
     };
     answer.map_err(|error| match error.status {
         StatusCode::UNPROCESSABLE_ENTITY => error.with_status(StatusCode::BAD_REQUEST),
         _ => error,
     })
+}
+
+/// What the query asks for.
+struct Options {
+    explain: Option<ExplainMode>,
+    /// True if the amounts that the document leaves out are computed.
+    calculates: bool,
 }
 
 /// The reasons for which Validate does not accept a body.
@@ -96,18 +114,28 @@ async fn validate_body(
     state: &ApiState,
     caller: Caller,
     hint: TaxpayerHint,
-    explain: Option<ExplainMode>,
+    options: Options,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
-    let body =
+    let mut body =
         DocumentBody::complete(state, DocumentCall::Validate, taxpayer.as_ref(), body).await?;
     let catalog = state.catalog.get();
-    let form = read_form(&body, taxpayer.as_ref(), &catalog);
-    let form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
+    let outcome = options
+        .calculates
+        .then(|| body.calculate(&catalog))
+        .flatten();
+    let form = calculated::join(read_form(&body, taxpayer.as_ref(), &catalog), outcome);
+    let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
+    if let (Ok((form, _)), Some(taxpayer)) = (&mut form, &taxpayer) {
+        let differences = body.differences(state, taxpayer, &form.value.irn).await?;
+        if !differences.is_empty() {
+            form.warnings.push(differences.to_string());
+        }
+    }
     // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
-    let mended = explain.map(|ExplainMode| body);
+    let mended = options.explain.map(|ExplainMode| body);
     let mut refused = match validate_form(state, taxpayer.as_ref(), form).await {
         Ok(valid) => return Ok(valid),
         Err(Rejection::NotChecked(error)) => return Err(error),
@@ -143,9 +171,9 @@ fn read_form(
 async fn validate_form(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
-    form: Result<Accepted<ReadDocument>, Rejection>,
+    form: Result<(Accepted<ReadDocument>, Option<Calculation>), Rejection>,
 ) -> Result<ApiResponse, Rejection> {
-    let form = form?;
+    let (form, calculation) = form?;
     let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;
     let document = form.value.document.as_json();
     let authority = state.authority.on_behalf_of(taxpayer.into());
@@ -159,5 +187,7 @@ async fn validate_form(
             other => Rejection::NotChecked(other.into()),
         })?;
     let view = Validated::new(&form.value.irn, &form.warnings);
-    Ok(ApiResponse::ok("Invoice validated successfully", view).warn(&form.warnings))
+    Ok(ApiResponse::ok("Invoice validated successfully", view)
+        .with_member("calculated", calculation.as_ref())
+        .warn(&form.warnings))
 }

@@ -21,6 +21,7 @@ use crate::http::forms::query::Query;
 use crate::http::forms::taxpayer::{ContactPerson, NewTaxpayer};
 use crate::http::forms::{key_terms, profile, report, taxpayer};
 use crate::http::idempotency::IdempotentRequest;
+use crate::http::invoice_files;
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
 use crate::http::openapi::{doc, example};
@@ -63,13 +64,22 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
                 .fails(&[ErrorCode::TaxpayerNotFound])
         }),
-        path("/v1/system-integrators/taxpayers/{id}/profile").patch(update_profile, || {
-            doc("update_profile", "Complete the business profile")
-                .takes(profile::read, example!("update_profile"))
-                .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
-                .writes()
-                .fails(&[ErrorCode::TaxpayerNotFound])
-        }),
+        path("/v1/system-integrators/taxpayers/{id}/profile")
+            .get(get_profile, || {
+                doc("get_profile", "The business profile and the settings")
+                    .gives::<ProfileView<'_>>(200, "Taxpayer profile retrieved successfully")
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            })
+            .patch(update_profile, || {
+                doc("update_profile", "Complete the business profile, or change the settings")
+                    .with_note(
+                        "What is left out stays. `null` unsets registration_number, template, colours and logo.",
+                    )
+                    .takes(profile::read, example!("update_profile"))
+                    .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
+                    .writes()
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            }),
         path(rotate).sensitive(SensitiveOperation::Rotation).on(rotates, rotate_api_key, || {
             doc("rotate_api_key", "Rotate Taxpayer API Key")
                 .with_note("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
@@ -242,7 +252,21 @@ async fn get_integration_setup(
     ))
 }
 
-/// PATCH /v1/system-integrators/taxpayers/{id}/profile: completes the business profile.
+/// GET /v1/system-integrators/taxpayers/{id}/profile: returns the business profile and the settings.
+async fn get_profile(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
+    Ok(ApiResponse::ok(
+        "Taxpayer profile retrieved successfully",
+        ProfileView::new(&taxpayer, &contacts),
+    ))
+}
+
+/// PATCH /v1/system-integrators/taxpayers/{id}/profile: completes the business profile, or changes the settings.
 async fn update_profile(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -254,6 +278,7 @@ async fn update_profile(
     let form = report::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
     let change = form.value;
     let warnings = form.warnings;
+    invoice_files::check_logo(&state, &change.settings.logo).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
     idempotent

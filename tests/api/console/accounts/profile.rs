@@ -82,3 +82,94 @@ async fn a_fault_stands_beside_its_field_and_nothing_is_changed(world: &World) {
     assert_shows(&page, &["The business_email has already been taken."]);
     assert_shows(&account.page("/profile").await, &["value=\"Lagos\""]);
 }
+
+#[each_database]
+async fn an_owner_sets_the_look_and_the_rules(world: &World) {
+    let account = Account::new(world).await;
+    let page = account.page("/profile").await;
+    assert_shows(
+        &page,
+        &["Documents have no logo.", "value=\"classic\" selected"],
+    );
+    let fields = [
+        ("registration_number", "RC <1>"),
+        ("template", "compact"),
+        ("colours.accent", "#aa2200"),
+        ("strict_numbers", "true"),
+    ];
+    let saved = account.post("/profile/settings", &fields).await.expect(303);
+    assert_eq!(saved.location, account.path("/profile"));
+    let page = account.page("/profile").await;
+    assert_shows(
+        &page,
+        &[
+            "value=\"RC &#60;1&#62;\"",
+            "value=\"compact\" selected",
+            "value=\"#aa2200\"",
+            "name=\"strict_numbers\" value=\"true\" checked",
+            "name=\"strict_documents\" value=\"true\">",
+        ],
+    );
+    let odd = [("template", "odd"), ("colours.accent", "red")];
+    let page = account
+        .post("/profile/settings", &odd)
+        .await
+        .expect(422)
+        .html;
+    assert_shows(&page, &["must be one of classic, compact", "#rrggbb"]);
+    // A box that is not checked, and a number that is blank, are off.
+    account
+        .post("/profile/settings", &[("template", "classic")])
+        .await
+        .expect(303);
+    let page = account.page("/profile").await;
+    assert!(!page.contains("RC "), "{page}");
+    assert!(!page.contains(" checked"), "{page}");
+}
+
+#[each_database]
+async fn an_owner_sets_and_removes_the_logo(world: &World) {
+    let account = Account::new(world).await;
+    account
+        .owner
+        .get(&account.path("/profile/picture"))
+        .await
+        .expect(404);
+    let logo = documents::logo();
+    let address = format!("data:image/svg+xml;base64,{}", logo.as_str().unwrap());
+    account
+        .post("/profile/logo", &[("logo", &address)])
+        .await
+        .expect(303);
+    assert_shows(
+        &account.page("/profile").await,
+        &["/profile/picture", "image/svg+xml", "Remove the logo"],
+    );
+    let picture = account
+        .owner
+        .get(&account.path("/profile/picture"))
+        .await
+        .expect(200);
+    assert!(picture.html.starts_with("<svg"), "{}", picture.html);
+    // More than a form without a file may have.
+    let large = "A".repeat(200 * 1024);
+    let page = account
+        .post("/profile/logo", &[("logo", &large)])
+        .await
+        .expect(422)
+        .html;
+    assert_shows(&page, &["The logo field cannot be used"]);
+    let huge = "A".repeat(2 * 1024 * 1024);
+    account
+        .post("/profile/logo", &[("logo", &huge)])
+        .await
+        .expect(413);
+    account
+        .post("/profile/logo", &[("remove", "true")])
+        .await
+        .expect(303);
+    assert_shows(
+        &account.page("/profile").await,
+        &["Documents have no logo."],
+    );
+}

@@ -38,6 +38,8 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
     let id = Uuid::nil();
     let owners = [
         "/profile".to_owned(),
+        "/profile/settings".to_owned(),
+        "/profile/logo".to_owned(),
         "/keys/rotate".to_owned(),
         "/keys/0123456789ab/revoke".to_owned(),
         "/integration".to_owned(),

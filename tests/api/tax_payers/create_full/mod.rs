@@ -1,5 +1,6 @@
 //! POST /v1/tax-payers/invoices/full.
 
+mod calculate;
 mod fields;
 mod gates;
 mod hostile;

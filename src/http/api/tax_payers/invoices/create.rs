@@ -19,8 +19,9 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::extract::body::Body;
 use crate::http::extract::{json, path_ids};
 use crate::http::forms::full_invoice::FormAccount;
+use crate::http::forms::query::Query;
 use crate::http::forms::report::Accepted;
-use crate::http::forms::{batch, full_invoice, report, standard_invoice};
+use crate::http::forms::{batch, calculated, report, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -81,8 +82,10 @@ pub(super) async fn create_full_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
+    query: Query,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
+    let calculates = query.flag("calculate")?;
     let catalog = state.catalog.get();
     let today = state.today();
     let account = FormAccount {
@@ -90,9 +93,11 @@ pub(super) async fn create_full_invoice(
         service_id: None,
     };
     let (body, read) = body
-        .object_and_form(move |body| full_invoice::read(body, account, &catalog))
+        .object_and_form(move |body| {
+            calculated::read_full_invoice(body, account, &catalog, calculates)
+        })
         .await?;
-    let form = match read {
+    let (form, calculation) = match read {
         Ok(form) => form,
         Err(faults) => {
             // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong service id.
@@ -102,7 +107,7 @@ pub(super) async fn create_full_invoice(
                 service_id: Some(&taxpayer.service_id),
             };
             let catalog = state.catalog.get();
-            let all = full_invoice::read(&body, account, &catalog).err();
+            let all = calculated::read_full_invoice(&body, account, &catalog, calculates).err();
             return Err(all.unwrap_or(faults).into());
         }
     };
@@ -111,7 +116,9 @@ pub(super) async fn create_full_invoice(
     let warnings = form.warnings;
     idempotent
         .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
-            create_response(made, IRN_EXISTS_MESSAGE).warn(&warnings)
+            create_response(made, IRN_EXISTS_MESSAGE)
+                .with_member("calculated", calculation.as_ref())
+                .warn(&warnings)
         })
         .await
 }

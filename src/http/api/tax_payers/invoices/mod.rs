@@ -72,6 +72,7 @@ fn create_and_list_endpoints() -> Vec<Path> {
                 )
                 .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
                 .gives::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
+                .calculates()
                 .writes()
                 .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
@@ -147,7 +148,7 @@ fn read_endpoints() -> Vec<Path> {
             doc("get_invoice", "Get Invoice by ID")
                 .query(
                     "include",
-                    "lines, ledger or both, with a comma between them",
+                    "lines, ledger and verify_link, with commas between them",
                 )
                 .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
                 .fails(&[ErrorCode::InvoiceNotFound])

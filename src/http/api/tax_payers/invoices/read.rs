@@ -12,6 +12,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{report, unique_no};
+use crate::http::invoice_files;
 use crate::http::respond::entity_tag::entity_tag;
 use crate::http::respond::envelope::{ApiResponse, success_text};
 use crate::http::respond::error::ApiError;
@@ -32,12 +33,14 @@ pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
     ))
 }
 
-/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds the lines and the payment ledger.
+/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger,verify_link` adds the lines, the
+/// payment ledger and the address of the public page of a signed invoice.
 pub(super) async fn get_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     id: web::Path<String>,
     query: Query,
+    request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
     let id = path_ids::invoice_id(&id)?;
     let included = Included::from_text(query.text("include").unwrap_or_default());
@@ -48,11 +51,16 @@ pub(super) async fn get_invoice(
     } else {
         None
     };
-    let view = InvoiceView::new(&invoice, &included, entries);
+    let verify_link = if included.verify_link {
+        invoice_files::verify_link(&state, &request, &invoice).await?
+    } else {
+        None
+    };
+    let view = InvoiceView::new(&invoice, &included, entries).with_verify_link(verify_link);
     let unknown = included
         .unknown
         .iter()
-        .map(|word| format!("include knows lines and ledger, not {word}"));
+        .map(|word| format!("include knows lines, ledger and verify_link, not {word}"));
     Ok(ApiResponse::ok(RETRIEVED_MESSAGE, view).warn(&unknown.take(20).collect::<Vec<_>>()))
 }
 

@@ -15,6 +15,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::PaymentUpdate;
 use crate::http::api::tax_payers::invoices::read::invoice_tag;
+use crate::http::approval;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{payment_update, report, unique_no, update_invoice, update_status};
@@ -123,10 +124,14 @@ pub(super) async fn update_status(
     let update = form.value;
     let which = path_ids::check_invoice_ref(update.invoice)?;
     let seen = seen_invoice(&state, &request, id, &which).await?;
+    let approval = approval::prepare(&state, id, &which, update.status).await?;
+    let mut warnings = form.warnings;
+    warnings.extend(approval.warnings);
     let command = SetStatus {
         invoice: which,
         status: update.status,
         remark: update.remark,
+        submission: approval.submission,
     };
     idempotent
         .answer(
@@ -135,7 +140,7 @@ pub(super) async fn update_status(
             IfUnchanged { seen, command },
             move |invoice| {
                 let view = InvoiceObject::from(invoice);
-                ApiResponse::ok("Invoice status updated successfully", view).warn(&form.warnings)
+                ApiResponse::ok("Invoice status updated successfully", view).warn(&warnings)
             },
         )
         .await

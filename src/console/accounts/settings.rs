@@ -1,0 +1,245 @@
+//! The settings of the account on the page of its profile: the look of its documents with the logo, and how strict and
+//! how automatic the service is.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::{HttpResponse, web};
+use serde_json::{Map, Value, json};
+
+use crate::actors::taxpayer::commands::ChangeProfile;
+use crate::console::accounts::base;
+use crate::console::accounts::profile::{self, PageForms};
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::page::{Answer, Form, go_to, show_with_status};
+use crate::console::session::accounts::{AccountSession, Owner, Reader};
+use crate::domain::party::settings::AccountSettings;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::account_settings::template_names;
+use crate::http::forms::{self, report};
+use crate::http::invoice_files;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::logos;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/profile/settings").form(save_settings),
+        path("/dashboard/{taxpayer}/profile/logo")
+            .form(save_logo)
+            .carries_file(),
+        path("/dashboard/{taxpayer}/profile/picture").page(show_logo),
+    ]
+}
+
+/// The switches, with what they do.
+const SWITCHES: [(&str, &str); 4] = [
+    (
+        "strict_documents",
+        "Refuse a document that differs from the stored invoice, instead of warning of it",
+    ),
+    (
+        "strict_numbers",
+        "Refuse an invoice number that the authority would not take, instead of warning of it",
+    ),
+    (
+        "submit_after_approval",
+        "Submit an invoice to the authority as soon as it is approved",
+    ),
+    (
+        "transmit_after_signing",
+        "Transmit an invoice to the customer as soon as the authority has signed it",
+    ),
+];
+
+/// A browser that opens the picture runs nothing in it.
+const LOGO_CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
+/// The settings as the page shows them.
+pub(super) struct SettingsPart {
+    pub(super) templates: [&'static str; 2],
+    pub(super) switches: [(&'static str, &'static str); 4],
+    pub(super) form: FormState,
+    pub(super) logo_form: FormState,
+    /// What the logo is; empty if there is none.
+    pub(super) logo: String,
+}
+
+impl SettingsPart {
+    pub(super) fn new(
+        settings: &AccountSettings,
+        form: Option<FormState>,
+        logo_form: Option<FormState>,
+    ) -> Self {
+        let logo = settings.logo.as_ref().map(|logo| {
+            let kind = logo.kind.media_type();
+            format!("{kind}, {} bytes", logo.bytes)
+        });
+        Self {
+            templates: template_names(),
+            switches: SWITCHES,
+            form: form.unwrap_or_else(|| FormState::new(form_values(settings))),
+            logo_form: logo_form.unwrap_or_default(),
+            logo: logo.unwrap_or_default(),
+        }
+    }
+}
+
+fn form_values(settings: &AccountSettings) -> FormValues {
+    let accent = settings.accent.unwrap_or_default().to_string();
+    let on = [
+        settings.strict_documents,
+        settings.strict_numbers,
+        settings.submit_after_approval,
+        settings.transmit_after_signing,
+    ];
+    let texts = [
+        (
+            "registration_number",
+            settings.registration_number.as_deref().unwrap_or_default(),
+        ),
+        ("template", settings.template.name()),
+        ("colours.accent", &accent),
+    ];
+    let switches = SWITCHES.iter().zip(on).filter(|(_, is_on)| *is_on);
+    let switches = switches.map(|((name, _), _)| (*name, "true"));
+    texts.into_iter().chain(switches).collect()
+}
+
+/// Returns the settings of the form as the API takes them. A blank number unsets the stored one, and a box that is not
+/// checked switches off.
+fn to_api_body(form: &FormValues) -> Map<String, Value> {
+    let mut body = form.object(&["registration_number", "template"]);
+    body.entry("registration_number").or_insert(Value::Null);
+    let accent = form.text("colours.accent");
+    if !accent.is_empty() {
+        body.insert("colours".to_owned(), json!({ "accent": accent }));
+    }
+    for (name, _) in SWITCHES {
+        body.insert(name.to_owned(), json!(form.text(name) == "true"));
+    }
+    body
+}
+
+/// POST of the settings, as PATCH …/profile takes them.
+async fn save_settings(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
+    let saved = save(&state, &session, &to_api_body(&form.0)).await;
+    answer(&state, &session, saved, |faults| PageForms {
+        settings: Some(FormState::with_faults(form.0, faults.faults)),
+        ..PageForms::default()
+    })
+    .await
+}
+
+/// POST of a logo, or of the wish to have none.
+async fn save_logo(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
+    let is_removed = form.0.text("remove") == "true";
+    let logo = form.0.text("logo");
+    let body = if is_removed || !logo.is_empty() {
+        let logo = if is_removed { Value::Null } else { json!(logo) };
+        Map::from_iter([("logo".to_owned(), logo)])
+    } else {
+        Map::new()
+    };
+    let saved = save(&state, &session, &body).await;
+    // The picture is not shown again, so the form needs no values.
+    answer(&state, &session, saved, |faults| PageForms {
+        logo: Some(FormState::with_faults(FormValues::default(), faults.faults)),
+        ..PageForms::default()
+    })
+    .await
+}
+
+async fn save(
+    state: &ApiState,
+    session: &AccountSession,
+    body: &Map<String, Value>,
+) -> Result<(), ApiError> {
+    let read = report::read(body, &state.catalog.get(), forms::profile::read)?;
+    invoice_files::check_logo(state, &read.value.settings.logo).await?;
+    let command = ChangeProfile {
+        change: read.value,
+        by: session.by,
+    };
+    session.send(state, command).await?;
+    Ok(())
+}
+
+/// Leads back to the profile, or shows it with the faults of the form.
+async fn answer(
+    state: &ApiState,
+    session: &AccountSession,
+    saved: Result<(), ApiError>,
+    forms: impl FnOnce(ApiError) -> PageForms,
+) -> Answer {
+    match saved {
+        Ok(()) => Ok(go_to(
+            &format!("{}/profile", base(session)),
+            "The settings were saved.",
+        )),
+        Err(error) if error.faults.is_empty() => Err(error),
+        Err(error) => {
+            let taxpayer = profile::taxpayer(state, session).await?;
+            let page = profile::page(session, taxpayer, forms(error));
+            show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page)
+        }
+    }
+}
+
+/// GET of the logo, for the page.
+async fn show_logo(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
+    let taxpayer = profile::taxpayer(&state, &session).await?;
+    let stored = logos::owned_by(state.store.reader(), session.taxpayer).await?;
+    let (mark, bytes) = taxpayer
+        .settings
+        .logo
+        .zip(stored)
+        .ok_or_else(ApiError::route_not_found)?;
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, mark.kind.media_type()))
+        .insert_header((CONTENT_SECURITY_POLICY, LOGO_CONTENT_POLICY))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CACHE_CONTROL, "private, no-cache"))
+        .body(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_says_all_settings() {
+        let form = FormValues::from([
+            ("template", "compact"),
+            ("colours.accent", "#123456"),
+            ("strict_numbers", "true"),
+        ]);
+        let expected = json!({
+            "registration_number": null, "template": "compact", "colours": { "accent": "#123456" },
+            "strict_documents": false, "strict_numbers": true, "submit_after_approval": false,
+            "transmit_after_signing": false,
+        });
+        assert_eq!(Value::Object(to_api_body(&form)), expected);
+    }
+
+    #[test]
+    fn the_form_shows_what_is_stored() {
+        let settings = AccountSettings {
+            strict_documents: true,
+            ..AccountSettings::default()
+        };
+        let body = to_api_body(&form_values(&settings));
+        assert_eq!(body["strict_documents"], json!(true));
+        assert_eq!(body["strict_numbers"], json!(false));
+        assert_eq!(body["colours"]["accent"], json!("#0f4c5c"));
+    }
+}

@@ -1,0 +1,89 @@
+//! The public page behind the link on a printed invoice: it says that the tax authority has signed the invoice, and
+//! shows as little as the QR code does. It needs no session.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::web;
+use askama::Template;
+use jiff::civil::Date;
+use rust_decimal::Decimal;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, show_with_status};
+use crate::http::endpoint::{Path, path};
+use crate::http::invoice_files;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
+use crate::store::accounts::taxpayers;
+use crate::store::invoices;
+use crate::store::invoices::verify_links;
+
+/// Search engines list no page of anybody's invoice.
+const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/verify/{token}").page(show_verified)]
+}
+
+#[derive(Template)]
+#[template(path = "verify.html")]
+struct VerifyPage {
+    frame: Frame,
+    /// `None` if the link leads to no signed invoice.
+    signed: Option<SignedInvoice>,
+}
+
+/// What the page tells of an invoice, as it was signed.
+struct SignedInvoice {
+    irn: String,
+    seller: String,
+    issued: Date,
+    total: Decimal,
+    currency: String,
+}
+
+/// GET /verify/{token}. The answer to every other token is the same.
+async fn show_verified(state: web::Data<ApiState>, token: web::Path<String>) -> Answer {
+    let signed = find_signed(&state, &token).await?;
+    let (status, title) = match signed {
+        Some(_) => (StatusCode::OK, "Signed invoice"),
+        None => (StatusCode::NOT_FOUND, "No signed invoice"),
+    };
+    let frame = Frame::for_visitor(title);
+    let mut answer = show_with_status(status, &VerifyPage { frame, signed })?;
+    let hidden = HeaderValue::from_static("noindex, nofollow");
+    answer.headers_mut().insert(ROBOTS, hidden);
+    Ok(answer)
+}
+
+async fn find_signed(state: &ApiState, token: &str) -> Result<Option<SignedInvoice>, ApiError> {
+    if token.chars().any(char::is_control) {
+        return Ok(None);
+    }
+    let store = &state.store;
+    let Some((taxpayer, invoice)) = verify_links::with_token(store, token).await? else {
+        return Ok(None);
+    };
+    let invoice = invoices::owned_by_with_id(store, taxpayer, invoice).await?;
+    let supplier = taxpayers::with_id(store.reader(), taxpayer).await?;
+    let Some((invoice, supplier)) = invoice.zip(supplier) else {
+        return Ok(None);
+    };
+    if !invoice.authority.signed {
+        return Ok(None);
+    }
+    let stored = StoredInvoice::load(store, supplier, invoice).await?;
+    let document = invoice_files::shown_trade_document(state, &stored).await?;
+    let mut total = document.totals.payable;
+    let digits = state.catalog.get().currency_digits(&document.currency);
+    total.rescale(digits.max(total.scale()));
+    Ok(Some(SignedInvoice {
+        irn: stored.invoice.irn.to_string(),
+        seller: document.supplier.name,
+        issued: document.issue_date,
+        total,
+        currency: document.currency,
+    }))
+}

@@ -1,0 +1,639 @@
+//! Computes what a document may leave out if its caller asks for it: the amount and the tax of each line, the taxes and
+//! the totals. The sums are exact; each rounding, half up to the digits of the currency, is told. An amount that the
+//! caller states stays, unless it is off by more than the tolerance of spec.md, which is a fault that shows both sides.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::domain::invoice::calculation_line::{LineInput, LineSums};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion, group_digits};
+use crate::domain::reference::catalog::Catalog;
+
+/// A sum shows at most this many of its terms.
+const TERMS_SHOWN_MAX: usize = 5;
+
+/// The kind of document whose lines are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentForm {
+    /// Create Invoice (Full): each line has its tax category and its tax.
+    Full,
+    /// Submit and Validate, whose lines have neither. A tax category in a line is read, and taken out.
+    Authority,
+}
+
+/// What was computed, for the answer to the caller.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Calculation {
+    pub invoice_line: Vec<CalculatedLine>,
+    pub tax_total: Value,
+    pub legal_monetary_total: Value,
+    pub roundings: Vec<Rounding>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CalculatedLine {
+    /// The price before tax, if the caller stated it with tax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_amount: Option<Amount>,
+    pub line_extension_amount: Amount,
+    pub total_tax: Amount,
+}
+
+/// An amount that had to be rounded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rounding {
+    /// The dot path of the field in the document.
+    pub path: String,
+    /// The amount before rounding, as text: it may have more digits than an amount.
+    pub exact: String,
+    pub rounded: Amount,
+}
+
+/// Fills the amounts that the document leaves out. Fails with a fault for each amount that is off and each line that
+/// cannot be computed.
+pub fn complete(
+    document: &mut Map<String, Value>,
+    form: DocumentForm,
+    catalog: &Catalog,
+) -> Result<Calculation, Faults> {
+    let currency = document.get("document_currency_code");
+    let currency = currency.and_then(Value::as_str).unwrap_or_default();
+    let mut work = Work {
+        digits: catalog.currency_digits(currency.trim()),
+        roundings: Vec::new(),
+        faults: Faults::default(),
+    };
+    let only_tax = only_tax_category(document);
+    let lines = document.get_mut("invoice_line");
+    let lines = lines.and_then(Value::as_array_mut).map(Vec::as_mut_slice);
+    let lines = lines.unwrap_or_default();
+    let mut computed = Vec::with_capacity(lines.len());
+    for (at, line) in lines.iter_mut().enumerate() {
+        let input = LineInput::read(line, at, only_tax.as_deref(), catalog);
+        let sums = input.and_then(|input| work.compute_line(&input));
+        match sums {
+            Ok(sums) => computed.push(sums),
+            Err(fault) => work.faults.push(fault),
+        }
+    }
+    if computed.len() < lines.len() || lines.is_empty() {
+        return Err(work.faults);
+    }
+    let too_large = || {
+        Fault::new(
+            "invoice_line",
+            "max",
+            "The lines come to a total that is too large.",
+        )
+    };
+    let taxes = work.compute_taxes(&mut computed).ok_or_else(too_large)?;
+    for (at, (line, sums)) in lines.iter_mut().zip(&computed).enumerate() {
+        work.write_line(line, at, sums, form);
+    }
+    let tax = work.write_taxes(document, &taxes).ok_or_else(too_large)?;
+    let totals = work
+        .write_totals(document, &computed, tax)
+        .ok_or_else(too_large)?;
+    if !work.faults.is_empty() {
+        return Err(work.faults);
+    }
+    Ok(Calculation {
+        invoice_line: computed.iter().map(CalculatedLine::from).collect(),
+        tax_total: document.get("tax_total").cloned().unwrap_or_default(),
+        legal_monetary_total: totals,
+        roundings: work.roundings,
+    })
+}
+
+/// Returns the tax category of a document that states its taxes with one category, which is that of all its lines.
+fn only_tax_category(document: &Map<String, Value>) -> Option<String> {
+    let totals = document.get("tax_total")?.as_array()?;
+    let subtotals = totals
+        .iter()
+        .filter_map(|total| total.get("tax_subtotal")?.as_array())
+        .flatten();
+    let mut categories = subtotals.filter_map(|part| part.pointer("/tax_category/id")?.as_str());
+    let first = categories.next()?;
+    categories
+        .all(|other| other == first)
+        .then(|| first.to_owned())
+}
+
+impl From<&LineSums> for CalculatedLine {
+    fn from(sums: &LineSums) -> Self {
+        Self {
+            price_amount: sums.price_before_tax,
+            line_extension_amount: sums.net,
+            total_tax: sums.tax,
+        }
+    }
+}
+
+/// The tax of one category.
+struct CategoryTax {
+    category: String,
+    percent: Amount,
+    base: Amount,
+    tax: Amount,
+}
+
+struct Work {
+    digits: u32,
+    roundings: Vec<Rounding>,
+    faults: Faults,
+}
+
+impl Work {
+    /// Rounds to the digits of the currency, and tells so if it changes the amount.
+    fn round(&mut self, path: &str, exact: Decimal) -> Option<Amount> {
+        self.round_to(self.digits, path, exact)
+    }
+
+    fn round_to(&mut self, digits: u32, path: &str, exact: Decimal) -> Option<Amount> {
+        let rounded = exact.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
+        let amount = Amount::parse(&rounded.to_string()).ok()?;
+        let amount = amount.with_digits(digits.min(self.digits));
+        if rounded != exact {
+            self.roundings.push(Rounding {
+                path: path.to_owned(),
+                exact: exact.normalize().to_string(),
+                rounded: amount,
+            });
+        }
+        Some(amount)
+    }
+
+    /// Computes the amount of a line. An amount that the caller states is used as it is.
+    fn compute_line(&mut self, input: &LineInput) -> Result<LineSums, Fault> {
+        let too_large = || {
+            let rule = FieldRule::other("max", "comes to an amount that is too large");
+            Fault::field(input.path.clone(), rule)
+        };
+        let path = format!("{}.line_extension_amount", input.path);
+        let exact = input.exact_net().ok_or_else(too_large)?;
+        let net = match input.stated_net {
+            Some(stated) => {
+                self.check(&path, stated, exact, || input.describe());
+                stated
+            }
+            None => self.round(&path, exact).ok_or_else(too_large)?,
+        };
+        let price_before_tax = match input.exact_price_before_tax() {
+            Some(exact) => {
+                let path = format!("{}.price.price_amount", input.path);
+                let price = self.round_to(FRACTION_DIGITS_MAX, &path, exact);
+                Some(price.ok_or_else(too_large)?)
+            }
+            None => None,
+        };
+        Ok(LineSums {
+            net,
+            exact_tax: input.exact_tax(net, self.digits).ok_or_else(too_large)?,
+            tax: Amount::ZERO,
+            price_before_tax,
+            category: input.category.clone(),
+            percent: input.percent,
+            stated_tax: input.stated_tax,
+        })
+    }
+
+    /// Rounds the tax of each category, and divides it among the lines so that theirs add up to it exactly.
+    fn compute_taxes(&mut self, lines: &mut [LineSums]) -> Option<Vec<CategoryTax>> {
+        let mut by_category: BTreeMap<String, Vec<&mut LineSums>> = BTreeMap::new();
+        for line in lines {
+            by_category
+                .entry(line.category.clone())
+                .or_default()
+                .push(line);
+        }
+        let mut taxes = Vec::with_capacity(by_category.len());
+        for (at, (category, mut lines)) in by_category.into_iter().enumerate() {
+            let exact: Vec<_> = lines.iter().map(|line| line.exact_tax).collect();
+            let sum = exact
+                .iter()
+                .try_fold(Decimal::ZERO, |sum, tax| sum.checked_add(*tax))?;
+            let path = format!("tax_total.0.tax_subtotal.{at}.tax_amount");
+            let tax = self.round(&path, sum)?;
+            let parts: Vec<_> = exact
+                .iter()
+                .map(|tax| Amount::parse(&tax.round_dp(FRACTION_DIGITS_MAX).to_string()).ok())
+                .collect::<Option<_>>()?;
+            for (line, part) in lines.iter_mut().zip(apportion(tax, &parts, self.digits)?) {
+                line.tax = part.with_digits(self.digits);
+            }
+            taxes.push(CategoryTax {
+                percent: lines.first()?.percent,
+                base: Amount::sum(lines.iter().map(|line| line.net))?,
+                category,
+                tax,
+            });
+        }
+        Some(taxes)
+    }
+
+    fn write_line(&mut self, line: &mut Value, at: usize, sums: &LineSums, form: DocumentForm) {
+        line["line_extension_amount"] = json!(sums.net);
+        if let Some(price) = sums.price_before_tax {
+            line["price"]["price_amount"] = json!(price);
+            if let Some(price) = line["price"].as_object_mut() {
+                price.remove("price_amount_with_tax");
+            }
+        }
+        match form {
+            DocumentForm::Full => match sums.stated_tax {
+                Some(stated) => {
+                    let path = format!("invoice_line.{at}.total_tax");
+                    self.check(&path, stated, sums.tax.into(), || {
+                        format!("{} % of {}", sums.percent, group(sums.net))
+                    });
+                }
+                None => line["total_tax"] = json!(sums.tax),
+            },
+            DocumentForm::Authority => {
+                if let Some(line) = line.as_object_mut() {
+                    line.remove("tax_category");
+                    line.remove("total_tax");
+                }
+            }
+        }
+    }
+
+    /// Writes the taxes if the document states none, else checks their sum. Returns the sum of the taxes.
+    fn write_taxes(
+        &mut self,
+        document: &mut Map<String, Value>,
+        taxes: &[CategoryTax],
+    ) -> Option<Amount> {
+        let computed = Amount::sum(taxes.iter().map(|part| part.tax))?;
+        let stated = document.get("tax_total").and_then(Value::as_array);
+        let stated = stated.filter(|totals| !totals.is_empty());
+        if let Some(totals) = stated {
+            let amounts = totals.iter().map(|total| member(total, "tax_amount"));
+            // What is no amount is reported by the form.
+            let sum = Amount::sum(amounts.collect::<Option<Vec<_>>>().unwrap_or_default())?;
+            let parts: Vec<_> = taxes
+                .iter()
+                .map(|part| format!("{} % of {}", part.percent, group(part.base)))
+                .collect();
+            self.check("tax_total", sum, computed.into(), || join_terms(&parts));
+            return Some(sum);
+        }
+        let subtotal = |part: &CategoryTax| {
+            json!({
+                "taxable_amount": part.base,
+                "tax_amount": part.tax,
+                "tax_category": { "id": part.category, "percent": part.percent },
+            })
+        };
+        let total = json!([{
+            "tax_amount": computed.with_digits(self.digits),
+            "tax_subtotal": taxes.iter().map(subtotal).collect::<Vec<_>>(),
+        }]);
+        document.insert("tax_total".to_owned(), total);
+        Some(computed)
+    }
+
+    /// Writes the totals that the document leaves out, and checks the others. Returns all of them.
+    fn write_totals(
+        &mut self,
+        document: &mut Map<String, Value>,
+        lines: &[LineSums],
+        tax: Amount,
+    ) -> Option<Value> {
+        let (charges, terms) = document_charges(document)?;
+        let stated = document.get("legal_monetary_total");
+        let mut totals = Totals {
+            stated: stated
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default(),
+            digits: self.digits,
+        };
+        let nets: Vec<_> = lines.iter().map(|line| group(line.net)).collect();
+        let sum = Amount::sum(lines.iter().map(|line| line.net))?;
+        let sum = totals.settle(self, "line_extension_amount", sum, || join_terms(&nets));
+        let exclusive = totals.settle(self, "tax_exclusive_amount", sum, || group(sum));
+        let inclusive = exclusive.plus(tax)?;
+        let inclusive = totals.settle(self, "tax_inclusive_amount", inclusive, || {
+            format!("{} + {}", group(exclusive), group(tax))
+        });
+        let payable = inclusive.plus(charges)?.max(Amount::ZERO);
+        totals.settle(self, "payable_amount", payable, || {
+            format!("{}{terms}", group(inclusive))
+        });
+        let totals = Value::Object(totals.stated);
+        document.insert("legal_monetary_total".to_owned(), totals.clone());
+        Some(totals)
+    }
+
+    /// Reports an amount that is off, with what it should be the sum of.
+    fn check(
+        &mut self,
+        path: &str,
+        stated: Amount,
+        exact: Decimal,
+        terms: impl FnOnce() -> String,
+    ) {
+        let difference = Decimal::from(stated).checked_sub(exact);
+        let tolerance = Decimal::from(Amount::HUNDREDTH);
+        if difference.is_some_and(|difference| difference.abs() <= tolerance) {
+            return;
+        }
+        let sentence = format!("is off: {} ≠ {}", group(stated), terms());
+        self.faults
+            .push(Fault::field(path, FieldRule::other("sum", sentence)));
+    }
+}
+
+/// The totals of a document, as far as they are stated or computed.
+struct Totals {
+    stated: Map<String, Value>,
+    digits: u32,
+}
+
+impl Totals {
+    /// Returns the stated total, checked, else the computed one, which is then written.
+    fn settle(
+        &mut self,
+        work: &mut Work,
+        name: &str,
+        computed: Amount,
+        terms: impl FnOnce() -> String,
+    ) -> Amount {
+        if let Some(stated) = self.stated.get(name).filter(|value| !value.is_null()) {
+            // What is no amount is reported by the form.
+            let Some(stated) = amount(stated) else {
+                return computed;
+            };
+            let path = format!("legal_monetary_total.{name}");
+            work.check(&path, stated, computed.into(), terms);
+            return stated;
+        }
+        let computed = computed.with_digits(self.digits);
+        self.stated.insert(name.to_owned(), json!(computed));
+        computed
+    }
+}
+
+/// Returns what the charges of the document add to its payable, less its allowances, and the same as terms of a sum.
+fn document_charges(document: &Map<String, Value>) -> Option<(Amount, String)> {
+    let listed = document.get("allowance_charge").and_then(Value::as_array);
+    let mut sum = Amount::ZERO;
+    let mut terms = String::new();
+    for (at, item) in listed.into_iter().flatten().enumerate() {
+        let Some(amount) = member(item, "amount") else {
+            continue;
+        };
+        let is_charge = item.get("charge_indicator") == Some(&Value::Bool(true));
+        sum = if is_charge {
+            sum.plus(amount)?
+        } else {
+            sum.minus(amount)?
+        };
+        if at < TERMS_SHOWN_MAX {
+            let sign = if is_charge { '+' } else { '-' };
+            // Writing into a string never fails.
+            let _ = write!(terms, " {sign} {}", group(amount));
+        }
+    }
+    Some((sum, terms))
+}
+
+pub(super) fn member(object: &Value, name: &str) -> Option<Amount> {
+    amount(object.get(name)?)
+}
+
+/// Returns a number of JSON as an amount; `None` if it is none.
+pub(super) fn amount(value: &Value) -> Option<Amount> {
+    Amount::parse(&value.as_number()?.to_string()).ok()
+}
+
+/// Writes an amount with two digits at least, and with commas between thousands.
+pub(super) fn group(amount: Amount) -> String {
+    group_digits(&amount.with_digits(2).to_string())
+}
+
+fn join_terms(terms: &[String]) -> String {
+    let shown = terms.iter().take(TERMS_SHOWN_MAX);
+    let shown: Vec<_> = shown.map(String::as_str).collect();
+    let more = if terms.len() > shown.len() {
+        " + …"
+    } else {
+        ""
+    };
+    format!("{}{more}", shown.join(" + "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::reference::catalog::ReferenceList;
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::default();
+        let categories = json!([
+            { "code": "STANDARD_VAT", "value": "VAT", "percent": number("7.5") },
+            { "code": "ZERO_VAT", "value": "VAT", "percent": 0 },
+        ]);
+        catalog.load(ReferenceList::TaxCategories, &categories);
+        catalog
+    }
+
+    fn number(digits: &str) -> Value {
+        json!(Amount::parse(digits).unwrap())
+    }
+
+    fn line(quantity: &str, price: &str) -> Value {
+        json!({
+            "invoiced_quantity": number(quantity), "tax_category": "STANDARD_VAT",
+            "price": { "price_amount": number(price), "base_quantity": 1 },
+        })
+    }
+
+    fn document(lines: &[Value]) -> Map<String, Value> {
+        let document = json!({ "document_currency_code": "NGN", "invoice_line": lines });
+        document.as_object().cloned().unwrap()
+    }
+
+    fn texts(faults: &Faults) -> Vec<String> {
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_left_out_is_computed() {
+        let mut document = document(&[line("2", "500"), line("3", "33.335")]);
+        let found = complete(&mut document, DocumentForm::Full, &catalog()).unwrap();
+        let totals = &document["legal_monetary_total"];
+        let shown = [
+            "line_extension_amount",
+            "tax_exclusive_amount",
+            "tax_inclusive_amount",
+            "payable_amount",
+        ]
+        .map(|name| totals[name].to_string());
+        assert_eq!(shown, ["1100.01", "1100.01", "1182.51", "1182.51"]);
+        assert_eq!(document["tax_total"][0]["tax_amount"].to_string(), "82.50");
+        assert_eq!(
+            document["invoice_line"][1]["line_extension_amount"].to_string(),
+            "100.01"
+        );
+        let taxes: Vec<_> = found
+            .invoice_line
+            .iter()
+            .map(|line| line.total_tax.to_string())
+            .collect();
+        assert_eq!(taxes, ["75.00", "7.50"]);
+        let roundings: Vec<_> = found
+            .roundings
+            .iter()
+            .map(|one| format!("{} {} {}", one.path, one.exact, one.rounded))
+            .collect();
+        let expected = [
+            "invoice_line.1.line_extension_amount 100.005 100.01",
+            "tax_total.0.tax_subtotal.0.tax_amount 82.50075 82.50",
+        ];
+        assert_eq!(roundings, expected);
+    }
+
+    #[test]
+    fn a_price_with_tax_comes_to_itself() {
+        let priced = json!({
+            "invoiced_quantity": 3, "tax_category": "STANDARD_VAT",
+            "price": { "price_amount_with_tax": 1000, "base_quantity": 1 },
+        });
+        let mut document = document(&[priced]);
+        complete(&mut document, DocumentForm::Authority, &catalog()).unwrap();
+        let line = &document["invoice_line"][0];
+        assert_eq!(line["line_extension_amount"].to_string(), "2790.70");
+        assert_eq!(line["price"]["price_amount"].to_string(), "930.232558");
+        assert_eq!(line["price"].get("price_amount_with_tax"), None);
+        assert_eq!(
+            line.get("tax_category"),
+            None,
+            "the authority's lines have none"
+        );
+        assert_eq!(
+            document["legal_monetary_total"]["payable_amount"].to_string(),
+            "3000.00"
+        );
+    }
+
+    #[test]
+    fn discounts_fees_and_charges_count() {
+        let mut priced = line("10", "100");
+        priced["discount_rate"] = json!(10);
+        priced["discount_amount"] = json!(50);
+        priced["fee_rate"] = json!(5);
+        priced["fee_amount"] = json!(1);
+        priced["price"]["base_quantity"] = json!(2);
+        let mut document = document(&[priced]);
+        let charges = json!([{ "charge_indicator": true, "amount": 7 }, { "charge_indicator": false, "amount": 2 }]);
+        document.insert("allowance_charge".to_owned(), charges);
+        complete(&mut document, DocumentForm::Full, &catalog()).unwrap();
+        let totals = &document["legal_monetary_total"];
+        assert_eq!(totals["line_extension_amount"].to_string(), "426.00");
+        assert_eq!(totals["tax_inclusive_amount"].to_string(), "457.95");
+        assert_eq!(totals["payable_amount"].to_string(), "462.95");
+    }
+
+    #[test]
+    fn an_amount_that_is_off_is_shown_with_its_sum() {
+        let mut one = line("2", "500");
+        one["line_extension_amount"] = json!(900);
+        one["total_tax"] = json!(70);
+        let mut document = document(&[one]);
+        let refused = complete(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
+        let expected = [
+            "The invoice_line.0.line_extension_amount field is off: 900.00 ≠ 2 × 500.00.",
+            "The invoice_line.0.total_tax field is off: 70.00 ≠ 7.5 % of 900.00.",
+        ];
+        assert_eq!(texts(&refused), expected);
+    }
+
+    #[test]
+    fn totals_that_are_off_say_which() {
+        let mut document = document(&[line("2", "500")]);
+        let totals =
+            json!({ "line_extension_amount": number("1000.00"), "tax_inclusive_amount": 1057 });
+        document.insert("legal_monetary_total".to_owned(), totals);
+        let refused = complete(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
+        let expected = [
+            "The legal_monetary_total.tax_inclusive_amount field is off: 1,057.00 ≠ 1,000.00 + 75.00.",
+        ];
+        assert_eq!(texts(&refused), expected);
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_computed_is_named() {
+        let cases = [
+            ("tax_category", Value::Null, "required"),
+            ("tax_category", json!("ODD"), "exists"),
+            ("invoiced_quantity", json!("2"), "required"),
+            ("price", json!({}), "required"),
+            (
+                "price",
+                json!({ "price_amount": 1, "price_amount_with_tax": 1 }),
+                "prohibited",
+            ),
+            (
+                "price",
+                json!({ "price_amount": 1, "base_quantity": 0 }),
+                "greater_than",
+            ),
+        ];
+        for (name, value, rule) in cases {
+            let mut odd = line("1", "1");
+            odd[name] = value;
+            let mut document = document(&[line("1", "1"), odd]);
+            let refused = complete(&mut document, DocumentForm::Full, &catalog()).unwrap_err();
+            let rules: Vec<_> = refused
+                .iter()
+                .map(|fault| (fault.path.clone(), fault.rule()))
+                .collect();
+            assert_eq!(rules.len(), 1, "{name}");
+            assert!(
+                rules[0].0.starts_with(&format!("invoice_line.1.{name}")),
+                "{rules:?}"
+            );
+            assert_eq!(rules[0].1, rule);
+        }
+        let mut flat = line("1", "1");
+        flat["price"] = json!({ "price_amount_with_tax": 1 });
+        flat["discount_amount"] = json!(1);
+        let refused = complete(&mut document(&[flat]), DocumentForm::Full, &catalog());
+        assert_eq!(
+            refused.unwrap_err().iter().next().unwrap().rule(),
+            "prohibited"
+        );
+    }
+
+    #[test]
+    fn the_one_tax_of_the_document_is_the_tax_of_its_lines() {
+        let mut bare = line("2", "500");
+        bare.as_object_mut().unwrap().remove("tax_category");
+        let mut document = document(&[bare]);
+        let taxes = json!([{ "tax_amount": 75, "tax_subtotal": [{
+            "taxable_amount": 1000, "tax_amount": 75, "tax_category": { "id": "STANDARD_VAT", "percent": number("7.5") },
+        }] }]);
+        document.insert("tax_total".to_owned(), taxes.clone());
+        complete(&mut document, DocumentForm::Authority, &catalog()).unwrap();
+        assert_eq!(document["tax_total"], taxes, "what is stated stays");
+        assert_eq!(
+            document["legal_monetary_total"]["payable_amount"].to_string(),
+            "1075.00"
+        );
+    }
+
+    #[test]
+    fn amounts_beyond_all_bounds_are_refused() {
+        let huge = line("999999999999999", "999999999999999");
+        let refused = complete(&mut document(&[huge]), DocumentForm::Full, &catalog());
+        assert_eq!(refused.unwrap_err().iter().next().unwrap().rule(), "max");
+    }
+}

@@ -1,0 +1,195 @@
+//! The settings of a taxpayer's account: the look of its documents, and how strict and how automatic the service is with
+//! its invoices.
+
+use std::sync::Arc;
+
+use invoice_pdf::{Colour, LogoKind, Template};
+use sha2::{Digest, Sha256};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the switches of the API, each on its own"
+)]
+pub struct AccountSettings {
+    /// The number under which the business is registered, printed below its address.
+    pub registration_number: Option<String>,
+    pub template: Template,
+    /// The colour of titles and lines; `None` for that of the template.
+    pub accent: Option<Colour>,
+    /// The picture itself is loaded only to print it.
+    pub logo: Option<LogoMark>,
+    /// True if a document that differs from the stored invoice of its IRN is refused.
+    pub strict_documents: bool,
+    /// True if an invoice number that the authority would refuse is refused when the invoice is created.
+    pub strict_numbers: bool,
+    /// True if an approved invoice is submitted by itself.
+    pub submit_after_approval: bool,
+    /// True if a signed invoice is transmitted by itself.
+    pub transmit_after_signing: bool,
+}
+
+/// What is known of a stored logo without its picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogoMark {
+    pub kind: LogoKind,
+    /// The length of the file in bytes.
+    pub bytes: usize,
+    /// The SHA-256 of the file in hexadecimal digits.
+    pub digest: String,
+}
+
+/// A picture for documents, which has passed the checks of its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogoFile {
+    pub kind: LogoKind,
+    pub bytes: Arc<[u8]>,
+}
+
+impl LogoFile {
+    fn mark(&self) -> LogoMark {
+        LogoMark {
+            kind: self.kind,
+            bytes: self.bytes.len(),
+            digest: hex::encode(Sha256::digest(&self.bytes)),
+        }
+    }
+}
+
+/// A change of a setting that may also be unset.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Change<T> {
+    #[default]
+    Keep,
+    Unset,
+    Set(T),
+}
+
+impl<T> Change<T> {
+    fn apply(self, value: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Unset => *value = None,
+            Self::Set(new) => *value = Some(new),
+        }
+    }
+}
+
+/// A partial change of the settings. A switch that is `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsChange {
+    pub registration_number: Change<String>,
+    pub template: Change<Template>,
+    pub accent: Change<Colour>,
+    pub logo: Change<LogoFile>,
+    pub strict_documents: Option<bool>,
+    pub strict_numbers: Option<bool>,
+    pub submit_after_approval: Option<bool>,
+    pub transmit_after_signing: Option<bool>,
+}
+
+impl SettingsChange {
+    pub fn apply(self, settings: &mut AccountSettings) {
+        self.registration_number
+            .apply(&mut settings.registration_number);
+        self.accent.apply(&mut settings.accent);
+        match self.template {
+            Change::Keep => {}
+            Change::Unset => settings.template = Template::default(),
+            Change::Set(template) => settings.template = template,
+        }
+        match self.logo {
+            Change::Keep => {}
+            Change::Unset => settings.logo = None,
+            Change::Set(logo) => settings.logo = Some(logo.mark()),
+        }
+        let switches = [
+            (&mut settings.strict_documents, self.strict_documents),
+            (&mut settings.strict_numbers, self.strict_numbers),
+            (
+                &mut settings.submit_after_approval,
+                self.submit_after_approval,
+            ),
+            (
+                &mut settings.transmit_after_signing,
+                self.transmit_after_signing,
+            ),
+        ];
+        for (switch, to) in switches {
+            *switch = to.unwrap_or(*switch);
+        }
+    }
+}
+
+impl AccountSettings {
+    /// Returns the API names of the settings that differ from `before`.
+    pub fn changed_since(&self, before: &Self) -> impl Iterator<Item = &'static str> {
+        let compared = [
+            (
+                "registration_number",
+                self.registration_number != before.registration_number,
+            ),
+            ("template", self.template != before.template),
+            ("colours", self.accent != before.accent),
+            ("logo", self.logo != before.logo),
+            (
+                "strict_documents",
+                self.strict_documents != before.strict_documents,
+            ),
+            (
+                "strict_numbers",
+                self.strict_numbers != before.strict_numbers,
+            ),
+            (
+                "submit_after_approval",
+                self.submit_after_approval != before.submit_after_approval,
+            ),
+            (
+                "transmit_after_signing",
+                self.transmit_after_signing != before.transmit_after_signing,
+            ),
+        ];
+        compared
+            .into_iter()
+            .filter_map(|(field, is_changed)| is_changed.then_some(field))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_leaves_alone_what_it_does_not_name() {
+        let before = AccountSettings {
+            registration_number: Some("RC 1".into()),
+            strict_documents: true,
+            ..AccountSettings::default()
+        };
+        let mut after = before.clone();
+        SettingsChange::default().apply(&mut after);
+        assert_eq!(after, before);
+        let change = SettingsChange {
+            registration_number: Change::Unset,
+            template: Change::Set(Template::Compact),
+            strict_documents: Some(false),
+            logo: Change::Set(LogoFile {
+                kind: LogoKind::Svg,
+                bytes: Arc::from(*b"<svg/>"),
+            }),
+            ..SettingsChange::default()
+        };
+        change.apply(&mut after);
+        assert_eq!(after.logo.as_ref().unwrap().bytes, 6);
+        let changed: Vec<_> = after.changed_since(&before).collect();
+        assert_eq!(
+            changed,
+            [
+                "registration_number",
+                "template",
+                "logo",
+                "strict_documents"
+            ]
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! The submission that begins with the approval of an invoice, if the account says so. It is prepared here, from the
+//! stored invoice, and begins in the transaction of the approval.
+
+use crate::actors::taxpayer::commands::SubmissionAfterApproval;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::kernel::codes::SettableStatus;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::{RunPayload, RunRequest};
+use crate::http::forms::submission::{self, DocumentSource};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
+use crate::store::accounts::taxpayers;
+use crate::store::invoices;
+
+/// What an approval brings about beside the status.
+#[derive(Debug, Default)]
+pub(crate) struct Approval {
+    pub(crate) submission: Option<SubmissionAfterApproval>,
+    /// What the approver should know, such as why nothing is submitted.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Prepares the submission. There is none for another status, for an account that submits itself, and for an invoice
+/// that cannot be submitted, which is approved all the same.
+pub(crate) async fn prepare(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    which: &InvoiceRef,
+    status: SettableStatus,
+) -> Result<Approval, ApiError> {
+    if status != SettableStatus::Approved {
+        return Ok(Approval::default());
+    }
+    let supplier = taxpayers::with_id(state.store.reader(), taxpayer).await?;
+    let supplier = supplier.filter(|supplier| supplier.settings.submit_after_approval);
+    let Some(supplier) = supplier else {
+        return Ok(Approval::default());
+    };
+    let found =
+        invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
+    let Some(invoice) = found else {
+        return Ok(Approval::default());
+    };
+    if let Err(refusal) = supplier.check_verified(state.settings.verification) {
+        return Ok(Approval::not_submitted(&refusal.to_string()));
+    }
+    let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
+    let catalog = state.catalog.get();
+    let mut fields = stored.document(&catalog)?;
+    let mut warnings = drop_odd_telephones(&mut fields);
+    let source = DocumentSource::StoredInvoice;
+    let form = match submission::read(source, &fields, Some(&stored.supplier), &catalog) {
+        Ok(form) => form.value,
+        Err(faults) => return Ok(Approval::not_submitted(&faults.summary())),
+    };
+    warnings.extend(submission::future_issue_date_warning(&form, state.today()));
+    Ok(Approval {
+        submission: Some(SubmissionAfterApproval {
+            request: RunRequest {
+                irn: form.irn,
+                payload: RunPayload::Submit(Box::new(form.document)),
+            },
+            seen_updated_at: stored.invoice.updated_at,
+        }),
+        warnings,
+    })
+}
+
+impl Approval {
+    fn not_submitted(reason: &str) -> Self {
+        Self {
+            submission: None,
+            warnings: vec![format!(
+                "the invoice is approved, but not submitted: {reason}"
+            )],
+        }
+    }
+}

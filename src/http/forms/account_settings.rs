@@ -1,0 +1,227 @@
+//! The settings of a taxpayer's account, which are read with its profile. A setting that is absent stays; null unsets
+//! those that may be unset.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use invoice_pdf::{Colour, LOGO_BYTES_MAX, Logo, LogoKind, PdfError, Template};
+
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::party::settings::{Change, LogoFile, SettingsChange};
+use crate::http::forms::form_schema::FieldType;
+use crate::http::forms::reader::Reader;
+
+const REGISTRATION_CHARS_MAX: usize = 100;
+const LOGO_FORM: &str = "a PNG, JPEG or SVG picture in base64, of 512 KiB at most";
+const COLOUR_FORM: &str = "a colour of the form #rrggbb";
+/// Some programs leave out the padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
+    SettingsChange {
+        registration_number: unsettable(reader, "registration_number", |reader| {
+            let field = reader.optional("registration_number");
+            field.identifier(REGISTRATION_CHARS_MAX)
+        }),
+        template: unsettable(reader, "template", |reader| {
+            reader
+                .optional("template")
+                .word(template_with_name, || template_names().join(", "))
+        }),
+        accent: unsettable(reader, "colours", |reader| {
+            reader.optional("colours").object(accent)
+        }),
+        logo: unsettable(reader, "logo", logo),
+        strict_documents: reader.optional("strict_documents").boolean(),
+        strict_numbers: reader.optional("strict_numbers").boolean(),
+        submit_after_approval: reader.optional("submit_after_approval").boolean(),
+        transmit_after_signing: reader.optional("transmit_after_signing").boolean(),
+    }
+}
+
+/// Reads a field that null unsets.
+fn unsettable<T>(
+    reader: &mut Reader<'_>,
+    name: &str,
+    read: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Change<T> {
+    let is_null = reader.is_null(name);
+    match read(reader) {
+        Some(value) => Change::Set(value),
+        None if is_null => Change::Unset,
+        None => Change::Keep,
+    }
+}
+
+fn template_with_name(name: &str) -> Option<Template> {
+    Template::from_name(&name.to_ascii_lowercase())
+}
+
+pub(crate) fn template_names() -> [&'static str; 2] {
+    Template::ALL.map(Template::name)
+}
+
+fn accent(reader: &mut Reader<'_>) -> Option<Colour> {
+    let field = reader
+        .required("accent")
+        .record_type(|| FieldType::Formatted {
+            rule: "colour",
+            what: COLOUR_FORM.to_owned(),
+        });
+    field.check_trimmed(|text| {
+        text.parse()
+            .map_err(|_| FieldRule::must_be("colour", COLOUR_FORM))
+    })
+}
+
+fn logo(reader: &mut Reader<'_>) -> Option<LogoFile> {
+    let field = reader
+        .optional("logo")
+        .record_type(|| FieldType::Formatted {
+            rule: "logo",
+            what: LOGO_FORM.to_owned(),
+        });
+    field.check_trimmed(read_logo)
+}
+
+/// Decodes a picture and checks its head. A damaged picture is found when it is set on a page.
+fn read_logo(text: &str) -> Result<LogoFile, FieldRule> {
+    let digits = match text.split_once(";base64,") {
+        Some((start, digits)) if start.starts_with("data:") => digits,
+        _ => text,
+    };
+    // A longer text is not decoded: base64 writes three bytes as four digits.
+    if digits.len() > LOGO_BYTES_MAX.div_ceil(3) * 4 {
+        return Err(logo_rule(&format!(
+            "it may have {LOGO_BYTES_MAX} bytes at most: save it smaller"
+        )));
+    }
+    let bytes = BASE64
+        .decode(digits)
+        .map_err(|_| FieldRule::must_be("logo", LOGO_FORM))?;
+    let kind = LogoKind::from_bytes(&bytes);
+    let logo = LogoFile {
+        kind,
+        bytes: Arc::from(bytes.as_slice()),
+    };
+    match Logo::new(kind, bytes) {
+        Ok(_) => Ok(logo),
+        Err(PdfError::Logo(reason)) => Err(logo_rule(reason)),
+        Err(refusal) => Err(logo_rule(&refusal.to_string())),
+    }
+}
+
+/// Returns the rule that a picture breaks.
+pub(crate) fn logo_rule(reason: &str) -> FieldRule {
+    FieldRule::other("logo", format!("cannot be used: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::forms::testing::{broken_rules, read as read_with};
+
+    fn read_one(body: Value) -> SettingsChange {
+        let read = read_with(body, |reader| Some(read(reader)));
+        read.unwrap().value
+    }
+
+    fn rules(body: Value) -> Vec<String> {
+        broken_rules(read_with(body, |reader| Some(read(reader))))
+    }
+
+    fn svg(part: &str) -> Value {
+        let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{part}</svg>");
+        json!({ "logo": STANDARD.encode(svg) })
+    }
+
+    #[test]
+    fn what_is_absent_stays_and_null_unsets() {
+        assert_eq!(read_one(json!({})), SettingsChange::default());
+        let unset =
+            json!({ "registration_number": null, "template": null, "colours": null, "logo": null });
+        let change = read_one(unset);
+        assert_eq!(change.registration_number, Change::Unset);
+        assert_eq!(change.template, Change::Unset);
+        assert_eq!(change.accent, Change::Unset);
+        assert_eq!(change.logo, Change::Unset);
+        let set = json!({
+            "registration_number": " RC 12 ", "template": "Compact", "colours": { "accent": "#0F4C5C" },
+            "strict_numbers": true, "strict_documents": false,
+        });
+        let change = read_one(set);
+        assert_eq!(change.registration_number, Change::Set("RC 12".to_owned()));
+        assert_eq!(change.template, Change::Set(Template::Compact));
+        assert_eq!(change.accent, Change::Set("#0f4c5c".parse().unwrap()));
+        assert_eq!(change.strict_numbers, Some(true));
+        assert_eq!(change.strict_documents, Some(false));
+        assert_eq!(change.submit_after_approval, None);
+    }
+
+    #[test]
+    fn odd_settings_are_refused_by_name() {
+        let cases = [
+            (json!({ "template": "../classic" }), "template: one_of"),
+            (json!({ "colours": "#0f4c5c" }), "colours: type"),
+            (json!({ "colours": {} }), "colours.accent: required"),
+            (
+                json!({ "colours": { "accent": "red" } }),
+                "colours.accent: colour",
+            ),
+            (
+                json!({ "colours": { "accent": "#0f4c5c; x" } }),
+                "colours.accent: colour",
+            ),
+            (json!({ "strict_numbers": "yes" }), "strict_numbers: type"),
+            (
+                json!({ "registration_number": "x".repeat(101) }),
+                "registration_number: max",
+            ),
+            (
+                json!({ "registration_number": "a\u{202e}b" }),
+                "registration_number: invisible_characters",
+            ),
+        ];
+        for (body, rule) in cases {
+            assert_eq!(rules(body.clone()), [rule], "{body}");
+        }
+    }
+
+    #[test]
+    fn a_logo_is_a_picture_in_base64() {
+        let path = svg("<path d=\"M0 0h9v9z\"/>");
+        let digits = path["logo"].as_str().unwrap();
+        for good in [
+            digits.to_owned(),
+            digits.trim_end_matches('=').to_owned(),
+            format!("data:image/svg+xml;base64,{digits}"),
+        ] {
+            let Change::Set(logo) = read_one(json!({ "logo": good })).logo else {
+                panic!("{good}")
+            };
+            assert_eq!(logo.kind, LogoKind::Svg);
+        }
+        for odd in [
+            json!({ "logo": 7 }),
+            json!({ "logo": "%%%" }),
+            json!({ "logo": STANDARD.encode("a plain text") }),
+            json!({ "logo": "A".repeat(5 << 20) }),
+            svg("<script>alert(1)</script>"),
+            svg("<use href=\"https://evil.example/x.svg#a\"/>"),
+        ] {
+            let found = rules(odd);
+            assert!(
+                matches!(found.as_slice(), [rule] if rule.starts_with("logo: ")),
+                "{found:?}"
+            );
+        }
+    }
+}

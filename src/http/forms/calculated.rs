@@ -1,0 +1,103 @@
+//! Completes a body whose caller leaves amounts to this service (`?calculate=true`), before its form reads it.
+
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::Draft;
+use crate::domain::invoice::calculation::{self, Calculation, DocumentForm};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::reference::catalog::Catalog;
+use crate::http::forms::full_invoice::{self, FormAccount};
+use crate::http::forms::report::Accepted;
+
+/// A body with the amounts that could be computed.
+#[derive(Debug)]
+pub(crate) struct Completed {
+    pub(crate) fields: Map<String, Value>,
+    pub(crate) outcome: Result<Calculation, Faults>,
+}
+
+pub(crate) fn complete(
+    body: &Map<String, Value>,
+    form: DocumentForm,
+    catalog: &Catalog,
+) -> Completed {
+    let mut fields = body.clone();
+    let outcome = calculation::complete(&mut fields, form, catalog);
+    Completed { fields, outcome }
+}
+
+/// Reads Create Invoice (Full), and computes its amounts first if the caller asks for it.
+pub(crate) fn read_full_invoice(
+    body: &Map<String, Value>,
+    account: FormAccount<'_>,
+    catalog: &Catalog,
+    calculates: bool,
+) -> Result<(Accepted<Draft>, Option<Calculation>), Faults> {
+    if !calculates {
+        return full_invoice::read(body, account, catalog).map(|form| (form, None));
+    }
+    let Completed { fields, outcome } = complete(body, DocumentForm::Full, catalog);
+    join(full_invoice::read(&fields, account, catalog), Some(outcome))
+}
+
+/// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. An amount that
+/// could not be computed is no fault of its own: its cause is.
+pub(crate) fn join<T>(
+    read: Result<Accepted<T>, Faults>,
+    outcome: Option<Result<Calculation, Faults>>,
+) -> Result<(Accepted<T>, Option<Calculation>), Faults> {
+    match (read, outcome.transpose()) {
+        (Ok(form), Ok(calculation)) => Ok((form, calculation)),
+        (Ok(_), Err(faults)) | (Err(faults), Ok(_)) => Err(faults),
+        (Err(of_form), Err(of_sums)) => {
+            let is_cause =
+                |fault: &&Fault| !(fault.rule() == "required" && is_computed(&fault.path));
+            let is_new = |fault: &&Fault| !of_form.iter().any(|known| known.path == fault.path);
+            let causes = of_form.iter().filter(is_cause);
+            Err(causes
+                .chain(of_sums.iter().filter(is_new))
+                .cloned()
+                .collect())
+        }
+    }
+}
+
+fn is_computed(path: &str) -> bool {
+    path.starts_with("legal_monetary_total")
+        || path.starts_with("tax_total")
+        || path.ends_with(".line_extension_amount")
+        || path.ends_with(".total_tax")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(all: &[(&str, &'static str)]) -> Faults {
+        all.iter()
+            .map(|(path, rule)| Fault::new(*path, rule, "x"))
+            .collect()
+    }
+
+    #[test]
+    fn only_the_causes_are_told() {
+        let form = faults(&[
+            ("invoice_line.0.invoiced_quantity", "required"),
+            ("invoice_line.0.line_extension_amount", "required"),
+            ("legal_monetary_total", "required"),
+            ("legal_monetary_total.payable_amount", "type"),
+            ("irn", "required"),
+        ]);
+        let sums = faults(&[("invoice_line.0.invoiced_quantity", "required")]);
+        let joined = join::<()>(Err(form), Some(Err(sums))).unwrap_err();
+        let paths: Vec<_> = joined.iter().map(|fault| fault.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            [
+                "invoice_line.0.invoiced_quantity",
+                "legal_monetary_total.payable_amount",
+                "irn"
+            ]
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! What begins by itself where the account says so: the submission of an approved invoice, and the transmission of a
+//! signed one.
+
+use serde_json::{Value, json};
+use testkit::documents::{invoice, submission};
+use testkit::each_database;
+use testkit::edit::without;
+use testkit::patience::eventually;
+use testkit::roles::Taxpayer;
+
+use crate::support::world::World;
+
+async fn set(world: &World, taxpayer: &Taxpayer, settings: &Value) {
+    world
+        .integrator()
+        .change_profile(taxpayer.id, settings)
+        .await
+        .expect_status(200);
+}
+
+async fn wait_for_status(taxpayer: &Taxpayer, invoice: &Value, status: &str) {
+    let reached = async || {
+        let found = taxpayer.reread(invoice).await;
+        (found["status"] == status).then_some(())
+    };
+    eventually(status, reached).await;
+}
+
+#[each_database]
+async fn an_approved_invoice_is_submitted_and_transmitted(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    set(
+        world,
+        &taxpayer,
+        &json!({ "submit_after_approval": true, "transmit_after_signing": true }),
+    )
+    .await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let approved = taxpayer
+        .set_status(&stored, "approved")
+        .await
+        .expect_status(200);
+    assert_eq!(approved.data()["status"], "approved");
+    assert_eq!(approved.data()["authority_data"]["status"], "QUEUED");
+    wait_for_status(&taxpayer, &stored, "transmitted").await;
+    let names = taxpayer.invoice_event_names().await;
+    for name in [
+        "invoice.validated",
+        "invoice.submitted",
+        "invoice.transmitted",
+    ] {
+        assert!(names.iter().any(|one| one == name), "{names:?}");
+    }
+}
+
+#[each_database]
+async fn nothing_begins_by_itself_unless_the_account_says_so(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let irn = |invoice: &Value| invoice["irn"].as_str().unwrap().to_owned();
+    let stored = taxpayer.invoice(&invoice()).await;
+    taxpayer
+        .set_status(&stored, "approved")
+        .await
+        .expect_status(200);
+    taxpayer
+        .app()
+        .run(&irn(&stored))
+        .await
+        .expect_refusal(404, "RUN_NOT_FOUND");
+    set(world, &taxpayer, &json!({ "submit_after_approval": true })).await;
+    let drafted = taxpayer.invoice(&invoice()).await;
+    for status in ["cancelled", "draft"] {
+        taxpayer
+            .set_status(&drafted, status)
+            .await
+            .expect_status(200);
+    }
+    taxpayer
+        .app()
+        .run(&irn(&drafted))
+        .await
+        .expect_refusal(404, "RUN_NOT_FOUND");
+    taxpayer
+        .set_status(&drafted, "approved")
+        .await
+        .expect_status(200);
+    wait_for_status(&taxpayer, &drafted, "submitted").await;
+    taxpayer
+        .app()
+        .run_with_operation(&irn(&drafted), "transmit")
+        .await
+        .expect_refusal(404, "RUN_NOT_FOUND");
+}
+
+#[each_database]
+async fn an_invoice_that_cannot_be_submitted_is_approved_all_the_same(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    set(world, &taxpayer, &json!({ "submit_after_approval": true })).await;
+    let bare = without(&invoice(), "invoice_lines.0.product_category");
+    let stored = taxpayer.invoice(&bare).await;
+    let answer = taxpayer
+        .set_status(&stored, "approved")
+        .await
+        .expect_status(200);
+    assert_eq!(answer.data()["status"], "approved");
+    assert!(
+        answer.warnings().contains("not submitted"),
+        "{}",
+        answer.warnings()
+    );
+}
+
+#[each_database]
+async fn a_document_that_a_caller_submitted_is_transmitted_too(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    set(world, &taxpayer, &json!({ "transmit_after_signing": true })).await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let body = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
+    taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
+    wait_for_status(&taxpayer, &stored, "transmitted").await;
+}

@@ -1,0 +1,82 @@
+//! `?calculate=true` on Create Invoice (Full).
+
+use serde_json::{Value, json};
+use testkit::documents::full_invoice;
+use testkit::each_database;
+use testkit::edit::{exact, with, without};
+
+use crate::support::world::World;
+
+const CREATE: &str = "/v1/tax-payers/invoices/full?calculate=true";
+
+fn bare(invoice: &Value) -> Value {
+    let bare = without(invoice, "legal_monetary_total");
+    let bare = without(&bare, "invoice_line.0.line_extension_amount");
+    without(&bare, "invoice_line.0.total_tax")
+}
+
+#[each_database]
+async fn an_invoice_without_amounts_is_stored_with_them(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = bare(&full_invoice(&taxpayer));
+    let plain = taxpayer.create_full(&body).await;
+    plain.expect_faults(&[
+        "invoice_line.0.line_extension_amount",
+        "invoice_line.0.total_tax",
+        "legal_monetary_total",
+    ]);
+    let made = taxpayer
+        .send("POST", CREATE, &body)
+        .await
+        .expect_status(201);
+    let found = &made.body["calculated"];
+    assert_eq!(
+        found["legal_monetary_total"]["payable_amount"],
+        exact("1075.00")
+    );
+    assert_eq!(found["invoice_line"][0]["total_tax"], exact("75.00"));
+    assert_eq!(made.warnings(), "");
+    let whole = taxpayer.whole(made.data()).await;
+    assert_eq!(whole["ledger"]["payable_amount"], exact("1075.00"));
+    // The same again is a duplicate with the same content.
+    let again = taxpayer
+        .send("POST", CREATE, &body)
+        .await
+        .expect_status(200);
+    assert_eq!(again.header("x-duplicate"), "identical");
+    assert_eq!(again.body["calculated"], made.body["calculated"]);
+    // Without the word nothing is computed and nothing is told.
+    let plain = taxpayer.create_full(&full_invoice(&taxpayer)).await;
+    assert_eq!(plain.expect_status(201).body.get("calculated"), None);
+}
+
+#[each_database]
+async fn an_amount_that_is_off_is_refused_with_its_sum(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = with(
+        &full_invoice(&taxpayer),
+        "invoice_line.0.line_extension_amount",
+        json!(900),
+    );
+    let answer = taxpayer.send("POST", CREATE, &body).await;
+    let answer = answer.expect_status(422);
+    let text = answer.body.to_string();
+    assert!(text.contains("900.00 ≠ 2 × 500.00"), "{text}");
+}
+
+#[each_database]
+async fn all_faults_are_still_told_at_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = without(&bare(&full_invoice(&taxpayer)), "invoice_line.0.price");
+    let body = with(&body, "invoice_category", json!("B2X"));
+    let answer = taxpayer.send("POST", CREATE, &body).await;
+    let answer = answer.expect_status(422);
+    let paths = answer.faulty_paths();
+    assert!(paths.contains(&"invoice_category"), "{paths:?}");
+    assert!(
+        paths
+            .iter()
+            .all(|path| !path.starts_with("legal_monetary_total")),
+        "{paths:?}"
+    );
+}

@@ -1,0 +1,126 @@
+//! `/verify/{token}`: the public page of a signed invoice.
+
+use serde_json::{Value, json};
+use testkit::documents::{invoice, submission};
+use testkit::each_database;
+use testkit::edit::with;
+use testkit::roles::Taxpayer;
+
+use crate::support::visitor::Visitor;
+use crate::support::world::World;
+
+async fn link(taxpayer: &Taxpayer, stored: &Value) -> Value {
+    let path = format!(
+        "/v1/tax-payers/invoices/{}?include=verify_link",
+        stored["id"]
+    );
+    let answer = taxpayer.get(&path).await.expect_status(200);
+    answer.data()["verify_link"].clone()
+}
+
+async fn sign(taxpayer: &Taxpayer, stored: &Value) {
+    let body = submission(taxpayer, stored["invoice_no"].as_str().unwrap());
+    let body = with(
+        &body,
+        "accounting_supplier_party.party_name",
+        json!("A & B <Ltd>"),
+    );
+    taxpayer
+        .app()
+        .submit_to_the_end(&body)
+        .await
+        .expect_status(200);
+}
+
+#[each_database]
+async fn a_signed_invoice_has_a_page_that_shows_what_was_signed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    assert_eq!(
+        link(&taxpayer, &stored).await,
+        Value::Null,
+        "not signed yet"
+    );
+    sign(&taxpayer, &stored).await;
+    let link = link(&taxpayer, &stored).await;
+    let link = link.as_str().unwrap().to_owned();
+    let path = link.strip_prefix(&world.root()).unwrap();
+    let page = Visitor::new(world).get(path).await.expect(200);
+    let page = page.shows_all(&[
+        "This invoice is genuine",
+        stored["irn"].as_str().unwrap(),
+        "A &#38; B &#60;Ltd&#62;",
+        "2026-01-15",
+        "NGN 1,075.00",
+    ]);
+    page.hides_all(&[
+        "Retail Stores",
+        "buyer@retail.example",
+        "Laptop",
+        &taxpayer.as_ref().tin,
+        "csrf",
+    ]);
+    let answer = reqwest::get(&link).await.unwrap();
+    assert_eq!(answer.headers()["x-robots-tag"], "noindex, nofollow");
+    assert_eq!(answer.headers()["cache-control"], "no-store");
+    assert_eq!(answer.headers().get("set-cookie"), None);
+    // Printed once, the link stays.
+    assert_eq!(self::link(&taxpayer, &stored).await, link);
+}
+
+#[each_database]
+async fn every_other_token_gets_the_same_answer(world: &World) {
+    let visitor = Visitor::new(world);
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    sign(&taxpayer, &stored).await;
+    let link = link(&taxpayer, &stored).await;
+    let token = link
+        .as_str()
+        .unwrap()
+        .rsplit('/')
+        .next()
+        .unwrap()
+        .to_owned();
+    assert_eq!(token.len(), 22);
+    let mut answers = Vec::new();
+    let swapped = if token.starts_with('A') { "B" } else { "A" };
+    for other in [
+        format!("{swapped}{}", &token[1..]),
+        token[..21].to_owned(),
+        "x".to_owned(),
+        stored["id"].to_string(),
+        "%00".to_owned(),
+        "%27%20OR%201=1".to_owned(),
+        "x".repeat(2_000),
+    ] {
+        let page = visitor.get(&format!("/verify/{other}")).await.expect(404);
+        answers.push(page.shows("leads to no invoice").html);
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1);
+    let irn = stored["irn"].as_str().unwrap();
+    visitor.get(&format!("/verify/{irn}")).await.expect(404);
+}
+
+#[each_database]
+async fn the_link_stands_on_the_paper_and_on_the_dashboards_page(world: &World) {
+    let account = crate::support::account::Account::new(world).await;
+    let taxpayer = &account.taxpayer;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let page = format!("/invoices/{}", stored["id"]);
+    assert!(!account.page(&page).await.contains("Copy link"));
+    sign(taxpayer, &stored).await;
+    let link = link(taxpayer, &stored).await;
+    let shown = account.page(&page).await;
+    assert!(shown.contains("Copy link"), "{shown}");
+    assert!(shown.contains(link.as_str().unwrap()), "{shown}");
+    let pdf = format!("/v1/tax-payers/invoices/{}/pdf", stored["id"]);
+    let pdf = taxpayer.request("GET", &pdf).send().await.unwrap();
+    let bytes = pdf.bytes().await.unwrap();
+    let needle = link.as_str().unwrap().as_bytes();
+    assert!(
+        bytes.windows(needle.len()).any(|part| part == needle),
+        "the address of the link is not compressed"
+    );
+}
