@@ -34,7 +34,7 @@ pub enum Refusal {
         to: &'static str,
     },
     #[error("The invoice changed while it was approved: look at it and approve it again")]
-    InvoiceChanged,
+    ChangedDuringApproval,
     #[error("{0}")]
     PaymentExceedsPayable(Fault),
     #[error("{0}")]

@@ -204,7 +204,7 @@ impl From<Refusal> for ApiError {
             Refusal::InvoiceLocked(_) => (ErrorCode::InvoiceLocked, Faults::default()),
             Refusal::InvoiceNotApproved(_) => (ErrorCode::InvoiceNotApproved, Faults::default()),
             Refusal::InvalidTransition { .. }
-            | Refusal::InvoiceChanged
+            | Refusal::ChangedDuringApproval
             | Refusal::PaymentUnderWay
             | Refusal::ActionNotAllowed { .. }
             | Refusal::RunUnsettled(_)

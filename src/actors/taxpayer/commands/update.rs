@@ -88,7 +88,7 @@ impl TaxpayerCommand for SetStatus {
         if let Some(submission) = &self.submission
             && submission.seen_updated_at != before.updated_at
         {
-            return Err(Refusal::InvoiceChanged);
+            return Err(Refusal::ChangedDuringApproval);
         }
         let previous = before.status;
         let mut invoice = before
