@@ -1,5 +1,6 @@
 //! `/verify/{token}`: the public page of a signed invoice.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::documents::{invoice, submission};
 use testkit::each_database;
@@ -123,4 +124,15 @@ async fn the_link_stands_on_the_paper_and_on_the_dashboards_page(world: &World) 
         bytes.windows(needle.len()).any(|part| part == needle),
         "the address of the link is not compressed"
     );
+}
+
+#[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
+async fn calls_are_limited_for_each_address(world: &World) {
+    let visitor = Visitor::new(world);
+    let calls = (0..60).map(|at| format!("/verify/{at}"));
+    let answers = join_all(calls.map(async |path| visitor.get(&path).await)).await;
+    let refused = answers.iter().find(|answer| answer.status == 429);
+    let refused = refused.unwrap();
+    assert!(refused.html.contains("<!doctype html>"), "{}", refused.html);
+    assert!(answers.iter().any(|answer| answer.status == 404));
 }
