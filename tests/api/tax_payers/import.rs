@@ -116,10 +116,11 @@ fn workbook(sheet: &str) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// Returns the rows of a sheet. Texts that are numbers become numbers.
+/// Returns the rows of a sheet. Whole numbers become cells of numbers; a code such as 8471.30 stays a text, because a
+/// number would lose its last digit.
 fn sheet(rows: &[Vec<String>]) -> String {
     let rows = rows.iter().map(|row| {
-        let cells = row.iter().map(|cell| match cell.parse::<f64>() {
+        let cells = row.iter().map(|cell| match cell.parse::<u32>() {
             Ok(_) => format!("<c><v>{cell}</v></c>"),
             Err(_) => format!("<c t=\"inlineStr\"><is><t>{cell}</t></is></c>"),
         });
