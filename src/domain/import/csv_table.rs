@@ -28,15 +28,19 @@ pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
     };
     let mut record = ByteRecord::new();
     let mut is_header = true;
+    let mut place = Place {
+        bytes,
+        offset: 0,
+        line: 1,
+    };
     loop {
-        let number = reader.position().line();
         let is_some = reader
             .read_byte_record(&mut record)
             .map_err(|error| file_fault("csv", format!("The CSV cannot be read: {error}.")))?;
         if !is_some {
             break;
         }
-        let number = record.position().map_or(number, csv::Position::line);
+        let number = place.line_at(record.position().map_or(0, csv::Position::byte));
         if record.len() > COLUMNS_MAX {
             let message = format!("Line {number} has more than {COLUMNS_MAX} columns.");
             return Err(file_fault("max", message));
@@ -53,6 +57,27 @@ pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
         table.rows.push(Row { number, cells });
     }
     Ok(table)
+}
+
+/// A place in the text. The reader's own line numbers do not count the ends of lines that it skips before a record.
+struct Place<'b> {
+    bytes: &'b [u8],
+    offset: usize,
+    line: u64,
+}
+
+impl Place<'_> {
+    /// Returns the line of the record that begins behind this offset and the ends of lines there.
+    fn line_at(&mut self, offset: u64) -> u64 {
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = self.bytes.get(offset..).unwrap_or_default();
+        let skipped = rest.iter().take_while(|byte| b"\r\n".contains(byte));
+        let start = offset.saturating_add(skipped.count());
+        let passed = self.bytes.get(self.offset..start).unwrap_or_default();
+        self.line += u64::try_from(count(passed, b'\n')).unwrap_or_default();
+        self.offset = start;
+        self.line
+    }
 }
 
 fn cells(record: &ByteRecord, number: u64) -> Result<Vec<String>, Fault> {

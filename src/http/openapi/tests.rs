@@ -151,7 +151,11 @@ fn unknown_fields(example: &Value, schema: &Value, path: &str, found: &mut Vec<S
     match example {
         Value::Object(fields) => {
             for (name, value) in fields {
-                let inner = &schema["properties"][name];
+                let inner = match &schema["properties"][name] {
+                    // A map takes any name.
+                    Value::Null => &schema["additionalProperties"],
+                    property => property,
+                };
                 if inner.is_null() {
                     found.push(format!("{path}/{name}"));
                 }
