@@ -107,6 +107,7 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("rust_xlsxwriter", &["src/http/exports/workbook"]),
     ("ubl", &["src/http/invoice_files", "src/domain/import"]),
     ("calamine", &["src/domain/import/xlsx_table"]),
+    ("csv", &["src/http/exports/csv_rows", "src/domain/import"]),
     ("zip", &["src/domain/import/xlsx_table"]),
     (
         "authority_client",

@@ -1,5 +1,6 @@
 //! A table of a file: a header and rows of cells, within limits.
 
+use crate::domain::invoice::table_columns::FORMULA_STARTS;
 use crate::domain::kernel::fault::Fault;
 
 /// The maximum number of columns of a table.
@@ -31,7 +32,7 @@ pub struct Row {
 /// Returns the text of a cell without the mark by which exports keep spreadsheets from taking it for a formula.
 pub fn unmarked(cell: &str) -> &str {
     match cell.strip_prefix('\'') {
-        Some(rest) if rest.starts_with(['=', '+', '-', '@']) => rest,
+        Some(rest) if rest.starts_with(FORMULA_STARTS) => rest,
         _ => cell,
     }
 }
@@ -57,7 +58,13 @@ mod tests {
     fn formulas_are_refused_and_their_marks_taken_off() {
         assert!(check_cell("row 2", " =1+1").is_err());
         assert!(check_cell("row 2", "-5").is_ok());
-        for (cell, read) in [("'=A1", "=A1"), ("'-5", "-5"), ("'s", "'s"), ("x", "x")] {
+        for (cell, read) in [
+            ("'=A1", "=A1"),
+            ("'-5", "-5"),
+            ("'\t", "\t"),
+            ("'s", "'s"),
+            ("x", "x"),
+        ] {
             assert_eq!(unmarked(cell), read);
         }
         assert!(check_cell("row 2", &"ä".repeat(CELL_CHARS_MAX)).is_ok());

@@ -10,7 +10,9 @@ use crate::domain::import::source::{
 };
 use crate::domain::import::table::{ERROR_COLUMN, Row, Table};
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX};
-use crate::domain::invoice::table_columns::{INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX};
+use crate::domain::invoice::table_columns::{
+    EXPORT_COLUMNS, INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX,
+};
 use crate::domain::kernel::fault::Fault;
 
 /// The maximum number of columns that are not read and are named in the warnings.
@@ -123,7 +125,9 @@ fn columns(
             .find(|(known, _)| known.trim().to_lowercase() == text.to_lowercase())
             .map(|(_, field)| field.as_str());
         let Some(field) = Field::parse(mapped.unwrap_or(text)) else {
-            let is_known = text.is_empty() || text.eq_ignore_ascii_case(ERROR_COLUMN);
+            let is_known = text.is_empty()
+                || text.eq_ignore_ascii_case(ERROR_COLUMN)
+                || EXPORT_COLUMNS.contains(&text);
             unread.extend((!is_known).then(|| text.to_owned()));
             continue;
         };
@@ -277,11 +281,12 @@ mod tests {
                     "line.quantity",
                     "colour",
                     "error",
+                    "payable_amount",
                 ],
-                &["A1", "Mills", "Rice", "2.50", "red", ""],
-                &["", "", "", "", "", ""],
-                &["B1", "", "Oil", "two", "", ""],
-                &["A1", "", "Salt", "1", "", ""],
+                &["A1", "Mills", "Rice", "2.50", "red", "", "9"],
+                &["", "", "", "", "", "", ""],
+                &["B1", "", "Oil", "two", "", "", ""],
+                &["A1", "", "Salt", "1", "", "", "9"],
             ]),
             &names,
         )

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
 
+use crate::domain::invoice::table_columns::FORMULA_STARTS;
 use crate::domain::invoice::table_rows::Cell;
 
 /// Appends rows to a text.
@@ -42,7 +43,7 @@ fn cell_text<'a>(cell: &'a Cell<'_>) -> Cow<'a, str> {
 
 /// Returns a text that no spreadsheet takes for a formula.
 fn neutral_text(text: &str) -> Cow<'_, str> {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+    if text.starts_with(FORMULA_STARTS) {
         Cow::Owned(format!("'{text}"))
     } else {
         Cow::Borrowed(text)
