@@ -64,7 +64,7 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world
         (EVENTS.to_owned(), "GET"),
         (TAXPAYERS.to_owned(), "GET POST"),
         (taxpayer.clone(), "GET"),
-        (format!("{taxpayer}/profile"), "PATCH"),
+        (format!("{taxpayer}/profile"), "GET PATCH"),
         (format!("{taxpayer}/webhook"), "GET PUT PATCH POST"),
         (format!("{taxpayer}/webhook/secret"), "POST"),
         (format!("{taxpayer}/api-key/rotate"), "POST PUT PATCH"),

@@ -1,19 +1,16 @@
 //! Reads whose answer the caller may have already. Each answer in JSON gets its tag, and 304 without a body is the
-//! answer to a caller that names it. An answer that is made while it is sent has no tag, and neither has one that
-//! nobody may store.
+//! answer to a caller that names it. An answer that is made while it is sent has no tag, and neither has one whose
+//! handler says what caches may do with it: a secret, or a file with a tag of its own.
 
+use actix_web::Error;
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, ETAG, HeaderValue, TryIntoHeaderValue};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, TryIntoHeaderValue};
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
-use actix_web::{Error, http::Method};
 
 use crate::http::respond::entity_tag::{entity_tag, is_held};
-
-/// An answer may be kept by the program that asked, and is asked for again before each use.
-const ASK_AGAIN: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 pub(crate) async fn tag_answer(
     request: ServiceRequest,
@@ -37,7 +34,6 @@ pub(crate) async fn tag_answer(
     };
     let tag = entity_tag(&bytes);
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, ASK_AGAIN);
     headers.insert(ETAG, tag.clone().try_into_value()?);
     if !is_held(&request, &tag) {
         return Ok(ServiceResponse::new(
@@ -47,7 +43,7 @@ pub(crate) async fn tag_answer(
     }
     let mut held = HttpResponse::NotModified().finish();
     for (name, value) in response.headers() {
-        if name != actix_web::http::header::CONTENT_TYPE {
+        if name != CONTENT_TYPE {
             held.headers_mut().append(name.clone(), value.clone());
         }
     }

@@ -69,7 +69,7 @@ async fn who_has_an_answer_already_gets_none(world: &World) {
     let mut tags = Vec::new();
     for path in &reads {
         let first = taxpayer.get(path).await.expect_status(200);
-        assert_eq!(first.header("cache-control"), "private, no-cache", "{path}");
+        assert_eq!(first.header("cache-control"), "no-store", "{path}");
         let tag = first.header("etag").to_owned();
         for held in [tag.as_str(), "*"] {
             let request = taxpayer.request("GET", path).header(IF_NONE_MATCH, held);
@@ -189,7 +189,6 @@ async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) 
             "/v1/tax-payers/invoices?staus=draft&Page=2",
             "unknown query parameter: Page, staus",
         ),
-        ("/v1/tax-payers/invoices/?", ""),
         (
             &format!("{one}?include=lines&exclude=x"),
             "unknown query parameter: exclude",
