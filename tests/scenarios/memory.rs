@@ -111,10 +111,14 @@ async fn open_bodies_take_no_more_than_their_share() {
         };
         let (statuses, slowest) =
             tokio::join!(opened, call_meanwhile(&other.client, phase, &is_over));
-        let refused = statuses.iter().filter(|status| **status == 429).count();
+        // On a busy machine a body may also come too slowly for the service.
+        let refused = statuses
+            .iter()
+            .filter(|status| matches!(status, 408 | 429))
+            .count();
         let peak = deployment.service.memory_peak_bytes();
         println!(
-            "{bodies} bodies of 10 MB, keyed {is_keyed}: {refused} x 429, from {} to {} MiB, another's slowest create and list {slowest:?}",
+            "{bodies} bodies of 10 MB, keyed {is_keyed}: {refused} refused, from {} to {} MiB, another's slowest create and list {slowest:?}",
             before / MIB,
             peak / MIB
         );
