@@ -73,8 +73,8 @@ mod tests {
             ("page=2&status=draft", None),
             ("Page=2", Some("unknown query parameter: Page")),
             (
-                "staus=draft&page=2&staus=paid&x",
-                Some("unknown query parameter: staus, x"),
+                "colour=draft&page=2&colour=paid&x",
+                Some("unknown query parameter: colour, x"),
             ),
             (
                 many.as_str(),

@@ -186,8 +186,8 @@ async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) 
     for (path, expected) in [
         ("/v1/tax-payers/invoices?page=1&status=draft", ""),
         (
-            "/v1/tax-payers/invoices?staus=draft&Page=2",
-            "unknown query parameter: Page, staus",
+            "/v1/tax-payers/invoices?colour=draft&Page=2",
+            "unknown query parameter: Page, colour",
         ),
         (
             &format!("{one}?include=lines&exclude=x"),
