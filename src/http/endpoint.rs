@@ -15,6 +15,7 @@ use crate::http::extract::form::FormContent;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOperation;
+use crate::http::middleware::encodings::ignore_unknown_encodings;
 use crate::http::middleware::held_answer::tag_answer;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
 use crate::http::middleware::query_names::warn_of_unknown_names;
@@ -360,6 +361,7 @@ impl HttpServiceFactory for Path {
                 is_documented,
                 Compress::default(),
             )))
+            .wrap(from_fn(ignore_unknown_encodings))
             .register(config);
     }
 }

@@ -5,6 +5,7 @@
 //! | request id, span, panics, and the body of a failure | `request_context` |
 //! | the client's address behind trusted proxies | `client_address` |
 //! | the access log | `access_log` |
+//! | encodings that nobody has | `encodings` |
 //! | key, limits and idempotency, before the body is read | `policy` |
 //! | names of the query string that an endpoint does not know | `query_names` |
 //! | tags of answers, and 304 for who has one already | `held_answer` |
@@ -13,6 +14,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod client_address;
+pub(crate) mod encodings;
 pub(crate) mod held_answer;
 mod key_watch;
 pub(crate) mod policy;

@@ -179,6 +179,28 @@ async fn answers_are_compressed_for_who_can_read_them(world: &World) {
 }
 
 #[each_database]
+async fn who_accepts_no_encoding_gets_the_plain_answer(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let path = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    let plain = taxpayer.get(&path).await.expect_status(200).text;
+    for accepted in [
+        "identity;q=0",
+        "*;q=0",
+        "zstd, identity;q=0",
+        "zstd",
+        "",
+        "odd odd",
+    ] {
+        let request = taxpayer
+            .request("GET", &path)
+            .header(ACCEPT_ENCODING, accepted);
+        let answer = Answer::to(request).await.expect_status(200);
+        assert_eq!(answer.text, plain, "{accepted}");
+    }
+}
+
+#[each_database]
 async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;

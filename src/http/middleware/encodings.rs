@@ -1,0 +1,29 @@
+//! Requests whose `Accept-Encoding` allows no encoding that the service has. They get the answer without any, as RFC
+//! 9110 advises (section 12.5.3): a 406 would hide what became of a write.
+
+use actix_web::Error;
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{ACCEPT_ENCODING, AcceptEncoding, Encoding, Header as _};
+use actix_web::middleware::Next;
+
+/// The encodings of the middleware that compresses answers.
+const ENCODINGS: [Encoding; 4] = [
+    Encoding::identity(),
+    Encoding::brotli(),
+    Encoding::gzip(),
+    Encoding::deflate(),
+];
+
+/// Use around the middleware that compresses answers.
+pub(crate) async fn ignore_unknown_encodings(
+    mut request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let is_impossible = AcceptEncoding::parse(&request)
+        .is_ok_and(|accepted| accepted.negotiate(ENCODINGS.iter()).is_none());
+    if is_impossible {
+        request.headers_mut().remove(ACCEPT_ENCODING);
+    }
+    next.call(request).await
+}
