@@ -3,8 +3,9 @@
 use csv::{ByteRecord, ReaderBuilder};
 
 use crate::domain::import::source::file_fault;
-use crate::domain::import::table::{COLUMNS_MAX, ROWS_MAX, Row, Table, check_cell, unmarked};
+use crate::domain::import::table::{COLUMNS_MAX, ROWS_MAX, Row, Table, check_cell};
 use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::formula_mark::unmark;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
@@ -84,7 +85,7 @@ fn cells(record: &ByteRecord, number: u64) -> Result<Vec<String>, Fault> {
     let cells = record.iter().enumerate().map(|(index, cell)| {
         let cell = String::from_utf8_lossy(cell);
         check_cell(&format!("Line {number}, column {}", index + 1), &cell)?;
-        Ok(unmarked(&cell).to_owned())
+        Ok(unmark(&cell).to_owned())
     });
     cells.collect()
 }
@@ -104,7 +105,7 @@ fn delimiter(bytes: &[u8]) -> u8 {
             !is_quoted
         })
         .collect();
-    // Of equal counts the last one wins, so that a comma wins over the others.
+    // The comma comes last, because the last of equal counts wins.
     let most = DELIMITERS
         .into_iter()
         .rev()

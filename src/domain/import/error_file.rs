@@ -1,10 +1,13 @@
 //! The file of errors of an import: the rows of the documents that were not created, as they were uploaded, with a
 //! column that says why. Mended, it can be uploaded again.
 
+use std::borrow::Cow;
+
 use csv::WriterBuilder;
 
 use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportedFile};
 use crate::domain::import::table::{ERROR_COLUMN, Table};
+use crate::domain::kernel::formula_mark;
 
 /// Returns the file as CSV in UTF-8.
 pub fn write(file: &ImportedFile, import: &Import) -> String {
@@ -14,9 +17,9 @@ pub fn write(file: &ImportedFile, import: &Import) -> String {
     };
     let mut writer = WriterBuilder::new().from_writer(Vec::new());
     for record in records {
-        let cells: Vec<_> = record.iter().map(|cell| marked(cell)).collect();
+        let cells = record.iter().map(|cell| safe_text(cell).into_owned());
         // Writing to memory does not fail, and all records have the same length.
-        let _ = writer.write_record(&cells);
+        let _ = writer.write_record(cells);
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
@@ -96,14 +99,12 @@ fn all_errors(item: &ImportItem) -> String {
     errors.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the cell so that no spreadsheet takes it for a formula. The import takes the mark off again. A negative
-/// number needs none.
-fn marked(cell: &str) -> String {
-    let is_number = cell.parse::<serde_json::Number>().is_ok();
-    if cell.starts_with(['=', '+', '-', '@']) && !is_number {
-        format!("'{cell}")
+/// Returns a cell that no spreadsheet takes for a formula. A negative number needs no mark.
+fn safe_text(cell: &str) -> Cow<'_, str> {
+    if cell.parse::<serde_json::Number>().is_ok() {
+        Cow::Borrowed(cell)
     } else {
-        cell.to_owned()
+        formula_mark::mark(cell)
     }
 }
 

@@ -8,9 +8,10 @@ use zip::ZipArchive;
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{
-    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_cell, unmarked,
+    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_cell,
 };
 use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::formula_mark::unmark;
 
 /// The maximum size of all parts of a file together, unpacked.
 pub const UNPACKED_BYTES_MAX: u64 = 32 << 20;
@@ -120,7 +121,7 @@ impl Sheet {
             if last.cells.len() <= column {
                 last.cells.resize(column + 1, String::new());
             }
-            unmarked(&text).clone_into(&mut last.cells[column]);
+            unmark(&text).clone_into(&mut last.cells[column]);
         }
         Ok(())
     }

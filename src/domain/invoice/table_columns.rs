@@ -41,10 +41,6 @@ pub const LINE_COLUMNS: [&str; 11] = [
     "discount_amount",
 ];
 
-/// A spreadsheet takes a text that begins with one of these for a formula. So an export puts an apostrophe before it,
-/// which an import takes off.
-pub const FORMULA_STARTS: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
-
 /// The columns that exports have after those of the invoice and the line: what the service knows besides. An import
 /// ignores them. The amounts of the invoice stand in each of its rows, so a sum is over the rows whose
 /// `line.position` is 1.

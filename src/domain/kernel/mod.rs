@@ -6,6 +6,7 @@ pub mod crash;
 pub mod digest;
 pub mod fault;
 pub mod field_rule;
+pub mod formula_mark;
 pub mod ids;
 pub mod invisible;
 pub mod refusal;
