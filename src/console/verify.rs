@@ -35,7 +35,7 @@ struct VerifyPage {
     signed: Option<SignedInvoice>,
 }
 
-/// What the page tells of an invoice, as it was signed.
+/// The facts of an invoice that the page shows, as they were signed.
 struct SignedInvoice {
     irn: String,
     seller: String,

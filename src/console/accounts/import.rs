@@ -44,7 +44,7 @@ struct ImportPage {
     base: String,
 }
 
-/// What became of a file, or would become of it.
+/// The result of an import or of its preview.
 #[derive(Template)]
 #[template(path = "accounts/import_result.html")]
 struct ImportResult {
@@ -145,15 +145,10 @@ async fn import(
 impl ImportResult {
     /// Lists the invoices that were not created first, because somebody has to correct them.
     fn new(session: &AccountSession, mut import: Import) -> Self {
-        let count = |outcome| import.count(outcome);
-        let (created, duplicates) = (
-            count(ImportOutcome::Created),
-            count(ImportOutcome::Duplicate),
-        );
-        let (failed, unanswered) = (
-            count(ImportOutcome::Failed),
-            count(ImportOutcome::NeedsAnswer),
-        );
+        let created = import.count(ImportOutcome::Created);
+        let duplicates = import.count(ImportOutcome::Duplicate);
+        let failed = import.count(ImportOutcome::Failed);
+        let unanswered = import.count(ImportOutcome::NeedsAnswer);
         let mut items = std::mem::take(&mut import.items);
         let hidden = items.len().saturating_sub(ITEMS_SHOWN_MAX);
         items.sort_by_key(|item| {

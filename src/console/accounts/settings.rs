@@ -62,7 +62,7 @@ pub(super) struct SettingsPart {
     pub(super) switches: [(&'static str, &'static str); 4],
     pub(super) form: FormState,
     pub(super) logo_form: FormState,
-    /// What the logo is; empty if there is none.
+    /// The kind and size of the logo; empty if there is none.
     pub(super) logo: String,
 }
 

@@ -143,7 +143,7 @@ fn sentence(error: &JsonError) -> String {
 mod tests {
     use super::*;
 
-    fn told(file: &SourceFile) -> Vec<String> {
+    fn summaries(file: &SourceFile) -> Vec<String> {
         let documents = file.documents.iter().map(|document| {
             let faults: Vec<_> = document.faults.iter().map(Fault::rule).collect();
             let number = document
@@ -178,7 +178,11 @@ mod tests {
                 &["document 1  ", "document 2  duplicate"],
             ),
         ] {
-            assert_eq!(told(&read(text.as_bytes()).unwrap()), expected, "{text}");
+            assert_eq!(
+                summaries(&read(text.as_bytes()).unwrap()),
+                expected,
+                "{text}"
+            );
         }
         for text in ["", "7", "{", r#"{"x":1,"invoices":{}"#] {
             assert!(read(text.as_bytes()).is_err(), "{text}");
@@ -189,7 +193,7 @@ mod tests {
     fn each_line_stands_for_itself() {
         let text = "{\"invoice_no\":\"A\"}\r\n\n{oops\n[1]\n{\"b\":1,\"b\":2}";
         assert_eq!(
-            told(&read_lines(text.as_bytes()).unwrap()),
+            summaries(&read_lines(text.as_bytes()).unwrap()),
             [
                 "line 1 \"A\" ",
                 "line 3  json",

@@ -1,4 +1,4 @@
-//! What a taxpayer answers in advance, because its files do not say it. A file wins over the entry of its customer, and
+//! The answers that a taxpayer gives in advance, because its files do not have them. A file wins over the entry of its customer, and
 //! that over the defaults.
 
 use std::collections::BTreeMap;

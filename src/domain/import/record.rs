@@ -1,4 +1,4 @@
-//! What became of a file: each document with its outcome, the causes of refusals with their counts and money, and the
+//! The result of an import: each document with its outcome, the causes of refusals with their counts and money, and the
 //! questions whose answers in the profile would let documents pass.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const WARNINGS_MAX: usize = 30;
 const SENTENCE_CHARS_MAX: usize = 500;
 
 words! {
-    /// What became of a document.
+    /// The result for a document.
     ImportOutcome {
         Created = "created", Duplicate = "duplicate", Failed = "failed",
         /// Only answers are missing that the import profile can give.
@@ -52,7 +52,7 @@ pub struct ImportedDocument {
     pub rows: Vec<usize>,
 }
 
-/// What became of a file.
+/// The result of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Import {
     pub import_no: String,
@@ -105,7 +105,7 @@ pub struct Question {
     pub fields: Vec<String>,
 }
 
-/// What became of one document in the taxpayer's batch. A failed one has faults.
+/// The result of one document in the taxpayer's batch. A failed one has faults.
 #[derive(Debug)]
 pub struct DocumentResult {
     pub item: BatchItem,

@@ -3,20 +3,19 @@
 //! caller states stays, unless it is off by more than the tolerance of spec.md, which is a fault that shows both sides.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::calculation_line::{LineInput, LineSums};
+use crate::domain::invoice::calculation_terms::{
+    amount, document_charges, group, join_terms, member,
+};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion, group_digits};
+use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
 use crate::domain::reference::catalog::Catalog;
-
-/// A sum shows at most this many of its terms.
-const TERMS_SHOWN_MAX: usize = 5;
 
 /// The kind of document whose lines are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -379,55 +378,6 @@ impl Totals {
         self.stated.insert(name.to_owned(), json!(computed));
         computed
     }
-}
-
-/// Returns what the charges of the document add to its payable, less its allowances, and the same as terms of a sum.
-fn document_charges(document: &Map<String, Value>) -> Option<(Amount, String)> {
-    let listed = document.get("allowance_charge").and_then(Value::as_array);
-    let mut sum = Amount::ZERO;
-    let mut terms = String::new();
-    for (at, item) in listed.into_iter().flatten().enumerate() {
-        let Some(amount) = member(item, "amount") else {
-            continue;
-        };
-        let is_charge = item.get("charge_indicator") == Some(&Value::Bool(true));
-        sum = if is_charge {
-            sum.plus(amount)?
-        } else {
-            sum.minus(amount)?
-        };
-        if at < TERMS_SHOWN_MAX {
-            let sign = if is_charge { '+' } else { '-' };
-            // Writing into a string never fails.
-            let _ = write!(terms, " {sign} {}", group(amount));
-        }
-    }
-    Some((sum, terms))
-}
-
-pub(super) fn member(object: &Value, name: &str) -> Option<Amount> {
-    amount(object.get(name)?)
-}
-
-/// Returns a number of JSON as an amount; `None` if it is none.
-pub(super) fn amount(value: &Value) -> Option<Amount> {
-    Amount::parse(&value.as_number()?.to_string()).ok()
-}
-
-/// Writes an amount with two digits at least, and with commas between thousands.
-pub(super) fn group(amount: Amount) -> String {
-    group_digits(&amount.with_digits(2).to_string())
-}
-
-fn join_terms(terms: &[String]) -> String {
-    let shown = terms.iter().take(TERMS_SHOWN_MAX);
-    let shown: Vec<_> = shown.map(String::as_str).collect();
-    let more = if terms.len() > shown.len() {
-        " + …"
-    } else {
-        ""
-    };
-    format!("{}{more}", shown.join(" + "))
 }
 
 #[cfg(test)]

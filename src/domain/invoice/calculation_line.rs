@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-use crate::domain::invoice::calculation::{group, member};
+use crate::domain::invoice::calculation_terms::{group, member};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;

@@ -5,6 +5,7 @@ pub mod batch;
 pub mod breakdown;
 pub mod calculation;
 mod calculation_line;
+mod calculation_terms;
 pub mod document_difference;
 pub mod history;
 pub mod invoice_ref;

@@ -95,8 +95,7 @@ impl WorkbookWriter {
                     sheet.write_string(self.rows, column, &**text)?;
                 }
                 Cell::Number(number) => {
-                    let at = (self.rows, column);
-                    write_number(sheet, at, *number, &self.number_formats)?;
+                    write_number(sheet, self.rows, column, *number, &self.number_formats)?;
                 }
             }
         }
@@ -122,7 +121,8 @@ impl WorkbookWriter {
 /// Writes a number, shown with its own digits. A number with more digits than a spreadsheet keeps is written as text.
 fn write_number(
     sheet: &mut Worksheet,
-    (row, column): (u32, u16),
+    row: u32,
+    column: u16,
     number: Amount,
     formats: &[Format],
 ) -> Result<(), XlsxError> {

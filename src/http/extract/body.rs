@@ -264,7 +264,7 @@ impl BodyText {
             .bodies
             .reserve_values(self.account, &self.bytes)
             .await?;
-        self.read_in(state, room, read).await
+        self.read_with_room(state, room, read).await
     }
 
     /// Runs `read` on a file whose values take at most `bytes` of memory.
@@ -276,10 +276,11 @@ impl BodyText {
     ) -> Result<T, ApiError> {
         let length = self.bytes.len().max(bytes);
         let room = state.bodies.reserve(self.account, length, bytes).await?;
-        self.read_in(state, room, |file, _room| read(file)).await
+        self.read_with_room(state, room, |file, _room| read(file))
+            .await
     }
 
-    async fn read_in<T: Send + 'static>(
+    async fn read_with_room<T: Send + 'static>(
         self,
         state: &ApiState,
         room: BodyPermit,

@@ -206,7 +206,7 @@ mod tests {
     use crate::domain::import::{csv_table, json_documents, table_documents};
     use crate::http::forms::testing::{catalog, full_invoice, standard_invoice};
 
-    fn told(file: SourceFile, form: ImportForm, profile: &ImportProfile) -> Vec<String> {
+    fn summaries(file: SourceFile, form: ImportForm, profile: &ImportProfile) -> Vec<String> {
         let catalog = catalog();
         let context = ImportContext {
             form,
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn bodies_of_the_api_pass_their_own_form() {
         let standard = json!([standard_invoice(), { "invoice_no": "A" }]).to_string();
-        let told_standard = told(
+        let told_standard = summaries(
             json_documents::read(standard.as_bytes()).unwrap(),
             ImportForm::Standard,
             &ImportProfile::default(),
@@ -244,7 +244,7 @@ mod tests {
             "{told_standard:?}"
         );
         let full = full_invoice().to_string();
-        let told_full = told(
+        let told_full = summaries(
             json_documents::read(full.as_bytes()).unwrap(),
             ImportForm::Full,
             &ImportProfile::default(),
@@ -258,7 +258,7 @@ mod tests {
         let names = BTreeMap::from([("Nr".to_owned(), "invoice_no".to_owned())]);
         let file =
             table_documents::read(csv_table::read(text.as_bytes()).unwrap(), &names).unwrap();
-        let said = told(file, ImportForm::Standard, &ImportProfile::default());
+        let said = summaries(file, ImportForm::Standard, &ImportProfile::default());
         assert!(
             said[0].contains("line 3, column line.quantity: type"),
             "{said:?}"
@@ -303,7 +303,7 @@ mod tests {
                 ..SourceFile::default()
             };
             assert_eq!(
-                told(file, ImportForm::Standard, &ImportProfile::default()),
+                summaries(file, ImportForm::Standard, &ImportProfile::default()),
                 [expected]
             );
         }

@@ -99,7 +99,7 @@ impl<'a> From<&'a Import> for ImportView<'a> {
                 .items
                 .iter()
                 .enumerate()
-                .map(ItemView::from)
+                .map(|(index, item)| ItemView::new(index, item))
                 .collect(),
             causes: import.causes.iter().map(CauseView::from).collect(),
             questions: import.questions.iter().map(QuestionView::from).collect(),
@@ -108,8 +108,8 @@ impl<'a> From<&'a Import> for ImportView<'a> {
     }
 }
 
-impl<'a> From<(usize, &'a ImportItem)> for ItemView<'a> {
-    fn from((index, item): (usize, &'a ImportItem)) -> Self {
+impl<'a> ItemView<'a> {
+    fn new(index: usize, item: &'a ImportItem) -> Self {
         Self {
             index,
             source: &item.source,

@@ -5,11 +5,24 @@ use base64::engine::general_purpose::STANDARD;
 use database::column::RowRef;
 use database::insert::{Insert, update_on_conflict};
 use database::{StoreError, Transaction};
-use sea_orm::{ConnectionTrait, EntityTrait};
+use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::settings::LogoFile;
-use crate::store::accounts::logo_row::{Column, Entity, Model};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "taxpayer_logos")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    /// The file in base64. Its kind stands in the taxpayer's settings.
+    pub picture: String,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
 
 static PUT: Insert<Entity> =
     Insert::with_conflict(|| update_on_conflict(&[Column::TaxpayerId], &[Column::Picture]));

@@ -11,7 +11,6 @@ pub mod invitations;
 pub mod key_leases;
 pub mod key_list;
 pub mod keys;
-mod logo_row;
 pub mod logos;
 pub mod operator_row;
 pub mod people;

@@ -1,0 +1,59 @@
+//! The amounts of a document and the terms of a sum, as a fault shows them: `1,000.00 + 75.00`.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::domain::money::{Amount, group_digits};
+
+/// A sum shows at most this many of its terms.
+const TERMS_SHOWN_MAX: usize = 5;
+
+/// Returns what the charges of the document add to its payable, less its allowances, and the same as terms of a sum.
+pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount, String)> {
+    let listed = document.get("allowance_charge").and_then(Value::as_array);
+    let mut sum = Amount::ZERO;
+    let mut terms = String::new();
+    for (at, item) in listed.into_iter().flatten().enumerate() {
+        let Some(amount) = member(item, "amount") else {
+            continue;
+        };
+        let is_charge = item.get("charge_indicator") == Some(&Value::Bool(true));
+        sum = if is_charge {
+            sum.plus(amount)?
+        } else {
+            sum.minus(amount)?
+        };
+        if at < TERMS_SHOWN_MAX {
+            let sign = if is_charge { '+' } else { '-' };
+            // Writing into a string never fails.
+            let _ = write!(terms, " {sign} {}", group(amount));
+        }
+    }
+    Some((sum, terms))
+}
+
+pub(super) fn member(object: &Value, name: &str) -> Option<Amount> {
+    amount(object.get(name)?)
+}
+
+/// Returns a number of JSON as an amount; `None` if it is none.
+pub(super) fn amount(value: &Value) -> Option<Amount> {
+    Amount::parse(&value.as_number()?.to_string()).ok()
+}
+
+/// Writes an amount with two digits at least, and with commas between thousands.
+pub(super) fn group(amount: Amount) -> String {
+    group_digits(&amount.with_digits(2).to_string())
+}
+
+pub(super) fn join_terms(terms: &[String]) -> String {
+    let shown = terms.iter().take(TERMS_SHOWN_MAX);
+    let shown: Vec<_> = shown.map(String::as_str).collect();
+    let more = if terms.len() > shown.len() {
+        " + …"
+    } else {
+        ""
+    };
+    format!("{}{more}", shown.join(" + "))
+}
