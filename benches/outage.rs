@@ -31,7 +31,7 @@ use timing::clock::{Clock, SystemClock};
 use tokio::time::{Instant, sleep_until};
 
 use crate::plot::{Plot, Prediction};
-use crate::service::Service;
+use crate::service::{Program, Service};
 
 const TAXPAYERS: usize = 100;
 const CALLS_AT_ONCE: usize = 32;
@@ -129,7 +129,7 @@ async fn measure(options: &Options) {
     let plan = Plan::new(options);
     let data = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}/outage.db?mode=rwc", data.path().display());
-    let service = Service::start(&url).await;
+    let service = Service::start(&Program::new(&url)).await;
     let making = stream::iter(0..TAXPAYERS)
         .map(async |_| service::onboard(&service.client, &service.integrators[0]).await);
     let taxpayers: Vec<_> = making.buffered(CALLS_AT_ONCE).collect().await;

@@ -4,8 +4,8 @@
 //! `cargo bench --bench throughput` measures all cases. `-- --only TEXT` measures those whose names contain the text,
 //! `-- --on DATABASE` only one database, `-- --runs 5` takes medians of five, `-- --stored 2000000` measures a lone
 //! create again when so many invoices are stored, `-- --taxpayers 100000` makes so many taxpayers active,
-//! `-- --neighbours` measures calls beside another integrator that does its worst, and `-- --compare FILE` prints the
-//! ratios to an earlier run, whose output is the file.
+//! `-- --neighbours` measures calls beside another integrator that does its worst, `-- --consoles 50` measures creates
+//! beside so many open consoles, and `-- --compare FILE` prints the ratios to an earlier run, whose output is the file.
 //!
 //! SQLite is always measured, PostgreSQL if `EINVOICE_TEST_POSTGRES` names a server on which databases can be created.
 //! Settings in the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, for example) apply as well.
@@ -21,6 +21,8 @@
 mod allocations;
 #[path = "throughput/cases.rs"]
 mod cases;
+#[path = "throughput/consoles.rs"]
+mod consoles;
 #[path = "throughput/deliveries.rs"]
 mod deliveries;
 #[path = "throughput/direct.rs"]
@@ -53,7 +55,7 @@ use sea_orm::{ConnectionTrait, Database};
 use crate::cases::{Case, Ceiling, Prepared};
 use crate::load::{Answers, Load, Pace};
 use crate::report::{Line, Report};
-use crate::service::Service;
+use crate::service::{Program, Service};
 
 /// The time for which each figure is taken.
 const MEASURED_SPAN: Duration = Duration::from_secs(5);
@@ -81,6 +83,9 @@ struct Options {
     /// Measures creates and submissions beside another integrator that does its worst, and nothing else.
     #[arg(long)]
     neighbours: bool,
+    /// Measures creates beside so many open consoles, and nothing else.
+    #[arg(long)]
+    consoles: Option<usize>,
     /// Prints the ratios to an earlier run, whose output is this file.
     #[arg(long)]
     compare: Option<PathBuf>,
@@ -111,12 +116,17 @@ fn main() {
 
 async fn measure(database: &str, server: Option<&str>, options: &Options, report: &mut Report) {
     let is_wanted = |name: &str| name.contains(&options.only);
-    let service = Service::start(&fresh_database(server).await).await;
+    let program = Program::new(&fresh_database(server).await);
+    let service = Service::start(&program).await;
     let idle_mb = service.resident_mb();
     let prepared =
         Prepared::make(&service.client, &service.integrators[0], options.taxpayers).await;
     if options.neighbours {
         return neighbours::measure(database, &service, &prepared).await;
+    }
+    if let Some(consoles) = options.consoles {
+        let load = case_load(&prepared.many_creates(), &service);
+        return consoles::measure(database, &program, &load, consoles).await;
     }
     if is_wanted("onboard") {
         let name = "onboard: taxpayer, profile and key";

@@ -77,7 +77,6 @@ impl Prepared {
     }
 
     pub(crate) fn cases(&self) -> Vec<Case> {
-        let all = self.taxpayers.len();
         let case = |name, ceiling, requests| Case {
             name,
             ceiling,
@@ -86,7 +85,7 @@ impl Prepared {
             requests,
         };
         vec![
-            case("create, many taxpayers", Ceiling::Rows, self.creates(all)),
+            self.many_creates(),
             case("create, 1 taxpayer", Ceiling::Rows, self.creates(1)),
             self.lone_creates("create, 2 connections"),
             self.bulk_creates(),
@@ -98,7 +97,11 @@ impl Prepared {
                 Ceiling::BatchedRows,
                 self.payments(1),
             ),
-            case("payments, many invoices", Ceiling::Rows, self.payments(all)),
+            case(
+                "payments, many invoices",
+                Ceiling::Rows,
+                self.payments(self.taxpayers.len()),
+            ),
             Case {
                 connections: 128,
                 ..case("submit, four steps", Ceiling::Authority, self.submits())
@@ -107,6 +110,16 @@ impl Prepared {
     }
 
     /// Creates that hardly ever wait for another.
+    pub(crate) fn many_creates(&self) -> Case {
+        Case {
+            name: "create, many taxpayers",
+            ceiling: Ceiling::Rows,
+            items: 1,
+            connections: 64,
+            requests: self.creates(self.taxpayers.len()),
+        }
+    }
+
     pub(crate) fn lone_creates(&self, name: &'static str) -> Case {
         let requests = self.creates(self.taxpayers.len());
         Case {

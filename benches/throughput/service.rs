@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -24,58 +25,84 @@ pub(crate) struct Service {
     /// The integrator that is measured, and another that shares the service with it.
     pub(crate) integrators: [Integrator; 2],
     process: Child,
-    _data: TempDir,
+    _data: Arc<TempDir>,
 }
 
-impl Service {
-    /// Starts the service on an empty database. Settings in the environment apply to it as well.
-    pub(crate) async fn start(database_url: &str) -> Self {
+/// The executable with the settings of one service, for the service itself and for calls of the program.
+pub(crate) struct Program {
+    address: SocketAddr,
+    sandbox: SocketAddr,
+    settings: Vec<(String, String)>,
+    data: Arc<TempDir>,
+}
+
+impl Program {
+    /// The program on an empty database. Settings in the environment apply to it as well.
+    pub(crate) fn new(database_url: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
         let address = free_address();
         let sandbox = free_address();
-        let command = || {
-            let mut command = Command::new(PROGRAM);
-            let settings = [
-                ("DATA_DIR", data.path().to_str().unwrap().to_owned()),
-                ("DATABASE__URL", database_url.to_owned()),
-                ("HTTP__BIND", address.to_string()),
-                ("SANDBOX__BIND", sandbox.to_string()),
-                ("RATE_LIMIT__REQUESTS_PER_S", "0".to_owned()),
-                ("RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0".to_owned()),
-                ("RATE_LIMIT__ONBOARDINGS_PER_MIN", "0".to_owned()),
-                ("ACCOUNTS__TAXPAYERS_PER_INTEGRATOR_MAX", "0".to_owned()),
-                ("LOG__LEVEL", "error".to_owned()),
-            ];
-            let settings = settings.map(|(name, value)| (format!("EINVOICE__{name}"), value));
-            command.envs(
-                settings
-                    .into_iter()
-                    .filter(|(name, _)| std::env::var_os(name).is_none()),
-            );
-            command.stdin(Stdio::null()).stdout(Stdio::null());
-            command
-        };
+        let settings = [
+            ("DATA_DIR", data.path().to_str().unwrap().to_owned()),
+            ("DATABASE__URL", database_url.to_owned()),
+            ("HTTP__BIND", address.to_string()),
+            ("SANDBOX__BIND", sandbox.to_string()),
+            ("RATE_LIMIT__REQUESTS_PER_S", "0".to_owned()),
+            ("RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0".to_owned()),
+            ("RATE_LIMIT__ONBOARDINGS_PER_MIN", "0".to_owned()),
+            ("ACCOUNTS__TAXPAYERS_PER_INTEGRATOR_MAX", "0".to_owned()),
+            ("LOG__LEVEL", "error".to_owned()),
+        ];
+        let settings = settings
+            .into_iter()
+            .map(|(name, value)| (format!("EINVOICE__{name}"), value))
+            .filter(|(name, _)| std::env::var_os(name).is_none())
+            .collect();
+        Self {
+            address,
+            sandbox,
+            settings,
+            data: Arc::new(data),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.envs(self.settings.iter().cloned());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    /// Runs the program with these arguments. Returns the JSON that it prints.
+    pub(crate) fn call(&self, arguments: &[&str]) -> Value {
+        let done = self
+            .command()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .output()
+            .unwrap();
+        strict_json::from_trusted(std::str::from_utf8(&done.stdout).unwrap()).unwrap()
+    }
+}
+
+impl Service {
+    /// Starts the service, with two integrators that the program makes before.
+    pub(crate) async fn start(program: &Program) -> Self {
+        let address = program.address;
         let client = Client::new(format!("http://{address}"));
         let integrators = ["bench", "neighbour"].map(|name| {
             let email = format!("{name}@bench.example");
-            let arguments = ["integrator", "create", "--name", name, "--email", &email];
-            let created = command()
-                .args(arguments)
-                .stdout(Stdio::piped())
-                .output()
-                .unwrap();
-            let created: Value =
-                strict_json::from_trusted(std::str::from_utf8(&created.stdout).unwrap()).unwrap();
-            Integrator::new(&client, created["api_key"].as_str().unwrap())
+            let made = program.call(&["integrator", "create", "--name", name, "--email", &email]);
+            Integrator::new(&client, made["api_key"].as_str().unwrap())
         });
-        let process = command().spawn().unwrap();
+        let process = program.command().spawn().unwrap();
         let service = Self {
             address,
-            sandbox,
+            sandbox: program.sandbox,
             client,
             integrators,
             process,
-            _data: data,
+            _data: Arc::clone(&program.data),
         };
         service.wait_until_ready().await;
         service

@@ -1,0 +1,86 @@
+//! Measures creates beside open consoles, and alone, in turns: operators who watch must cost those who send little.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
+use reqwest::redirect::Policy;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::load::{Load, Pace};
+use crate::service::Program;
+
+/// So often creates are measured alone and beside the consoles. The medians are compared.
+const TURNS: usize = 5;
+/// The streams begin so long before the measurement.
+const CONSOLES_LEAD: Duration = Duration::from_secs(2);
+const REOPEN_AFTER: Duration = Duration::from_millis(100);
+
+/// Prints the creates a second alone, beside so many open overviews, and their ratio.
+pub(crate) async fn measure(database: &str, program: &Program, load: &Load, consoles: usize) {
+    let root = format!("http://{}", load.address);
+    let cookie = sign_in(program, &root).await;
+    let mut alone = Vec::new();
+    let mut beside = Vec::new();
+    for _ in 0..TURNS {
+        alone.push(load.run(Pace::Full).await.per_second);
+        let mut streams = JoinSet::new();
+        for _ in 0..consoles {
+            streams.spawn(watch(
+                format!("{root}/console/live/overview"),
+                cookie.clone(),
+            ));
+        }
+        sleep(CONSOLES_LEAD).await;
+        beside.push(load.run(Pace::Full).await.per_second);
+    }
+    let [alone, beside] = [alone, beside].map(median);
+    println!(
+        "{database:<10} creates beside {consoles} consoles: {alone:.0} -> {beside:.0} /s  x {:.3}",
+        beside / alone
+    );
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// Returns the cookies of an operator's session.
+async fn sign_in(program: &Program, root: &str) -> String {
+    let made = program.call(&["operator", "create", "--email", "watch@bench.example"]);
+    let form = [("email", "email"), ("password", "password")]
+        .map(|(field, member)| (field, made[member].as_str().unwrap()));
+    let form = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(form)
+        .finish();
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(Policy::none())
+        .build()
+        .unwrap();
+    let answer = client
+        .post(format!("{root}/sign-in"))
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(form)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 303, "the operator could not sign in");
+    let cookies = answer.headers().get_all(SET_COOKIE).iter();
+    let cookies = cookies.filter_map(|cookie| cookie.to_str().unwrap().split(';').next());
+    cookies.collect::<Vec<_>>().join("; ")
+}
+
+/// Reads the live part of the overview. However the stream ends, the next takes its place, as in a browser.
+async fn watch(url: String, cookie: String) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    loop {
+        if let Ok(mut answer) = client.get(&url).header(COOKIE, &cookie).send().await
+            && answer.status().is_success()
+        {
+            while let Ok(Some(_)) = answer.chunk().await {}
+        }
+        sleep(REOPEN_AFTER).await;
+    }
+}
