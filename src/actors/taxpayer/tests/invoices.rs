@@ -1,10 +1,14 @@
 //! Tests of commands on one invoice that arrive at the same time.
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
+use supervision::Arbiters;
+use timing::clock::SystemClock;
 
 use super::{ID, TestTaxpayers, draft, part};
 use crate::actors::taxpayer::commands::{CreateInvoice, Duplicate, Pay};
-use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::store::testing::stores;
@@ -67,6 +71,44 @@ async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
         let most = accepted.iter().map(|invoice| invoice.payment.paid).max();
         assert_eq!(most, Some(Amount::ONE_HUNDRED));
         assert_eq!(app.verify_log().await, 1 + 1 + 100);
+        app.close().await;
+    }
+}
+
+/// What a process has cached or decided early is out of date whenever the other has written.
+#[actix_rt::test]
+async fn payments_through_two_processes_are_accepted_up_to_the_payable_amount() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        let arbiters = Arc::new(Arbiters::start(2));
+        let other = TaxpayerHandle::in_tests(&app.test.store, Arc::new(SystemClock), &arbiters);
+        app.taxpayers
+            .send(ID, CreateInvoice(draft("INV-1", 100)))
+            .await
+            .unwrap();
+        app.approve("INV-1").await;
+        let mut accepted = 0;
+        for _ in 0..30 {
+            let paid = (0..5).map(async |number: usize| {
+                let taxpayers = if number.is_multiple_of(2) {
+                    &*app.taxpayers
+                } else {
+                    &other
+                };
+                taxpayers.send(ID, Pay(part("INV-1", 1))).await
+            });
+            for one in join_all(paid).await {
+                match one {
+                    Ok(_) => accepted += 1,
+                    Err(TaxpayerError::Refused(Refusal::PaymentExceedsPayable(_))) => {}
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+        }
+        assert_eq!(accepted, 100);
+        assert_eq!(app.verify_log().await, 1 + 1 + 100, "one chain of events");
+        arbiters.stop();
+        arbiters.join().await;
         app.close().await;
     }
 }
