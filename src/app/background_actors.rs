@@ -110,7 +110,7 @@ impl BackgroundActors {
                 context.start_delivery_dispatcher(&deliveries),
                 context.start_outage_notifier(),
                 context.start_verifier(),
-                context.start_transit_poller(outgoing.transit_poller),
+                context.start_transit_dispatcher(outgoing.transit_poller),
                 context.start_reconciler(outgoing.reconciler, outgoing.reconciliation_requested),
             ]);
             periodic.extend([
@@ -207,7 +207,7 @@ impl BuildContext<'_> {
             .start(&self.tree, &self.arbiters, kinds::INBOUND)
     }
 
-    fn start_transit_poller(&self, poller: TransitPoller) -> Addr<DispatcherActor> {
+    fn start_transit_dispatcher(&self, poller: TransitPoller) -> Addr<DispatcherActor> {
         let config = self.dispatcher_config(LaneKind::Pull, 1);
         self.dispatcher(config, async move |lease| poller.work(lease).await)
             .start(&self.tree, &self.arbiters, kinds::INBOUND)

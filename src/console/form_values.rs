@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::fault::Fault;
 
-    fn fields() -> FormValues {
+    fn sample_values() -> FormValues {
         FormValues::from([
             ("city", " Lagos "),
             ("state", " "),
@@ -141,17 +141,17 @@ mod tests {
 
     #[test]
     fn a_body_has_the_filled_fields_only() {
-        let body = fields().object(&["city", "state", "country"]);
+        let body = sample_values().object(&["city", "state", "country"]);
         assert_eq!(Value::Object(body), json!({ "city": "Lagos" }));
     }
 
     #[test]
     fn a_group_of_boxes_has_each_checked_one() {
         assert_eq!(
-            fields().checked_values("event").collect::<Vec<_>>(),
+            sample_values().checked_values("event").collect::<Vec<_>>(),
             ["a", "b"]
         );
-        let form = FormState::new(fields());
+        let form = FormState::new(sample_values());
         assert!(form.has("event", "b") && !form.has("event", "c"));
     }
 
@@ -166,7 +166,7 @@ mod tests {
             .map(|(path, text)| Fault::new(path, "format", text))
             .into_iter()
             .collect();
-        let form = FormState::with_faults(fields(), faults);
+        let form = FormState::with_faults(sample_values(), faults);
         assert_eq!(form.fault("events").as_deref(), Some("Odd."));
         assert_eq!(form.fault("city").as_deref(), Some("Long."));
         assert_eq!(form.fault("event"), None);

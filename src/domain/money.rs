@@ -78,7 +78,7 @@ impl Amount {
     }
 
     /// Returns `self` percent of `whole`; `None` if the result is too large.
-    pub fn percent_of(self, whole: Self) -> Option<Self> {
+    pub fn to_percent(self, whole: Self) -> Option<Self> {
         whole
             .0
             .checked_mul(self.0)?

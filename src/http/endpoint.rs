@@ -18,7 +18,7 @@ use crate::http::limits::SensitiveOperation;
 use crate::http::middleware::encodings::ignore_unknown_encodings;
 use crate::http::middleware::held_answer::tag_answer;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
-use crate::http::middleware::query_names::warn_of_unknown_names;
+use crate::http::middleware::query_names::warn_about_unknown_names;
 use crate::http::openapi::OperationDoc;
 use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::Operation;
@@ -218,7 +218,7 @@ impl Path {
     }
 
     /// Marks a form that carries a file, which may be larger than other forms.
-    pub(crate) fn carries_file(mut self) -> Self {
+    pub(crate) fn form_takes_file(mut self) -> Self {
         self.policy.form = FormContent::File;
         self
     }
@@ -344,7 +344,7 @@ impl HttpServiceFactory for Path {
         let is_documented = !docs.is_empty();
         let warn = from_fn(move |request: ServiceRequest, next| {
             let docs = Rc::clone(&docs);
-            warn_of_unknown_names(request, next, move || query_names(&docs))
+            warn_about_unknown_names(request, next, move || query_names(&docs))
         });
         let resource = routes
             .into_iter()

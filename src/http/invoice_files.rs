@@ -194,7 +194,7 @@ pub(crate) async fn verify_link(
     let Some(origin) = origin else {
         return Ok(None);
     };
-    let token = verify_links::token_of_invoice(&state.store, invoice).await?;
+    let token = verify_links::invoice_token(&state.store, invoice).await?;
     Ok(Some(format!("{origin}/verify/{token}")))
 }
 

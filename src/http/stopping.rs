@@ -21,7 +21,8 @@ impl Default for StopSignal {
 }
 
 impl StopSignal {
-    /// Makes the process not ready. It goes on until a stop is requested.
+    /// Reports the process as not ready, so that it gets no new requests. It serves those that come until a stop is
+    /// requested.
     pub fn announce_stop(&self) {
         self.0.send_replace(Phase::Announced);
     }

@@ -253,7 +253,7 @@ mod tests {
     const IRN: &str = "INV/1-1A2B3C4D-20260101";
     const OK: &str = r#"{"code":200,"data":{"ok":true}}"#;
 
-    fn requests_of(server: &Server) -> Vec<(String, String)> {
+    fn list_requests(server: &Server) -> Vec<(String, String)> {
         let split = |request: &String| {
             let (head, body) = request.split_once("\r\n\r\n").unwrap();
             (
@@ -318,7 +318,7 @@ mod tests {
             ("POST /api/v1/vat/postpayment", text),
             ("GET /api/v1/invoice/transmit/self-health-check", ""),
         ];
-        assert_eq!(requests_of(&server), lines(&expected));
+        assert_eq!(list_requests(&server), lines(&expected));
     }
 
     #[tokio::test]
@@ -337,7 +337,7 @@ mod tests {
         };
         assert_eq!(confirmation, expected);
         assert_eq!(
-            requests_of(&server),
+            list_requests(&server),
             lines(&[("GET /api/v1/invoice/confirm/INV%2F1-1A2B3C4D-20260101", "")])
         );
     }
@@ -358,7 +358,7 @@ mod tests {
             (false, Some("C"))
         );
         assert_eq!(
-            requests_of(&server),
+            list_requests(&server),
             lines(&[("GET /api/v1/invoice/transmit/lookup/I", "")])
         );
     }
@@ -399,7 +399,7 @@ mod tests {
             ("GET /api/v1/invoice/transmit/pull", ""),
             ("GET /api/v1/invoice/b%2Fc?irn=a%26b%3Dc%2Fd&size=5", ""),
         ];
-        assert_eq!(requests_of(&server), lines(&expected));
+        assert_eq!(list_requests(&server), lines(&expected));
     }
 
     #[tokio::test]
@@ -411,7 +411,7 @@ mod tests {
             ("00", "p")
         );
         assert_eq!(
-            requests_of(&server),
+            list_requests(&server),
             lines(&[("GET /api/v1/invoice/download/I", "")])
         );
     }
@@ -432,7 +432,7 @@ mod tests {
             expected
         );
         assert_eq!(
-            requests_of(&server),
+            list_requests(&server),
             lines(&[("GET /api/v1/entity/e%2F1", "")])
         );
         let server = Server::json(404, r#"{"code":404,"message":"entity not found"}"#).await;
@@ -453,7 +453,7 @@ mod tests {
             .unwrap();
         assert_eq!(list.to_string(), rows);
         assert_eq!(
-            requests_of(&server),
+            list_requests(&server),
             lines(&[("GET /api/v1/invoice/resources/hs-codes", "")])
         );
         assert!(!server.received_requests()[0].contains("x-api-"));
@@ -476,7 +476,7 @@ mod tests {
         );
         let body = r#"{"message":"ACKNOWLEDGED"}"#;
         assert_eq!(
-            requests_of(&server),
+            list_requests(&server),
             lines(&[("PATCH /api/v1/invoice/transmit/I", body)])
         );
         let server = Server::json(

@@ -89,7 +89,7 @@ pub fn fit(text: &str, characters_max: usize) -> String {
             if fonts.covers(cluster) && !cluster.chars().any(is_private) {
                 fitted.push_str(cluster);
             } else {
-                fitted.push(base_of_cluster(cluster, fonts));
+                fitted.push(cluster_base(cluster, fonts));
             }
         }
     }
@@ -97,7 +97,7 @@ pub fn fit(text: &str, characters_max: usize) -> String {
 }
 
 /// Returns the letter under marks that its font does not have.
-fn base_of_cluster(cluster: &str, fonts: &Fonts) -> char {
+fn cluster_base(cluster: &str, fonts: &Fonts) -> char {
     cluster
         .chars()
         .next()

@@ -366,7 +366,8 @@ fn micros(duration: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    /// A node of an actor that has done nothing yet. There may be 50,000 of them in a process.
+    /// The most bytes that the node of an actor may occupy before the actor has done anything. A process may have
+    /// 50,000 nodes.
     const NODE_BYTES_MAX: usize = 184;
 
     #[test]

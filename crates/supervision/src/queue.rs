@@ -238,7 +238,7 @@ mod tests {
 
     type Sent = OutcomeReceiver<u32, u32>;
 
-    fn queue_of(commands: impl IntoIterator<Item = u32>) -> (WorkQueue<u32, u32>, Vec<Sent>) {
+    fn filled_queue(commands: impl IntoIterator<Item = u32>) -> (WorkQueue<u32, u32>, Vec<Sent>) {
         let admission = Admission::new(AdmissionLimits::default(), Arc::default());
         let mut queue = WorkQueue::default();
         let send = |command| {
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_large_command_is_its_own_batch() {
-        let (mut queue, _answers) = queue_of([1, 2, 1_000, 2_000, 3]);
+        let (mut queue, _answers) = filled_queue([1, 2, 1_000, 2_000, 3]);
         let mut taken = Vec::new();
         while queue.is_due() {
             taken.push(process_batch(&mut queue));
@@ -294,14 +294,14 @@ mod tests {
 
     #[test]
     fn a_batch_ends_at_its_weight() {
-        let (mut queue, _answers) = queue_of([40, 40, 40, 40, 900, 1]);
+        let (mut queue, _answers) = filled_queue([40, 40, 40, 40, 900, 1]);
         let batches: Vec<_> = (0..3).map(|_| process_batch(&mut queue)).collect();
         assert_eq!(batches, [vec![40, 40, 40], vec![40, 900], vec![1]]);
     }
 
     #[test]
     fn a_batch_is_taken_in_order_and_only_one_at_a_time() {
-        let (mut queue, _answers) = queue_of(1..=5);
+        let (mut queue, _answers) = filled_queue(1..=5);
         let batch = queue.take_batch(&limits(3)).unwrap();
         assert_eq!(commands(&batch), [1, 2, 3]);
         assert!(queue.take_batch(&limits(3)).is_none());
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn after_a_panic_each_suspect_runs_alone_before_the_rest_in_order() {
-        let (mut queue, _answers) = queue_of(1..=5);
+        let (mut queue, _answers) = filled_queue(1..=5);
         drop(queue.take_batch(&limits(3)));
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_suspect_that_panics_again_is_quarantined_and_the_others_continue() {
-        let (mut queue, mut answers) = queue_of(1..=3);
+        let (mut queue, mut answers) = filled_queue(1..=3);
         drop(queue.take_batch(&LIMITS));
         queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(process_batch(&mut queue), [1]);
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
-        let (mut queue, mut answers) = queue_of(1..=3);
+        let (mut queue, mut answers) = filled_queue(1..=3);
         queue.take_batch(&limits(2)).unwrap().start_commit();
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_command_without_a_reply_is_interrupted() {
-        let (mut queue, mut answers) = queue_of(1..=2);
+        let (mut queue, mut answers) = filled_queue(1..=2);
         let batch = queue.take_batch(&limits(2)).unwrap();
         assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
         assert!(matches!(
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_dropped_queue_returns_waiting_commands_and_interrupts_those_in_flight() {
-        let (mut queue, mut answers) = queue_of(1..=2);
+        let (mut queue, mut answers) = filled_queue(1..=2);
         drop(queue.take_batch(&limits(1)));
         drop(queue);
         assert!(matches!(
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_suspect_in_a_dropped_queue_is_returned() {
-        let (mut queue, mut answers) = queue_of([1]);
+        let (mut queue, mut answers) = filled_queue([1]);
         drop(queue.take_batch(&limits(1)));
         queue.recover(|_, _| panic!("nothing to quarantine"));
         drop(queue);

@@ -225,7 +225,7 @@ fn is_simple(line: &Line) -> bool {
 }
 
 fn simplify(line: &mut Line) {
-    let price = price_of_amount(line).unwrap_or_else(|| {
+    let price = exact_price(line).unwrap_or_else(|| {
         line.quantity = Decimal::ONE;
         line.amount
     });
@@ -247,7 +247,7 @@ fn simplify(line: &mut Line) {
 /// Returns a price by which the quantity gives at least the amount, with six digits: the present
 /// one where it does, or else the lowest. `None` if there is none, or if the discount would have
 /// more than six digits.
-fn price_of_amount(line: &Line) -> Option<Decimal> {
+fn exact_price(line: &Line) -> Option<Decimal> {
     let round_up =
         |value: Decimal| value.round_dp_with_strategy(PRICE_DIGITS, RoundingStrategy::AwayFromZero);
     let present = round_up(line.price.checked_div(line.base_quantity)?);

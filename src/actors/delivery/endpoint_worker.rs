@@ -178,7 +178,7 @@ impl EndpointWorker {
         work.next = deps.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);
         if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
-            replays.retain(|replay| !self.in_flight.has_event_ahead_of(replay));
+            replays.retain(|replay| !self.in_flight.has_earlier_event(replay));
             deps.queue_next_part(&self.lease, &work.to.endpoint, replays)
                 .await?;
         }

@@ -89,7 +89,7 @@ impl InFlight {
 
     /// True if an event in flight is one that the replay has not queued yet. The replay must then wait: if it queued
     /// the event now, the outcome of the attempt in flight would overwrite the replayed delivery.
-    pub(super) fn has_event_ahead_of(&self, replay: &Replay) -> bool {
+    pub(super) fn has_earlier_event(&self, replay: &Replay) -> bool {
         self.held
             .values()
             .any(|sequence| replay.must_still_process(*sequence))
@@ -287,11 +287,11 @@ mod tests {
         finish_attempts(&mut in_flight, 5..6).await;
         in_flight.take_completed();
         assert_eq!(
-            [4, 5, 6].map(|sequence| in_flight.has_event_ahead_of(&replay(sequence))),
+            [4, 5, 6].map(|sequence| in_flight.has_earlier_event(&replay(sequence))),
             [false, true, false]
         );
         in_flight.forget(&[Uuid::from_u128(5)]);
-        assert!(!in_flight.has_event_ahead_of(&replay(5)));
+        assert!(!in_flight.has_earlier_event(&replay(5)));
     }
 
     #[actix_rt::test]

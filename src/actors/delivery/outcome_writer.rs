@@ -94,7 +94,12 @@ impl OutcomeWriter {
         }
     }
 
-    fn warn_of_dead_letter(&self, delivery: &Delivery, kind: EventKind, attempt: &DeliveryAttempt) {
+    fn warn_about_dead_letter(
+        &self,
+        delivery: &Delivery,
+        kind: EventKind,
+        attempt: &DeliveryAttempt,
+    ) {
         if delivery.state != DeliveryState::Dead {
             return;
         }
@@ -172,7 +177,7 @@ impl BatchWork for OutcomeWriter {
         leases::release(&tx, &rests).await?;
         tx.commit().await?;
         for (delivery, kind, attempt) in &outcomes {
-            self.warn_of_dead_letter(delivery, *kind, attempt);
+            self.warn_about_dead_letter(delivery, *kind, attempt);
         }
         let released: HashSet<_> = rests.iter().map(|rest| &rest.lease).collect();
         let statuses = reports.iter().map(|report| match &report.lease {

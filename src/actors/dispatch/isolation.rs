@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     /// Starts three pieces of work, each in a turn, and returns the steps that they took.
-    async fn steps_of(work: impl AsyncFn(&RefCell<Vec<String>>, usize)) -> Vec<String> {
+    async fn record_steps(work: impl AsyncFn(&RefCell<Vec<String>>, usize)) -> Vec<String> {
         let turns = Turns::default();
         let steps = RefCell::new(Vec::new());
         let run = async |number| {
@@ -122,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_in_a_turn_ends_before_the_next_begins() {
-        let steps = steps_of(async |steps, number| {
+        let steps = record_steps(async |steps, number| {
             steps.borrow_mut().push(format!("{number} begins"));
             tokio::task::yield_now().await;
             steps.borrow_mut().push(format!("{number} ends"));
@@ -138,7 +138,7 @@ mod tests {
         let (answer, answered) = oneshot::channel();
         let answer = RefCell::new(Some(answer));
         let answered = RefCell::new(Some(answered));
-        let steps = steps_of(async |steps, number| {
+        let steps = record_steps(async |steps, number| {
             steps.borrow_mut().push(format!("{number} begins"));
             // The first waits for an answer that comes only when the last has begun.
             let (answer, answered) = match number {

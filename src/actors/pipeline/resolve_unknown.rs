@@ -171,11 +171,11 @@ mod tests {
         )
     }
 
-    fn copy_of(payable: i64) -> CannedAnswer {
+    fn copy_with_payable(payable: i64) -> CannedAnswer {
         copy_under(IRN, payable)
     }
 
-    fn copy_of_another() -> CannedAnswer {
+    fn another_copy() -> CannedAnswer {
         copy_under("INV2-94AD90FB-20260115", 1075)
     }
 
@@ -277,8 +277,11 @@ mod tests {
     #[tokio::test]
     async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
         check_signing(vec![
-            (vec![signed_answer(), copy_of(1075)], "download"),
-            (vec![signed_answer(), copy_of(1076)], "other content"),
+            (vec![signed_answer(), copy_with_payable(1075)], "download"),
+            (
+                vec![signed_answer(), copy_with_payable(1076)],
+                "other content",
+            ),
             (vec![signed_answer(), silent(DOWNLOAD)], "unknown"),
             (
                 vec![signed_answer(), says(DOWNLOAD, 200, "<xml/>")],
@@ -297,7 +300,7 @@ mod tests {
                 "an operator is needed",
             ),
             (
-                vec![signed_answer(), copy_of_another()],
+                vec![signed_answer(), another_copy()],
                 "an operator is needed",
             ),
             (
@@ -329,16 +332,24 @@ mod tests {
                 vec![
                     unknown_there(CONFIRM),
                     search_answer("SIGNED"),
-                    copy_of(1075),
+                    copy_with_payable(1075),
                 ],
                 "unknown",
             ),
             (
-                vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1075)],
+                vec![
+                    silent(CONFIRM),
+                    search_answer("SIGNED"),
+                    copy_with_payable(1075),
+                ],
                 "download",
             ),
             (
-                vec![silent(CONFIRM), search_answer("SIGNED"), copy_of(1)],
+                vec![
+                    silent(CONFIRM),
+                    search_answer("SIGNED"),
+                    copy_with_payable(1),
+                ],
                 "other content",
             ),
             (
@@ -353,16 +364,16 @@ mod tests {
                 vec![
                     says(CONFIRM, 400, r#"{"message":"odd"}"#),
                     search_answer("SIGNED"),
-                    copy_of(1075),
+                    copy_with_payable(1075),
                 ],
                 "download",
             ),
             (
-                vec![silent(CONFIRM), nothing_found(), copy_of(1075)],
+                vec![silent(CONFIRM), nothing_found(), copy_with_payable(1075)],
                 "unknown",
             ),
             (
-                vec![silent(CONFIRM), silent(SEARCH), copy_of(1075)],
+                vec![silent(CONFIRM), silent(SEARCH), copy_with_payable(1075)],
                 "unknown",
             ),
         ])
@@ -376,7 +387,7 @@ mod tests {
                 vec![
                     says("/invoice/sign", 400, BUSY),
                     signed_answer(),
-                    copy_of(1075),
+                    copy_with_payable(1075),
                 ],
                 "download",
             ),
@@ -407,11 +418,19 @@ mod tests {
         let no = || says("/invoice/sign", 422, r#"{"message":"no"}"#);
         for (answers, expected) in [
             (
-                vec![unknown_there(CONFIRM), signed_answer(), copy_of(1075)],
+                vec![
+                    unknown_there(CONFIRM),
+                    signed_answer(),
+                    copy_with_payable(1075),
+                ],
                 "download",
             ),
             (
-                vec![unknown_there(CONFIRM), signed_answer(), copy_of(9)],
+                vec![
+                    unknown_there(CONFIRM),
+                    signed_answer(),
+                    copy_with_payable(9),
+                ],
                 "other content",
             ),
             (
@@ -441,8 +460,16 @@ mod tests {
         let test = one_store().await;
         let sign = says("/invoice/sign", 201, r#"{"data":{"ok":true}}"#);
         for (answers, expected, calls) in [
-            (vec![signed_answer(), copy_of(1075)], "download", 2),
-            (vec![signed_answer(), copy_of(9)], "other content", 2),
+            (
+                vec![signed_answer(), copy_with_payable(1075)],
+                "download",
+                2,
+            ),
+            (
+                vec![signed_answer(), copy_with_payable(9)],
+                "other content",
+                2,
+            ),
             (vec![unknown_there(CONFIRM), sign.clone()], "answer", 2),
             (
                 vec![silent(CONFIRM), nothing_found(), sign.clone()],
@@ -472,15 +499,21 @@ mod tests {
         let test = one_store().await;
         let busy = || says("/irn/validate", 400, BUSY);
         for (answers, expected) in [
-            (vec![busy(), signed_answer(), copy_of(1075)], "download"),
-            (vec![busy(), signed_answer(), copy_of(1)], "other content"),
+            (
+                vec![busy(), signed_answer(), copy_with_payable(1075)],
+                "download",
+            ),
+            (
+                vec![busy(), signed_answer(), copy_with_payable(1)],
+                "other content",
+            ),
             (vec![busy(), unknown_there(CONFIRM)], "unknown"),
             (
                 vec![
                     busy(),
                     silent(CONFIRM),
                     search_answer("TRANSMITTED"),
-                    copy_of(1075),
+                    copy_with_payable(1075),
                 ],
                 "download",
             ),
@@ -515,7 +548,7 @@ mod tests {
             &found,
             Step::Sign,
             false,
-            vec![signed_answer(), copy_of(1075)],
+            vec![signed_answer(), copy_with_payable(1075)],
         )
         .await;
         assert_eq!((word.as_str(), paths.len()), ("download", 2), "{paths:?}");

@@ -25,7 +25,7 @@ use crate::store::lanes::LaneName;
 /// The maximum number of commands in a group. It limits how long a transaction takes.
 const GROUP_COMMANDS_MAX: usize = 256;
 
-/// A batch of one taxpayer's actor, with the actor's cached state.
+/// The commands that a taxpayer's actor hands over to be executed in a group, with what the actor has cached.
 pub(super) struct ReadyBatch {
     pub(super) id: TaxpayerId,
     pub(super) cached: Option<CachedState>,

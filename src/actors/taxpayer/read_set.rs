@@ -68,7 +68,7 @@ impl ReadSet {
     }
 
     /// Adds the runs of all invoices that are read.
-    pub(crate) fn add_runs_of_invoices(&mut self) {
+    pub(crate) fn add_invoice_runs(&mut self) {
         self.runs_of_invoices = true;
     }
 

@@ -81,7 +81,7 @@ mod tests {
     use crate::actors::taxpayer::tests::draft;
     use crate::domain::invoice::batch::Candidate;
 
-    fn draft_of(lines: usize, extra_bytes: usize) -> Draft {
+    fn sized_draft(lines: usize, extra_bytes: usize) -> Draft {
         let mut draft = draft("A", 10);
         let line = draft.lines[0].clone();
         draft.lines = vec![line; lines];
@@ -92,7 +92,7 @@ mod tests {
         draft
     }
 
-    fn weight_of(command: impl TaxpayerCommand) -> (usize, bool) {
+    fn find_weight(command: impl TaxpayerCommand) -> (usize, bool) {
         let envelope = CommandEnvelope::new(command, None, None);
         (envelope.size.weight(), envelope.is_large())
     }
@@ -109,14 +109,14 @@ mod tests {
             (1, 10_240, 12, false),
             (1, 1_600_000, 1_564, true),
         ] {
-            let sent = weight_of(CreateInvoice(draft_of(lines, bytes)));
+            let sent = find_weight(CreateInvoice(sized_draft(lines, bytes)));
             assert_eq!(sent, (weight, is_large), "{lines} lines, {bytes} bytes");
         }
         let candidate = |lines| Candidate {
             invoice_no: None,
-            draft: Ok(Box::new(draft_of(lines, 0))),
+            draft: Ok(Box::new(sized_draft(lines, 0))),
         };
-        let batch = weight_of(CreateBatch(vec![candidate(2), candidate(3)]));
+        let batch = find_weight(CreateBatch(vec![candidate(2), candidate(3)]));
         assert_eq!(batch, (6, true), "a batch is large, however few it has");
     }
 

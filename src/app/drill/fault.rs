@@ -116,7 +116,7 @@ impl RunningFault {
     }
 
     /// Ends the calls, and the notifications to the receiver of the drill.
-    pub(super) async fn stop(&self, target: &Target) -> Result<(), DrillError> {
+    pub(super) async fn end_calls(&self, target: &Target) -> Result<(), DrillError> {
         self.callers.iter().for_each(JoinHandle::abort);
         if let Some(receiver) = &self.receiver {
             set_webhook(target, &receiver.url(), &[]).await?;

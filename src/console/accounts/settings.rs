@@ -28,7 +28,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/profile/settings").form(save_settings),
         path("/dashboard/{taxpayer}/profile/logo")
             .form(save_logo)
-            .carries_file(),
+            .form_takes_file(),
         path("/dashboard/{taxpayer}/profile/picture").page(show_logo),
     ]
 }

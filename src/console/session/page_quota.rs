@@ -10,8 +10,8 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// Counts the page of a request with this token, before the token is looked up. The page is in flight until the request
-/// is answered.
+/// Lets a request for a page with this token pass, or refuses it if too many are being answered. The token is looked up
+/// afterwards, so invalid tokens count, too. The request holds its place until it is answered.
 pub(super) fn admit(
     request: &HttpRequest,
     state: &ApiState,

@@ -30,7 +30,7 @@ use crate::domain::kernel::upstream::Blame;
 
 pub use refusal_reason::reason_pattern;
 pub use situation::{
-    ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, DatabaseFault, EndpointGroup, Group,
+    ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, DatabaseFault, Group, ParkedEndpoints,
     ProcessFacts, RefusalReason, RefusedTaxpayer, Repetition, Situation, TrafficFacts, WorkFacts,
 };
 pub use table::INCIDENTS;

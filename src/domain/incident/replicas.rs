@@ -25,7 +25,7 @@ pub(super) fn replica_missing(situation: &Situation) -> Vec<Finding> {
     vec![Finding::new(count, summary).since(Some(last_sign))]
 }
 
-pub(super) fn replicas_out_of_step(situation: &Situation) -> Vec<Finding> {
+pub(super) fn diverging_replicas(situation: &Situation) -> Vec<Finding> {
     clocks_differ(situation)
         .into_iter()
         .chain(versions_differ(situation))

@@ -64,7 +64,7 @@ pub struct WorkFacts {
     pub oldest_recent_run_at: Option<Timestamp>,
     /// When a day was last compared with the authority's ledger.
     pub reconciled_at: Option<Timestamp>,
-    pub endpoints: Vec<EndpointGroup>,
+    pub endpoints: Vec<ParkedEndpoints>,
     pub endpoints_active: u64,
     pub endpoints_disabled: u64,
     /// Deliveries that became dead letters within the last day.
@@ -97,7 +97,7 @@ pub struct RefusalReason {
 
 /// Endpoints that are parked for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndpointGroup {
+pub struct ParkedEndpoints {
     /// The name of the last failure, such as `timed_out`.
     pub failure: String,
     pub endpoints: u64,

@@ -208,7 +208,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
                   cause `clock`: NTP on the named machine and on that of the database. With cause `version`: the rollout, \
                   which has stood still for a quarter of an hour.",
         page: "/console/replicas",
-        find: replicas::replicas_out_of_step,
+        find: replicas::diverging_replicas,
     },
     IncidentKind {
         name: "queue-growing",

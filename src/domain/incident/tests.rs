@@ -76,7 +76,7 @@ const CASES: &[Case] = &[
         work(situation).refused = vec![RefusedTaxpayer { taxpayer: TaxpayerId(7), refusals: 5, last, reason: "No.".to_owned() }];
     }),
     ("endpoints-parked", |situation| {
-        work(situation).endpoints = vec![EndpointGroup { failure: "timed_out".to_owned(), endpoints: 2, since: None, host: None }];
+        work(situation).endpoints = vec![ParkedEndpoints { failure: "timed_out".to_owned(), endpoints: 2, since: None, host: None }];
     }),
     ("endpoints-disabled", |situation| work(situation).endpoints_disabled = 1),
     ("dead-letters", |situation| work(situation).dead_letters = ONE),
@@ -306,7 +306,7 @@ fn an_incident_says_whose_fault_it_is() {
     assert_eq!(key[0].0, Some(Blame::OurKey));
     let endpoints = |endpoints, active| {
         let mut situation = Situation::calm();
-        work(&mut situation).endpoints = vec![EndpointGroup {
+        work(&mut situation).endpoints = vec![ParkedEndpoints {
             failure: "connect".to_owned(),
             endpoints,
             since: None,
@@ -329,7 +329,7 @@ fn sentences_say_how_many_whose_and_why() {
         count: 17,
         since: Some(since),
     };
-    work(&mut situation).endpoints = vec![EndpointGroup {
+    work(&mut situation).endpoints = vec![ParkedEndpoints {
         failure: "timed_out".to_owned(),
         endpoints: 20,
         since: Some(since),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::situation::{EndpointGroup, Group, Situation, WorkFacts};
+use crate::domain::incident::situation::{Group, ParkedEndpoints, Situation, WorkFacts};
 use crate::domain::incident::{Finding, counted};
 use crate::domain::kernel::upstream::Blame;
 use crate::domain::quarantine::WorkKind;
@@ -261,7 +261,7 @@ pub(super) fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
 }
 
 /// Returns whose fault it is that endpoints fail: ours if none of several can be reached.
-fn parked_blame(group: &EndpointGroup, active: u64) -> Blame {
+fn parked_blame(group: &ParkedEndpoints, active: u64) -> Blame {
     let is_unreached = ["dns", "connect"].contains(&group.failure.as_str());
     if is_unreached && group.endpoints >= UNREACHED_MIN && group.endpoints >= active {
         Blame::OurNetwork

@@ -179,7 +179,7 @@ fn subtotals(
         });
         let tax = match stated(line) {
             Some(tax) => tax,
-            None => percent.percent_of(*amount)?,
+            None => percent.to_percent(*amount)?,
         };
         part.base = part.base.plus(*amount)?;
         part.tax = part.tax.plus(tax)?;
@@ -347,7 +347,7 @@ mod tests {
                 prop_assert!(rounded.is_about(net(line).unwrap()), "{rounded}");
             }
             for part in &found.taxes {
-                let due = part.percent.unwrap().percent_of(part.base).unwrap();
+                let due = part.percent.unwrap().to_percent(part.base).unwrap();
                 prop_assert!(part.tax.minus(due).unwrap() <= Amount::parse("0.02").unwrap(), "{part:?}");
             }
         }

@@ -274,7 +274,7 @@ impl Work {
         let stated = stated.filter(|totals| !totals.is_empty());
         if let Some(totals) = stated {
             let amounts = totals.iter().map(|total| member(total, "tax_amount"));
-            // What is no amount is reported by the form.
+            // The form has already reported a value that is no amount.
             let sum = Amount::sum(amounts.collect::<Option<Vec<_>>>().unwrap_or_default())?;
             let parts: Vec<_> = taxes
                 .iter()
@@ -366,7 +366,7 @@ impl Totals {
         terms: impl FnOnce() -> String,
     ) -> Amount {
         if let Some(stated) = self.stated.get(name).filter(|value| !value.is_null()) {
-            // What is no amount is reported by the form.
+            // The form has already reported a value that is no amount.
             let Some(stated) = amount(stated) else {
                 return computed;
             };

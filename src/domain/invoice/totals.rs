@@ -14,7 +14,7 @@ pub struct TotalTooLarge;
 pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amount, TotalTooLarge> {
     let sum = lines.iter().try_fold(Amount::ZERO, |sum, line| {
         let net = net(line)?;
-        let gross = net.plus(catalog.tax_percent(&line.tax_category).percent_of(net)?)?;
+        let gross = net.plus(catalog.tax_percent(&line.tax_category).to_percent(net)?)?;
         sum.plus(gross)
     });
     let sum = sum.ok_or(TotalTooLarge)?;
@@ -26,7 +26,7 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
 /// Returns the amount of a line after discounts and before tax; `None` if it is too large.
 pub(super) fn net(line: &Line) -> Option<Amount> {
     let whole = line.quantity.times(line.unit_price)?;
-    let rate = line.discount_rate.unwrap_or_default().percent_of(whole)?;
+    let rate = line.discount_rate.unwrap_or_default().to_percent(whole)?;
     let left = whole
         .minus(rate)?
         .minus(line.discount_amount.unwrap_or_default())?;

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_calls_counts_before_there_is_a_queue_to_measure() {
+    fn the_limit_of_calls_is_the_capacity_until_a_queue_was_measured() {
         let times = measured(ms(100), 20);
         let burst = Backlog {
             at_work: 0,

@@ -95,7 +95,7 @@ fn parse_ambiguous(first: &str, second: &str, year: &str) -> Option<Date> {
 
 /// Returns the number of a month from its English name or an abbreviation, such as `jan` or `sept`.
 fn month_number(text: &str) -> Option<&'static str> {
-    const NUMBERS: [&str; 12] = [
+    const MONTH_NUMBERS: [&str; 12] = [
         "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12",
     ];
     let text = text.trim_end_matches('.').to_ascii_lowercase();
@@ -104,7 +104,7 @@ fn month_number(text: &str) -> Option<&'static str> {
             || text.len() == 3 && name.starts_with(&text)
             || text == "sept" && name.starts_with("sept")
     });
-    NUMBERS.get(place?).copied()
+    MONTH_NUMBERS.get(place?).copied()
 }
 
 /// Removes the ending of an ordinal number: `15th` becomes `15`.

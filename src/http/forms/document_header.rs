@@ -8,7 +8,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
-use crate::http::forms::text_checks::is_time_of_day;
+use crate::http::forms::text_checks::is_clock_time;
 
 /// The authority's invoice type code of a debit note.
 const DEBIT_NOTE_CODE: &str = "384";
@@ -30,7 +30,7 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let time = FieldRule::must_be("time", "a time written HH:mm:ss, from 00:00:00 to 23:59:59");
     reader
         .optional("issue_time")
-        .fitting_text(time, is_time_of_day);
+        .fitting_text(time, is_clock_time);
     reader.required_if(all_required, "tax_point_date").date();
     reader.optional("actual_delivery_date").date();
     Dates { issued, due }

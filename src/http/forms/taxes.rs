@@ -78,7 +78,7 @@ fn is_due(percent: Amount, amount: Amount, tax: Amount) -> bool {
         percent.is_zero()
     } else {
         percent
-            .percent_of(amount)
+            .to_percent(amount)
             .is_some_and(|due| due.is_about(tax))
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn parse_date(text: &str) -> Result<Date, FieldRule> {
 
 /// Returns true for a time of day written `HH:mm:ss`. Returns false for a leap second (`:60`), which receivers may be
 /// unable to parse.
-pub(crate) fn is_time_of_day(text: &str) -> bool {
+pub(crate) fn is_clock_time(text: &str) -> bool {
     let parts = text.split(':').map(|part| {
         let is_written = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
         if is_written {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_time_of_day_is_one_that_a_clock_shows() {
         for time in ["00:00:00", "10:30:59", "23:59:59"] {
-            assert!(is_time_of_day(time), "{time}");
+            assert!(is_clock_time(time), "{time}");
         }
         let odd = [
             "10:30:60",
@@ -186,7 +186,7 @@ mod tests {
             "\u{661}0:30:00",
             "10:30:00.5",
         ]) {
-            assert!(!is_time_of_day(time), "{time}");
+            assert!(!is_clock_time(time), "{time}");
         }
     }
 

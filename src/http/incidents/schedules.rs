@@ -31,7 +31,8 @@ impl Schedules {
         self.repetition(self.reconcile_every, Some(last.max(needed_since)))
     }
 
-    /// Before this process started, it was not its turn.
+    /// Returns how often the work is repeated, and when it was last done. Times before the start of this process do not
+    /// count.
     fn repetition(&self, every: Duration, last: Option<Timestamp>) -> Option<Repetition> {
         if every.is_zero() {
             return None;

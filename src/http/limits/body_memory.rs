@@ -507,7 +507,7 @@ mod tests {
     }
 
     /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `parsed_bytes_max`.
-    fn bytes_of(value: &Value) -> usize {
+    fn counted_size(value: &Value) -> usize {
         let own = size_of::<Value>();
         own + match value {
             Value::Null | Value::Bool(_) => 0,
@@ -515,13 +515,13 @@ mod tests {
             Value::String(text) => text.capacity().next_multiple_of(8),
             Value::Array(values) => {
                 (values.capacity() - values.len()) * own
-                    + values.iter().map(bytes_of).sum::<usize>()
+                    + values.iter().map(counted_size).sum::<usize>()
             }
             // A node of the library's B-tree has room for eleven members.
             Value::Object(members) => {
                 let node = 11 * (size_of::<String>() + own) + 16;
                 let of = |(name, value): (&String, &Value)| {
-                    name.len().next_multiple_of(8) + bytes_of(value)
+                    name.len().next_multiple_of(8) + counted_size(value)
                 };
                 members.len().div_ceil(6) * node + members.iter().map(of).sum::<usize>()
             }
@@ -549,7 +549,7 @@ mod tests {
             let Ok(value) = strict_json::read(text.as_bytes(), JsonLimits::REQUEST, |_| {}) else {
                 continue;
             };
-            let real = bytes_of(&value);
+            let real = counted_size(&value);
             let weight = parsed_bytes_max(text.as_bytes());
             assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);
         }

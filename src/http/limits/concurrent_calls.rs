@@ -70,13 +70,13 @@ impl ConcurrentCalls {
             .take(account.owner, kind)
             .ok_or_else(|| busy("with this key"))?;
         let whose = "with the keys of this integrator and its taxpayers";
-        let of_payer = self
+        let payer_account = self
             .payers
             .take(account.payer(), kind)
             .ok_or_else(|| busy(whose))?;
         Ok(CallSlot {
             _account: of_key,
-            _payer: of_payer,
+            _payer: payer_account,
         })
     }
 }

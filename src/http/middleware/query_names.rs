@@ -14,7 +14,7 @@ const NAMES_SHOWN_MAX: usize = 20;
 /// The warning shows at most this many characters of a name.
 const NAME_CHARS_SHOWN_MAX: usize = 100;
 
-pub(crate) async fn warn_of_unknown_names(
+pub(crate) async fn warn_about_unknown_names(
     request: ServiceRequest,
     next: Next<BoxBody>,
     known: impl FnOnce() -> Vec<String>,

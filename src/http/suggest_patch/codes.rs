@@ -40,7 +40,7 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
     };
     let near = near.filter(|near| match list {
         ReferenceList::Currencies => is_safe_currency(body, name, text, near),
-        ReferenceList::TaxCategories => is_safe_tax(body, parent, catalog, near),
+        ReferenceList::TaxCategories => may_suggest_tax(body, parent, catalog, near),
         _ => true,
     })?;
     let why = match near.kind {
@@ -69,9 +69,9 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> b
     }
 }
 
-/// Returns true if it is safe to set this tax category. A stated percent must be the percent of this category; without
+/// Returns true if this tax category may be suggested. A stated percent must be the percent of this category; without
 /// one, a misspelled category is not corrected.
-fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
+fn may_suggest_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {
         Some(Value::Number(sent)) => {

@@ -83,7 +83,7 @@ impl TaxSubtotal {
     fn from_part(part: &Value, digits: u32) -> Option<Self> {
         let base = amount_at(part, "/taxable_amount")?;
         let due = amount_at(part, "/tax_category/percent")?
-            .percent_of(base)?
+            .to_percent(base)?
             .round_half_up(digits);
         Some(Self {
             base,

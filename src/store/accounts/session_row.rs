@@ -88,7 +88,7 @@ impl Model {
         })
     }
 
-    pub(super) fn place_of_sign_in(&self) -> Result<SignInPlace, StoreError> {
+    pub(super) fn sign_in_place(&self) -> Result<SignInPlace, StoreError> {
         let at = self.row_ref();
         let address = self
             .address

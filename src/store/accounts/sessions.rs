@@ -206,7 +206,7 @@ pub async fn owned_by(
             sessions.push(OpenSession {
                 id: row.hash.chars().take(ID_CHARS).collect(),
                 times,
-                place: row.place_of_sign_in()?,
+                place: row.sign_in_place()?,
                 is_own: row.hash == own,
             });
         }

@@ -65,8 +65,7 @@ pub async fn owned_by_with_number(
     taxpayer: TaxpayerId,
     import_no: &str,
 ) -> Result<Option<Import>, StoreError> {
-    let report: Option<String> =
-        column_of_import(store, taxpayer, import_no, Column::Report).await?;
+    let report: Option<String> = import_column(store, taxpayer, import_no, Column::Report).await?;
     let at = RowRef {
         table: "imports",
         id: format!("{taxpayer}/{import_no}"),
@@ -80,10 +79,10 @@ pub async fn errors_owned_by_with_number(
     taxpayer: TaxpayerId,
     import_no: &str,
 ) -> Result<Option<String>, StoreError> {
-    column_of_import(store, taxpayer, import_no, Column::ErrorsCsv).await
+    import_column(store, taxpayer, import_no, Column::ErrorsCsv).await
 }
 
-async fn column_of_import(
+async fn import_column(
     store: &Store,
     taxpayer: TaxpayerId,
     import_no: &str,

@@ -72,7 +72,7 @@ async fn events(
     let rows = newest.all(store.reader()).await?;
     rows.into_iter()
         .rev()
-        .map(|row| entry_of_event(taxpayer, row))
+        .map(|row| to_event_entry(taxpayer, row))
         .collect()
 }
 
@@ -87,7 +87,7 @@ fn newest_events(backend: DbBackend, taxpayer: TaxpayerId, irn: &Irn) -> Select<
     ];
     let mut newest = event_row::Entity::find().select_only().columns(columns);
     for name in FIELDS_OF_DATA {
-        newest = newest.expr_as(field_of_data(backend, name), name);
+        newest = newest.expr_as(data_field(backend, name), name);
     }
     newest
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -97,11 +97,11 @@ fn newest_events(backend: DbBackend, taxpayer: TaxpayerId, irn: &Irn) -> Select<
 }
 
 /// Selects a field of an event's data as JSON text. A number keeps all its digits.
-fn field_of_data(backend: DbBackend, name: &str) -> Expr {
+fn data_field(backend: DbBackend, name: &str) -> Expr {
     Expr::cust(dialect(backend).json_member("data", name))
 }
 
-fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, StoreError> {
+fn to_event_entry(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, StoreError> {
     let at = RowRef {
         table: "events",
         id: format!("{taxpayer}/{}", row.sequence),
@@ -145,12 +145,12 @@ async fn steps(
         .await?;
     let entries = rows.into_iter().rev().map(|row| {
         let run = runs.iter().find(|run| run.id.to_string() == row.run_id);
-        entry_of_step(run.map(Run::operation), row)
+        to_step_entry(run.map(Run::operation), row)
     });
     entries.collect()
 }
 
-fn entry_of_step(
+fn to_step_entry(
     operation: Option<Operation>,
     row: step_row::Model,
 ) -> Result<TimelineEntry, StoreError> {
@@ -198,12 +198,12 @@ async fn attempts(
         let delivery = deliveries
             .iter()
             .find(|row| row.id == attempt.delivery_id)?;
-        Some(entry_of_attempt(delivery, attempt))
+        Some(to_attempt_entry(delivery, attempt))
     });
     entries.collect()
 }
 
-fn entry_of_attempt(
+fn to_attempt_entry(
     delivery: &delivery_row::Model,
     made: attempt_row::Model,
 ) -> Result<TimelineEntry, StoreError> {

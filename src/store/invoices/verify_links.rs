@@ -33,7 +33,7 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Returns the token of the invoice's page. Draws one if the invoice has none yet.
-pub async fn token_of_invoice(store: &Store, invoice: &Invoice) -> Result<String, StoreError> {
+pub async fn invoice_token(store: &Store, invoice: &Invoice) -> Result<String, StoreError> {
     let id = (invoice.taxpayer_id.0, invoice.id.0);
     if let Some(row) = Entity::find_by_id(id).one(store.reader()).await? {
         return Ok(row.token);

@@ -164,7 +164,7 @@ async fn events(
         .all(store.reader())
         .await?;
     rows.into_iter()
-        .filter_map(|row| entry_of_event(taxpayer, row).transpose())
+        .filter_map(|row| to_event_entry(taxpayer, row).transpose())
         .collect()
 }
 
@@ -184,7 +184,7 @@ fn actor_condition(actor: Option<ActorKind>) -> Condition {
     }
 }
 
-fn entry_of_event(
+fn to_event_entry(
     taxpayer: TaxpayerId,
     row: EventRow,
 ) -> Result<Option<(i64, ActivityEntry)>, StoreError> {

@@ -144,7 +144,7 @@ pub async fn page(
             taxpayer: row
                 .try_get::<Option<i64>>("", "taxpayer_id")?
                 .filter(|id| *id > 0)
-                .or_else(|| taxpayer_of_task(&at.id))
+                .or_else(|| task_taxpayer(&at.id))
                 .map(TaxpayerId),
             at: at.moment(row.try_get("", "at")?)?,
             name: row.try_get("", "name")?,
@@ -166,7 +166,7 @@ struct FoundWork {
 }
 
 /// Returns the taxpayer whose id is the key of the task's lane; `None` for a lane with another kind of key.
-fn taxpayer_of_task(id: &str) -> Option<i64> {
+fn task_taxpayer(id: &str) -> Option<i64> {
     let (kind, key) = id.split_once('/')?;
     TAXPAYER_LANE_KINDS
         .iter()

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::incident::{
-    EndpointGroup, Group, RefusalReason, RefusedTaxpayer, WorkFacts, reason_pattern,
+    Group, ParkedEndpoints, RefusalReason, RefusedTaxpayer, WorkFacts, reason_pattern,
 };
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -194,20 +194,20 @@ async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, Sto
 }
 
 /// Returns the parked endpoints by their last failure, most endpoints first.
-async fn parked_endpoints(store: &Store) -> Result<Vec<EndpointGroup>, StoreError> {
+async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreError> {
     let rows = webhook_row::Entity::find()
         .filter(has_health(EndpointHealth::Parked))
         .limit(ENDPOINTS_MAX)
         .all(store.reader())
         .await?;
-    let mut groups: HashMap<String, (EndpointGroup, HashMap<String, u64>)> = HashMap::new();
+    let mut groups: HashMap<String, (ParkedEndpoints, HashMap<String, u64>)> = HashMap::new();
     for row in rows {
         let Some(streak) = failure_streak(&row)? else {
             continue;
         };
         let failure = streak.last_failure.unwrap_or_else(|| "unknown".to_owned());
         let (group, hosts) = groups.entry(failure.clone()).or_insert_with(|| {
-            let empty = EndpointGroup {
+            let empty = ParkedEndpoints {
                 failure,
                 endpoints: 0,
                 since: None,
@@ -226,7 +226,7 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<EndpointGroup>, StoreErro
     }
     let mut groups: Vec<_> = groups
         .into_values()
-        .map(|(group, hosts)| EndpointGroup {
+        .map(|(group, hosts)| ParkedEndpoints {
             host: hosts.into_iter().max_by_key(|(_, endpoints)| *endpoints),
             ..group
         })

@@ -201,11 +201,15 @@ mod tests {
     }
 
     async fn queue(test: &TestStore, irns: &[&str]) -> Vec<Delivery> {
-        queue_of(test, ID, irns).await
+        filled_queue(test, ID, irns).await
     }
 
     /// Adds an event and a delivery for each of these IRNs. The delivery of event 5 is due at second 5, and so on.
-    async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
+    async fn filled_queue(
+        test: &TestStore,
+        taxpayer_id: TaxpayerId,
+        irns: &[&str],
+    ) -> Vec<Delivery> {
         let mut head = LogHead::default();
         let now = second(0);
         let event = |irn: &&str| {
@@ -302,8 +306,8 @@ mod tests {
         for test in stores().await {
             let one = ID;
             let other = TaxpayerId(8);
-            queue_of(&test, one, &["A", "B", "A", "C"]).await;
-            queue_of(&test, other, &["A", "A", "B"]).await;
+            filled_queue(&test, one, &["A", "B", "A", "C"]).await;
+            filled_queue(&test, other, &["A", "A", "B"]).await;
             let both = [one, other, TaxpayerId(9)];
             let found = load_due_by_taxpayer(&test.store, &both, second(9), 2)
                 .await

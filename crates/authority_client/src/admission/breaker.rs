@@ -404,10 +404,10 @@ mod tests {
 
     /// A taxpayer of payer 1.
     fn account(taxpayer: u32) -> CallerAccount {
-        of_payer(1, taxpayer)
+        payer_account(1, taxpayer)
     }
 
-    fn of_payer(payer: u32, taxpayer: u32) -> CallerAccount {
+    fn payer_account(payer: u32, taxpayer: u32) -> CallerAccount {
         CallerAccount::Taxpayer {
             id: i64::from(taxpayer),
             payer: i64::from(payer),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     /// Makes `calls` calls, each about a different document. The taxpayers take turns.
-    fn run_of(
+    fn add_run(
         taxpayers: u32,
         breaker: &mut Breaker,
         calls: u32,
@@ -449,12 +449,12 @@ mod tests {
     }
 
     fn run(breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
-        run_of(4, breaker, calls, verdict, now);
+        add_run(4, breaker, calls, verdict, now);
     }
 
     fn opened_by(taxpayers: u32) -> Breaker {
         let mut breaker = Breaker::default();
-        run_of(taxpayers, &mut breaker, 20, CallVerdict::Failed, at(0));
+        add_run(taxpayers, &mut breaker, 20, CallVerdict::Failed, at(0));
         breaker
     }
 
@@ -538,7 +538,7 @@ mod tests {
     fn recent_calls_are_counted_for_all_and_for_one_account() {
         let mut breaker = Breaker::default();
         call(&mut breaker, &new_call(1), CallVerdict::Answered, at(0));
-        let other = new_document_call(of_payer(2, 2));
+        let other = new_document_call(payer_account(2, 2));
         call(&mut breaker, &other, CallVerdict::Answered, at(0));
         let poisonous = new_call(1);
         for second in 1..4 {
@@ -551,7 +551,7 @@ mod tests {
             own_failed: 1,
         };
         assert_eq!(breaker.recent_calls(account(1), at(4)), recent);
-        let stranger = breaker.recent_calls(of_payer(3, 3), at(4));
+        let stranger = breaker.recent_calls(payer_account(3, 3), at(4));
         assert_eq!((stranger.answered, stranger.own_answered), (2, 0));
         assert_eq!(
             breaker.recent_calls(account(1), at(60)),
@@ -591,7 +591,7 @@ mod tests {
     fn documents_of_one_taxpayer_do_not_open_it_while_others_are_answered() {
         let mut breaker = Breaker::default();
         call(&mut breaker, &new_call(2), CallVerdict::Answered, at(0));
-        run_of(1, &mut breaker, 200, CallVerdict::Failed, at(1));
+        add_run(1, &mut breaker, 200, CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
         assert_eq!(
             (view.state, view.failures, view.failed_at),
@@ -620,7 +620,7 @@ mod tests {
                 at(0),
             );
         }
-        run_of(3, &mut breaker, 60, CallVerdict::Failed, at(0));
+        add_run(3, &mut breaker, 60, CallVerdict::Failed, at(0));
         assert_eq!(state(&breaker), BreakerState::Closed, "3 of 10 that called");
     }
 
@@ -671,7 +671,7 @@ mod tests {
             "it probes early"
         );
         assert_eq!(
-            breaker.hold_time(&new_document_call(of_payer(2, 9)), at(1)),
+            breaker.hold_time(&new_document_call(payer_account(2, 9)), at(1)),
             None,
             "another payer calls"
         );
@@ -681,8 +681,8 @@ mod tests {
     fn what_the_documents_of_one_payer_do_holds_back_no_other() {
         let mut breaker = Breaker::default();
         for second in 0..30 {
-            run_of(25, &mut breaker, 100, CallVerdict::Failed, at(second));
-            let other = new_document_call(of_payer(2, 99));
+            add_run(25, &mut breaker, 100, CallVerdict::Failed, at(second));
+            let other = new_document_call(payer_account(2, 99));
             assert_eq!(
                 call(&mut breaker, &other, CallVerdict::Answered, at(second)),
                 BreakerDecision::Call
@@ -700,7 +700,7 @@ mod tests {
         for (answered, is_outage) in [(1, true), (2, false)] {
             let mut breaker = opened_breaker();
             for payer in 2..2 + answered {
-                let other = new_document_call(of_payer(payer, 100 + payer));
+                let other = new_document_call(payer_account(payer, 100 + payer));
                 call(&mut breaker, &other, CallVerdict::Answered, at(1));
             }
             assert_eq!(breaker.on_liveness(false, at(1)), is_outage, "{answered}");
@@ -712,7 +712,7 @@ mod tests {
         let mut breaker = Breaker::default();
         for payer in 1..4 {
             for taxpayer in 0..10 {
-                let origin = new_document_call(of_payer(payer, 10 * payer + taxpayer));
+                let origin = new_document_call(payer_account(payer, 10 * payer + taxpayer));
                 call(&mut breaker, &origin, CallVerdict::Failed, at(0));
             }
         }
@@ -722,13 +722,13 @@ mod tests {
             "no lane has enough calls"
         );
         assert!(breaker.should_check_liveness(at(0)) && breaker.on_liveness(false, at(0)));
-        let failed = new_document_call(of_payer(3, 999));
+        let failed = new_document_call(payer_account(3, 999));
         assert_eq!(
             breaker.hold_time(&failed, at(1)),
             Some(Duration::from_secs(4)),
             "whoever of its taxpayers"
         );
-        let other = new_document_call(of_payer(9, 9));
+        let other = new_document_call(payer_account(9, 9));
         assert_eq!(
             breaker.hold_time(&other, at(0)),
             Some(Duration::from_secs(1))
@@ -751,7 +751,7 @@ mod tests {
     fn the_first_failed_document_of_a_taxpayer_says_nothing_about_its_payer() {
         let mut breaker = Breaker::default();
         call(&mut breaker, &new_call(0), CallVerdict::Answered, at(0));
-        run_of(50, &mut breaker, 50, CallVerdict::Failed, at(0));
+        add_run(50, &mut breaker, 50, CallVerdict::Failed, at(0));
         assert_eq!(state(&breaker), BreakerState::Closed);
     }
 

@@ -47,9 +47,9 @@ impl FailingAccounts {
         let Some(failures) = self.failures.get(&account) else {
             return false;
         };
-        let of_payer = self.payer_failures.get(&account.payer());
+        let payer_account = self.payer_failures.get(&account.payer());
         *failures >= FAILURES_MIN
-            || of_payer.is_some_and(|failures| *failures >= PAYER_FAILURES_MIN)
+            || payer_account.is_some_and(|failures| *failures >= PAYER_FAILURES_MIN)
     }
 
     /// Returns the number of slots apart that a payer uses; `None` if it may not take another now.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 /// The longest sentence that is shown to callers, in characters.
-const SENTENCE_CHARS_MAX: usize = 2_000;
+const SHOWN_CHARS_MAX: usize = 2_000;
 
 /// Texts that say nothing about the reason, in lower case and without a full stop.
 const MEANINGLESS_PHRASES: [&str; 9] = [
@@ -60,7 +60,7 @@ impl AuthorityAnswer {
             .or_else(|| candidates.first());
         chosen.map_or_else(
             || format!("the authority refused without giving a reason (HTTP {status})"),
-            |text| text.chars().take(SENTENCE_CHARS_MAX).collect(),
+            |text| text.chars().take(SHOWN_CHARS_MAX).collect(),
         )
     }
 
@@ -294,6 +294,6 @@ mod tests {
     #[test]
     fn a_long_sentence_is_cut() {
         let long = answer(&json!({"message": "ä".repeat(10_000)}));
-        assert_eq!(long.sentence(400).chars().count(), SENTENCE_CHARS_MAX);
+        assert_eq!(long.sentence(400).chars().count(), SHOWN_CHARS_MAX);
     }
 }

@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         let own = item
             .at("cac:ClassifiedTaxCategory")
             .and_then(|one| self.tax(one, None));
-        let tax = own.or_else(|| self.tax_of_sum(line));
+        let tax = own.or_else(|| self.summed_tax(line));
         if item.children_named("cac:ClassifiedTaxCategory").count() > 1 {
             let sentence = "The line has several taxes; the first was taken.".to_owned();
             self.change(Cause::TaxCategory, line, sentence);
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the tax of the sum of tax that a line may have. The writer puts it into the item.
-    fn tax_of_sum(&mut self, line: &Element) -> Option<Tax> {
+    fn summed_tax(&mut self, line: &Element) -> Option<Tax> {
         let sum = line.at("cac:TaxTotal/cac:TaxSubtotal")?;
         let tax = self.tax(sum.at("cac:TaxCategory")?, Some(sum));
         line.children_named("cac:TaxTotal")

@@ -19,7 +19,7 @@ pub fn documents() -> Vec<(&'static str, TradeDocument)> {
         ("charges", charges()),
         ("paid_in_part", paid_in_part()),
         ("services", services()),
-        ("prices_of_a_thousand", prices_of_a_thousand()),
+        ("prices_per_thousand", prices_per_thousand()),
         ("yen", yen()),
         ("many_lines", many_lines()),
         ("other_scripts", other_scripts()),
@@ -369,7 +369,7 @@ fn services() -> TradeDocument {
     finish(document)
 }
 
-fn prices_of_a_thousand() -> TradeDocument {
+fn prices_per_thousand() -> TradeDocument {
     let mut document = plain();
     let mut screws = line("Screws", "2500", "1234.5678", tax("STANDARD_VAT", "7.5"));
     screws.base_quantity = decimal("1000");

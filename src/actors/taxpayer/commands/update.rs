@@ -66,7 +66,7 @@ impl TaxpayerCommand for SetStatus {
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice(&self.invoice);
         if self.status == SettableStatus::Cancelled {
-            wanted.add_runs_of_invoices();
+            wanted.add_invoice_runs();
         }
         if let Some(submission) = &self.submission {
             wanted.add_runs(&submission.request.irn);
@@ -147,7 +147,7 @@ impl TaxpayerCommand for ReviseInvoice {
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice(&self.invoice);
-        wanted.add_runs_of_invoices();
+        wanted.add_invoice_runs();
         let original = self
             .revision
             .original

@@ -93,7 +93,7 @@ fn body(sold: &[Sold]) -> Value {
     let sum = Amount::sum(sums).unwrap();
     let tax = Amount::parse("7.5")
         .unwrap()
-        .percent_of(sum)
+        .to_percent(sum)
         .unwrap()
         .round_half_up(2);
     let whole = sum.plus(tax).unwrap();

@@ -7,7 +7,7 @@ use database::StoreError;
 use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, DbBackend};
 
-use super::{NEIGHBOUR_IDS, OTHERS, onboard, slowest_create, with_neighbours};
+use super::{NEIGHBOUR_IDS, OTHER_IDS, onboard, slowest_create, with_neighbours};
 use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice};
 use crate::actors::taxpayer::envelope::OnceClaim;
 use crate::actors::taxpayer::handle::TaxpayerError;
@@ -221,7 +221,7 @@ async fn a_row_that_always_fails_refuses_only_its_own_taxpayer() {
             DbBackend::Postgres => &ON_POSTGRES,
             _ => &ON_SQLITE,
         };
-        for (failure, id) in failures.iter().zip(OTHERS) {
+        for (failure, id) in failures.iter().zip(OTHER_IDS) {
             assert_refuses_nobody_else(&app, failure, TaxpayerId(id)).await;
         }
         app.close().await;

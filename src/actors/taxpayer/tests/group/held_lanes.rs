@@ -6,7 +6,7 @@ use std::time::Duration;
 use database::StoreError;
 use futures_util::future::join_all;
 
-use super::{OTHERS, new_city, onboard, slowest_create, with_neighbours};
+use super::{OTHER_IDS, new_city, onboard, slowest_create, with_neighbours};
 use crate::actors::taxpayer::commands::{ChangeProfile, CreateInvoice, OpenRun};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::actors::taxpayer::tests::{BY, ID, TestTaxpayers, draft, submission, webhook};
@@ -96,7 +96,7 @@ async fn many_held_lanes_delay_nobody_else() {
     // PostgreSQL only: SQLite has one writer, so nobody else can hold a lane.
     for test in stores().await.into_iter().skip(1) {
         let app = with_neighbours(test).await;
-        let held: Vec<_> = OTHERS.take(HELD).map(TaxpayerId).collect();
+        let held: Vec<_> = OTHER_IDS.take(HELD).map(TaxpayerId).collect();
         for id in &held {
             onboard(&app, *id).await;
         }

@@ -17,7 +17,7 @@ use crate::store::testing::TestStore;
 /// More neighbours than committers, so that at least one of them shares a committer with `ID`.
 const NEIGHBOUR_IDS: std::ops::Range<i64> = 2..10;
 /// The ids of taxpayers that are not among the neighbours.
-const OTHERS: std::ops::RangeFrom<i64> = 100..;
+const OTHER_IDS: std::ops::RangeFrom<i64> = 100..;
 
 async fn with_neighbours(test: TestStore) -> TestTaxpayers {
     let app = TestTaxpayers::with_taxpayer(test).await;
