@@ -223,6 +223,7 @@ mod tests {
                     id,
                     taxpayer_id,
                     command_id: id,
+                    trace: None,
                     now,
                 },
             )
