@@ -154,6 +154,7 @@ fn event_stamp(taxpayer_id: TaxpayerId) -> EventStamp {
         id: new_id(),
         taxpayer_id,
         command_id: new_id(),
+        trace: None,
         now: SystemClock.now(),
     }
 }

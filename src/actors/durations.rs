@@ -7,6 +7,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::histogram::Histogram;
 use supervision::Counter;
 use timing::histograms::{self, Histograms};
+use timing::recent_count::RecentCount;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct AttemptLabels {
@@ -22,6 +23,8 @@ pub struct WorkDurations {
     /// Attempts at deliveries whose receiver could be reached, and those whose receiver could not.
     pub receivers_reached: Counter,
     pub receivers_unreachable: Counter,
+    /// All attempts at deliveries.
+    pub recent_attempts: RecentCount,
 }
 
 impl Default for WorkDurations {
@@ -32,6 +35,7 @@ impl Default for WorkDurations {
             signatures: histogram_for_runs(),
             receivers_reached: Counter::default(),
             receivers_unreachable: Counter::default(),
+            recent_attempts: RecentCount::default(),
         }
     }
 }
@@ -47,6 +51,7 @@ fn histogram_for_runs() -> Histogram {
 
 impl WorkDurations {
     pub fn record_attempt(&self, outcome: &'static str, duration: Duration) {
+        self.recent_attempts.up();
         self.attempts
             .get_or_create(&AttemptLabels { outcome })
             .observe(duration.as_secs_f64());

@@ -14,6 +14,7 @@ use crate::domain::access::caller::KeyKind;
 use crate::domain::events::checkpoint::InvalidCheckpointKey;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::store::events::checkpoint_file::CheckpointFileError;
+use crate::telemetry::traces::TracesError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -25,6 +26,8 @@ pub enum StartError {
     EncryptionKey(#[from] InvalidEncryptionKey),
     #[error(transparent)]
     Authority(#[from] AuthorityBuildError),
+    #[error("traces cannot be exported: {0}")]
+    Traces(#[from] TracesError),
     #[error("the webhook client cannot be built")]
     Webhooks(#[from] webhook_client::ClientBuildError),
     #[error("the file {} cannot be read", .path.display())]

@@ -25,6 +25,7 @@ use crate::console;
 use crate::domain::access::session::SessionLimits;
 use crate::domain::replica::ReplicaIdentity;
 use crate::http;
+use crate::telemetry::traces::{self, TraceExport};
 
 /// The time limit for open requests and background work together; background work gets at least `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -45,6 +46,8 @@ pub struct Application {
     stopping: http::StopSignal,
     /// Tells the other replicas how this one is, until it stops.
     signs: JoinHandle<()>,
+    /// `None` if no spans are exported.
+    traces: Option<TraceExport>,
     /// How long the service still serves after it has announced its stop (setting `http.drain_delay_s`).
     drain_delay: Duration,
     address: SocketAddr,
@@ -261,6 +264,7 @@ impl Application {
             id: app.owner().to_owned(),
             name: replica_name(settings, address),
         };
+        let traces = traces::start(&settings.telemetry, &identity.name)?;
         let state = web::Data::new(api_state(&app, settings, identity));
         let stopping = state.stopping.clone();
         actix_web::rt::spawn(http::watch_incidents(state.clone()));
@@ -288,6 +292,7 @@ impl Application {
             server,
             stopping,
             signs,
+            traces,
             drain_delay: Duration::from_secs(settings.http.drain_delay_s),
             address,
             ops_address,
@@ -344,6 +349,9 @@ impl Application {
         self.app
             .close(DRAIN_MAX.saturating_sub(spent).max(DRAIN_MIN))
             .await;
+        if let Some(traces) = self.traces {
+            traces.flush().await;
+        }
         served.map_err(StartError::from)
     }
 }

@@ -308,6 +308,7 @@ mod tests {
             id: new_id(),
             taxpayer_id: TaxpayerId(id),
             command_id: new_id(),
+            trace: None,
             now: Timestamp::UNIX_EPOCH,
         };
         let occurrence = || NewEvent {
@@ -339,6 +340,7 @@ mod tests {
             id: event.id,
             taxpayer_id: event.taxpayer_id,
             command_id: event.command_id,
+            trace: event.trace,
             now: event.timestamp,
         };
         let change = |event: &crate::domain::events::event::Event| {

@@ -6,8 +6,9 @@ use super::allowed::Allowed;
 use super::form::parse_offset;
 use super::text_rules::{
     ADDRESS_OR_EMPTY_RULE, ADDRESS_RULE, FILE_RULE, HEADER_RULE, NETWORKS_RULE, PROXIES_RULE,
-    REPLICA_NAME_RULE, SEGMENT_RULE, is_address, is_database, is_encryption_key, is_file,
-    is_header, is_name, is_network, is_one_encryption_key, is_replica_name, is_root, is_segment,
+    REPLICA_NAME_RULE, ROOT_RULE, SEGMENT_RULE, is_address, is_database, is_encryption_key,
+    is_file, is_header, is_name, is_network, is_one_encryption_key, is_replica_name, is_root,
+    is_segment,
 };
 
 const DAY_S: i64 = 86_400;
@@ -116,13 +117,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
     ),
     ("authority.mode", Allowed::Word(&["sandbox", "remote"])),
     ("authority.allow_remote_in_development", Allowed::Flag),
-    (
-        "authority.base_url",
-        Allowed::Text(
-            is_root,
-            "an http or https URL without user, query and fragment, or empty",
-        ),
-    ),
+    ("authority.base_url", Allowed::Text(is_root, ROOT_RULE)),
     ("authority.api_key", Allowed::Text(is_header, HEADER_RULE)),
     (
         "authority.api_secret",
@@ -278,6 +273,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
         Allowed::Word(&["off", "error", "warn", "info", "debug", "trace"]),
     ),
     ("log.format", Allowed::Word(&["auto", "text", "json"])),
+    ("telemetry.otlp_endpoint", Allowed::Text(is_root, ROOT_RULE)),
 ];
 
 /// Returns the allowed values of a setting. `key` is the full name, such as `http.bind`. `None` if there is no such

@@ -65,6 +65,7 @@ pub struct Settings {
     pub taxpayers: TaxpayersSettings,
     pub options: OptionsSettings,
     pub log: LogSettings,
+    pub telemetry: TelemetrySettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -260,6 +261,17 @@ pub enum LogFormat {
     Auto,
     Text,
     Json,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TelemetrySettings {
+    /// The root of the collector that takes spans; `None` means that none are exported.
+    #[serde(
+        deserialize_with = "form::read_optional",
+        serialize_with = "form::write_name"
+    )]
+    pub otlp_endpoint: Option<String>,
 }
 
 impl Settings {

@@ -22,6 +22,8 @@ pub(super) const SEGMENT_RULE: &str = "letters, digits, `-`, `.`, `_` and `~`, o
 pub(super) const HEADER_RULE: &str = "visible ASCII characters without spaces, or empty";
 pub(super) const FILE_RULE: &str = "the path of a file that exists, or empty";
 
+pub(super) const ROOT_RULE: &str =
+    "an http or https URL without user, query and fragment, or empty";
 pub(super) const REPLICA_NAME_RULE: &str =
     "at most 64 letters, digits, `-`, `.`, `_` and `:`, or empty";
 

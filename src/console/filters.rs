@@ -53,7 +53,7 @@ pub(crate) fn duration(us: &u64, _: &dyn askama::Values) -> askama::Result<Strin
 }
 
 /// Returns a duration with two figures or so, in the unit that fits.
-fn duration_words(us: u64) -> String {
+pub(crate) fn duration_words(us: u64) -> String {
     const SECOND: u64 = 1_000_000;
     const MINUTE: u64 = 60 * SECOND;
     const HOUR: u64 = 60 * MINUTE;

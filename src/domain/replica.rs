@@ -47,9 +47,12 @@ pub struct ReplicaFigures {
     pub resident_bytes: Option<u64>,
     /// How far its clock is ahead of the clock of the database, in milliseconds.
     pub clock_ahead_ms: i64,
-    /// Requests that it answered within the last ten seconds, and the mean time of an answer.
+    /// Requests that it answered within the last ten seconds, and the time within which 99 of 100 were answered.
     pub requests: u64,
-    pub mean_us: u64,
+    pub p99_us: u64,
+    /// Runs that ended and attempts at deliveries within the last ten seconds.
+    pub runs_ended: u64,
+    pub delivery_attempts: u64,
     pub actors: ActorTotals,
     /// The worst actors by each measure, as the process that writes them knows them. Fields at their defaults are left
     /// out.

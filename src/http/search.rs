@@ -1,5 +1,6 @@
 //! The search of operators, for `/ops/search` and for the console. The text names one object, or a taxpayer and then
-//! one of its objects. The trace id of a run or a delivery names the run or its event. Requests are not stored, so a request id finds nothing here. It is in the log.
+//! one of its objects. A trace id names what its requests caused: runs, events and audited actions. The trace that begins with
+//! a request has the request's id, if that is a UUID, so such a request id names the same.
 
 use database::page::Page;
 use serde::Serialize;
@@ -11,27 +12,31 @@ use crate::domain::events::event::Event;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::domain::outage::Outage;
 use crate::domain::party::Taxpayer;
+use crate::domain::pipeline::Run;
 use crate::domain::replica::Replica;
 use crate::http::extract::path_ids;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers::{self, TaxpayerFilter};
-use crate::store::operations::{outages, reconciliations, search};
+use crate::store::operations::{audit, outages, reconciliations, search};
 use crate::store::webhooks::delivery_log;
-use crate::store::{invoices, runs};
+use crate::store::{events, invoices, runs};
 
 /// The maximum number of taxpayers that a search by a part of a name, email or tax number finds.
 const NAMED_TAXPAYERS_MAX: u64 = 10;
+/// The maximum number of runs, and of audit entries, that a trace id finds.
+const TRACED_MAX: u64 = 20;
 
 /// An object that a text names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Found)]
 pub(crate) struct FoundObject {
-    /// `run`, `reconciliation`, `dead_letter`, `outage`, `replica`, `event`, `irn`, `invoice` or `taxpayer`.
+    /// `run`, `reconciliation`, `dead_letter`, `outage`, `replica`, `event`, `audit_entry`, `irn`, `invoice` or `taxpayer`.
     pub(crate) kind: &'static str,
     pub(crate) title: String,
     /// The path of the JSON API that shows the object; for an IRN, an invoice or an event, the list of its runs.
@@ -41,8 +46,8 @@ pub(crate) struct FoundObject {
 }
 
 /// Finds the objects that a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation, a dead
-/// letter, an outage or a replica, or a taxpayer's id, tax number or part of a name. If the text starts with a taxpayer's id or tax
-/// number, the rest is first searched among that taxpayer's invoices and events.
+/// letter, an outage, a replica, a trace or a request, or a taxpayer's id, tax number or part of a name. If the text starts with
+/// a taxpayer's id or tax number, the rest is first searched among that taxpayer's invoices and events.
 pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject>, ApiError> {
     if let Some((first, rest)) = text.split_once(char::is_whitespace)
         && let Some(owner) = find_taxpayer(state, first).await?
@@ -53,11 +58,12 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
         }
     }
     let mut found = Vec::new();
-    if let Some(id) = path_ids::uuid(text) {
-        return find_by_id(state, id).await;
-    }
-    if let Some(id) = traced_id(text) {
+    if let Some(id) = path_ids::uuid(text).or_else(|| trace_id(text)) {
         found.extend(find_by_id(state, id).await?);
+        found.extend(find_by_trace(state, id).await?);
+    }
+    if path_ids::uuid(text).is_some() {
+        return Ok(found);
     }
     if let Ok(irn) = Irn::parse(text)
         && let Some(owner) = taxpayers::with_service_id(&state.store, irn.service_id()).await?
@@ -75,8 +81,8 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
     Ok(found)
 }
 
-/// Returns the id of the run or the event whose calls have this trace id, which is the same id in another form.
-fn traced_id(text: &str) -> Option<Uuid> {
+/// Reads the id of a trace. What no request caused has a trace with its own id, in this form.
+fn trace_id(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 32)
 }
 
@@ -110,15 +116,7 @@ async fn find_in_taxpayer(
 async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
     if let Some(run) = runs::with_id(store, id).await? {
-        let title = format!("{} of {}, {}", run.operation(), run.irn, run.state());
-        let path = format!("/ops/pipeline/runs/{id}");
-        let page = format!("/console/runs/{id}");
-        return Ok(vec![FoundObject {
-            kind: "run",
-            title,
-            path,
-            page,
-        }]);
+        return Ok(vec![FoundObject::from(&run)]);
     }
     if let Some(found) = reconciliations::with_id(store, id).await? {
         let title = format!("{} of taxpayer {}", found.day, found.taxpayer_id);
@@ -152,6 +150,30 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
     }
     let event = search::event_with_id(store, None, id).await?;
     Ok(event.iter().map(FoundObject::from).collect())
+}
+
+/// Returns what the requests of a trace caused: their runs, the events, whose deliveries are part of the trace too, and the
+/// audited actions.
+async fn find_by_trace(state: &ApiState, trace: Uuid) -> Result<Vec<FoundObject>, ApiError> {
+    let store = &state.store;
+    let id = trace.simple().to_string();
+    let runs = runs::with_trace_id(store, &id, TRACED_MAX).await?;
+    let mut events = search::events_of_trace(store, trace).await?;
+    for run in &runs {
+        let of_run = events::owned_by_with_irn(store, run.taxpayer_id, &run.irn).await?;
+        events.extend(of_run.into_iter().filter(|event| is_in_trace(event, &id)));
+    }
+    events.sort_by_key(|event| (event.taxpayer_id, event.sequence));
+    events.dedup_by_key(|event| event.id);
+    let audited = audit::with_trace_id(store, &id, TRACED_MAX).await?;
+    let mut found: Vec<_> = runs.iter().map(FoundObject::from).collect();
+    found.extend(events.iter().map(FoundObject::from));
+    found.extend(audited.iter().map(FoundObject::from));
+    Ok(found)
+}
+
+fn is_in_trace(event: &Event, id: &str) -> bool {
+    event.trace.is_some_and(|trace| trace.id() == id)
 }
 
 async fn find_taxpayer(state: &ApiState, text: &str) -> Result<Option<Taxpayer>, ApiError> {
@@ -217,6 +239,30 @@ impl From<&Invoice> for FoundObject {
                 "/console/taxpayers/{}/invoices/{}",
                 invoice.taxpayer_id, invoice.id
             ),
+        }
+    }
+}
+
+impl From<&Run> for FoundObject {
+    fn from(run: &Run) -> Self {
+        Self {
+            kind: "run",
+            title: format!("{} of {}, {}", run.operation(), run.irn, run.state()),
+            path: format!("/ops/pipeline/runs/{}", run.id),
+            page: format!("/console/runs/{}", run.id),
+        }
+    }
+}
+
+impl From<&AuditEntry> for FoundObject {
+    fn from(entry: &AuditEntry) -> Self {
+        let at = plain_time(entry.at);
+        let query = encode_pair("subject", &entry.subject);
+        Self {
+            kind: "audit_entry",
+            title: format!("{} of {} at {at} UTC", entry.action, entry.subject),
+            path: format!("/ops/audit?{query}"),
+            page: format!("/console/audit?{query}"),
         }
     }
 }

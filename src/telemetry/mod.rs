@@ -1,5 +1,7 @@
 //! Logging: lines of text or JSON on standard error. Nothing is logged to standard output, which is for the results
-//! of commands.
+//! of commands. `traces` sends spans to a collector.
+
+pub mod traces;
 
 use std::io::{IsTerminal as _, stderr};
 

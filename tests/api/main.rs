@@ -20,6 +20,7 @@ mod roles;
 mod support;
 mod system_integrators;
 mod tax_payers;
+mod traces;
 mod unread;
 mod verify;
 mod webhooks;

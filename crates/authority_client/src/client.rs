@@ -23,6 +23,7 @@ use crate::crypto::download::EncryptedDocument;
 use crate::crypto::keys::CryptoError;
 use crate::operation::Operation;
 use crate::transport::answer::AuthorityAnswer;
+use crate::transport::call_span::CallSpan;
 use crate::transport::classify;
 use crate::transport::exchange::{RawResponse, exchange};
 use crate::transport::failure::{AuthorityFailure, Cause, CauseKind};
@@ -252,9 +253,10 @@ impl Authority {
             }
         };
         let started = Instant::now();
+        let span = CallSpan::begin(operation);
         let irn = request.irn.unwrap_or_default();
         let response = exchange(
-            self.http_request(&request),
+            self.http_request(&request, span.context()),
             self.inner.timeout,
             &self.inner.clock,
         )
@@ -271,6 +273,7 @@ impl Authority {
         if let Some(cause) = cause {
             self.inner.call_counters.count_cause(cause.kind());
         }
+        span.end(status, outcome, cause);
         tracing::debug!(
             operation = operation.name(),
             irn,
@@ -294,15 +297,19 @@ impl Authority {
         }
     }
 
-    fn http_request(&self, request: &AuthorityRequest<'_>) -> RequestBuilder {
+    fn http_request(
+        &self,
+        request: &AuthorityRequest<'_>,
+        trace: Option<TraceContext>,
+    ) -> RequestBuilder {
         let url = format!("{}{}", self.inner.base_url, request.path);
         let mut builder = self
             .inner
             .http
             .request(request.method.clone(), url)
             .header(ACCEPT, "application/json");
-        if let Some(trace) = TraceContext::current() {
-            builder = builder.header(TRACEPARENT, trace.call_header());
+        if let Some(trace) = trace {
+            builder = builder.header(TRACEPARENT, trace.to_string());
         }
         if request.with_keys {
             for (name, value) in &self.inner.headers {
@@ -702,9 +709,10 @@ mod tests {
             let line = request
                 .lines()
                 .find_map(|line| line.strip_prefix("traceparent: ").map(str::to_owned));
-            line.and_then(|header| TraceContext::parse(&header))
+            let called = line.and_then(|header| header.parse::<TraceContext>().ok());
+            called.map(TraceContext::id)
         });
-        assert_eq!(traced.collect::<Vec<_>>(), [Some(trace), None]);
+        assert_eq!(traced.collect::<Vec<_>>(), [Some(trace.id()), None]);
     }
 
     #[tokio::test]

@@ -1,9 +1,10 @@
-//! Time and chance as arguments, the jitter of delays, the waits that a Retry-After asks for, histograms, and the trace
+//! Time and chance as arguments, the jitter of delays, the waits that a Retry-After asks for, histograms, recent counts, and the trace
 //! that a task works for, which the service and its other crates share. Nothing here knows of actors, of invoices or of a database.
 
 pub mod clock;
 pub mod histograms;
 pub mod jitter;
+pub mod recent_count;
 pub mod retry_after;
 pub mod trace;
 

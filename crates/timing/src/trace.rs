@@ -1,12 +1,17 @@
-//! The trace that a task works for (W3C Trace Context, <https://www.w3.org/TR/trace-context/>). A request brings its
-//! trace or begins one; a run and a delivery have traces named by their own ids, so that no table is needed to find them.
+//! The trace that a task works for (W3C Trace Context, <https://www.w3.org/TR/trace-context/>), and the spans of work in
+//! it. Spans go to a sink, if the process has one; without it nothing of them is kept but their ids.
 
+use std::fmt;
 use std::future::Future;
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use rand::RngExt;
 use uuid::Uuid;
 
-use crate::clock::{new_id, system_rng};
+use crate::clock::{Clock, SystemClock, new_id, system_rng};
 
 /// The header that carries a trace from a caller to whom it calls.
 pub const TRACEPARENT: &str = "traceparent";
@@ -17,11 +22,19 @@ tokio::task_local! {
     static CURRENT: TraceContext;
 }
 
+static SINK: OnceLock<Box<dyn SpanSink>> = OnceLock::new();
+
+/// A place in a trace: the span that further work is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: u128,
+    span_id: u64,
     flags: u8,
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("not the header traceparent of W3C Trace Context")]
+pub struct MalformedTrace;
 
 impl Default for TraceContext {
     /// Begins a trace.
@@ -31,33 +44,39 @@ impl Default for TraceContext {
 }
 
 impl From<Uuid> for TraceContext {
+    /// Begins the trace with this id.
     fn from(id: Uuid) -> Self {
         Self {
             trace_id: id.as_u128(),
+            span_id: new_span_id(),
             flags: SAMPLED,
         }
     }
 }
 
-impl TraceContext {
-    /// Reads a header. `None` if it is malformed; then its caller has no trace that could go on. Capital letters and what a
-    /// later version adds at the end are accepted.
-    pub fn parse(header: &str) -> Option<Self> {
-        let mut parts = header.trim().split('-');
-        let [version, trace, parent, flags] =
-            [parts.next()?, parts.next()?, parts.next()?, parts.next()?];
-        let is_version_0 = version == "00";
-        if is_version_0 && parts.next().is_some() || version.eq_ignore_ascii_case("ff") {
-            return None;
-        }
-        parse_hex(version, 2)?;
-        parse_hex(parent, 16).filter(|parent| *parent != 0)?;
-        Some(Self {
-            trace_id: parse_hex(trace, 32).filter(|trace| *trace != 0)?,
-            flags: u8::try_from(parse_hex(flags, 2)?).ok()? & SAMPLED,
-        })
+impl fmt::Display for TraceContext {
+    /// Writes the header `traceparent` of a call that is part of the span.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            trace_id,
+            span_id,
+            flags,
+        } = self;
+        write!(formatter, "00-{trace_id:032x}-{span_id:016x}-{flags:02x}")
     }
+}
 
+impl FromStr for TraceContext {
+    type Err = MalformedTrace;
+
+    /// Reads a header. If it is malformed, its caller has no trace that could go on. Capital letters and what a later
+    /// version adds at the end are accepted.
+    fn from_str(header: &str) -> Result<Self, MalformedTrace> {
+        parse(header).ok_or(MalformedTrace)
+    }
+}
+
+impl TraceContext {
     /// Returns the trace that the present task works for.
     pub fn current() -> Option<Self> {
         CURRENT.try_with(|trace| *trace).ok()
@@ -68,16 +87,230 @@ impl TraceContext {
         CURRENT.scope(self, work).await
     }
 
-    /// Returns the id as headers and log lines have it.
+    /// Calls a function as work for this trace.
+    pub fn enter<T>(self, work: impl FnOnce() -> T) -> T {
+        CURRENT.sync_scope(self, work)
+    }
+
+    /// Returns the id of the trace as headers and log lines have it.
     pub fn id(self) -> String {
         format!("{:032x}", self.trace_id)
     }
 
-    /// Returns the header of one call within this trace.
-    pub fn call_header(self) -> String {
-        let span = system_rng().random_range(1..=u64::MAX);
-        format!("00-{:032x}-{span:016x}-{:02x}", self.trace_id, self.flags)
+    fn is_sampled(self) -> bool {
+        self.flags & SAMPLED != 0
     }
+}
+
+/// The part that a span has in the exchange between two programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanKind {
+    /// A request of somebody else.
+    Server,
+    /// A request to somebody else.
+    Client,
+    /// Work inside the process.
+    Internal,
+    /// Work that was left for later, and is taken up now.
+    Consumer,
+}
+
+/// The value of an attribute of a span.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttributeValue {
+    Text(String),
+    Number(i64),
+}
+
+/// The span above another one in its trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParentSpan {
+    pub id: u64,
+    /// True if another process has begun it.
+    pub is_remote: bool,
+}
+
+/// A span that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedSpan {
+    pub trace_id: u128,
+    pub id: u64,
+    /// `None` for the first span of a trace.
+    pub parent: Option<ParentSpan>,
+    pub kind: SpanKind,
+    pub name: String,
+    pub started_at: Timestamp,
+    pub duration: Duration,
+    /// Ids, words and numbers of the service. Never what a document says, and never a secret.
+    pub attributes: Vec<(&'static str, AttributeValue)>,
+    pub has_failed: bool,
+}
+
+/// Takes the spans of the process.
+pub trait SpanSink: Send + Sync {
+    /// Takes a span. Must not block, because requests wait for it.
+    fn take(&self, span: EndedSpan);
+}
+
+/// Sets where the spans of this process go. Returns false if that was set before; then nothing changes.
+pub fn set_sink(sink: Box<dyn SpanSink>) -> bool {
+    SINK.set(sink).is_ok()
+}
+
+/// Work for a trace, from its begin until this is dropped.
+#[derive(Debug)]
+pub struct Span {
+    context: TraceContext,
+    /// `None` if nobody takes the span.
+    recording: Option<Box<Recording>>,
+}
+
+#[derive(Debug)]
+struct Recording {
+    span: EndedSpan,
+    began: Instant,
+}
+
+impl Span {
+    /// Begins the first span of the trace with this id.
+    pub fn root(trace_id: Uuid, kind: SpanKind, name: fmt::Arguments<'_>) -> Self {
+        Self::begin(TraceContext::from(trace_id), None, kind, name)
+    }
+
+    /// Begins a span for a request whose caller named its own span.
+    pub fn remote_child(caller: TraceContext, kind: SpanKind, name: fmt::Arguments<'_>) -> Self {
+        Self::below(caller, true, kind, name)
+    }
+
+    /// Begins a span below one of this process, or of another replica.
+    pub fn child(parent: TraceContext, kind: SpanKind, name: fmt::Arguments<'_>) -> Self {
+        Self::below(parent, false, kind, name)
+    }
+
+    /// Begins a span in each of these traces, for work that is done for all of them at once. Returns none if nobody
+    /// takes them.
+    pub fn begin_in_each(
+        parents: impl Iterator<Item = TraceContext>,
+        name: &'static str,
+    ) -> Vec<Self> {
+        if SINK.get().is_none() {
+            return Vec::new();
+        }
+        parents
+            .map(|parent| Self::child(parent, SpanKind::Internal, format_args!("{name}")))
+            .collect()
+    }
+
+    fn below(
+        parent: TraceContext,
+        is_remote: bool,
+        kind: SpanKind,
+        name: fmt::Arguments<'_>,
+    ) -> Self {
+        let context = TraceContext {
+            span_id: new_span_id(),
+            ..parent
+        };
+        let parent = ParentSpan {
+            id: parent.span_id,
+            is_remote,
+        };
+        Self::begin(context, Some(parent), kind, name)
+    }
+
+    fn begin(
+        context: TraceContext,
+        parent: Option<ParentSpan>,
+        kind: SpanKind,
+        name: fmt::Arguments<'_>,
+    ) -> Self {
+        let is_recorded = context.is_sampled() && SINK.get().is_some();
+        let recording = is_recorded.then(|| {
+            let span = EndedSpan {
+                trace_id: context.trace_id,
+                id: context.span_id,
+                parent,
+                kind,
+                name: name.to_string(),
+                started_at: SystemClock.now(),
+                duration: Duration::ZERO,
+                attributes: Vec::new(),
+                has_failed: false,
+            };
+            Box::new(Recording {
+                span,
+                began: Instant::now(),
+            })
+        });
+        Self { context, recording }
+    }
+
+    /// Returns the place in the trace for work below this span.
+    pub fn context(&self) -> TraceContext {
+        self.context
+    }
+
+    pub fn rename(&mut self, name: fmt::Arguments<'_>) {
+        if let Some(recording) = &mut self.recording {
+            recording.span.name = name.to_string();
+        }
+    }
+
+    pub fn set_text(&mut self, name: &'static str, text: &str) {
+        if let Some(recording) = &mut self.recording {
+            let value = AttributeValue::Text(text.to_owned());
+            recording.span.attributes.push((name, value));
+        }
+    }
+
+    pub fn set_number(&mut self, name: &'static str, number: i64) {
+        if let Some(recording) = &mut self.recording {
+            let value = AttributeValue::Number(number);
+            recording.span.attributes.push((name, value));
+        }
+    }
+
+    /// Marks the work as failed.
+    pub fn fail(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.span.has_failed = true;
+        }
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if let Some(recording) = self.recording.take()
+            && let Some(sink) = SINK.get()
+        {
+            let Recording { mut span, began } = *recording;
+            span.duration = began.elapsed();
+            sink.take(span);
+        }
+    }
+}
+
+/// Returns a random id. An id of zeros is none.
+fn new_span_id() -> u64 {
+    system_rng().random_range(1..=u64::MAX)
+}
+
+fn parse(header: &str) -> Option<TraceContext> {
+    let mut parts = header.trim().split('-');
+    let [version, trace, parent, flags] =
+        [parts.next()?, parts.next()?, parts.next()?, parts.next()?];
+    let is_version_0 = version == "00";
+    if is_version_0 && parts.next().is_some() || version.eq_ignore_ascii_case("ff") {
+        return None;
+    }
+    parse_hex(version, 2)?;
+    Some(TraceContext {
+        trace_id: parse_hex(trace, 32).filter(|trace| *trace != 0)?,
+        span_id: u64::try_from(parse_hex(parent, 16)?)
+            .ok()
+            .filter(|parent| *parent != 0)?,
+        flags: u8::try_from(parse_hex(flags, 2)?).ok()? & SAMPLED,
+    })
 }
 
 fn parse_hex(text: &str, digits: usize) -> Option<u128> {
@@ -89,10 +322,21 @@ fn parse_hex(text: &str, digits: usize) -> Option<u128> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
     const PARENT: &str = "00f067aa0ba902b7";
+
+    #[derive(Default, Clone)]
+    struct Kept(Arc<Mutex<Vec<EndedSpan>>>);
+
+    impl SpanSink for Kept {
+        fn take(&self, span: EndedSpan) {
+            self.0.lock().unwrap().push(span);
+        }
+    }
 
     #[test]
     fn a_header_is_read_leniently_and_nonsense_is_none() {
@@ -111,28 +355,72 @@ mod tests {
             (format!("00-{TRACE}-{PARENT}"), None),
             (String::new(), None),
         ] {
-            let read = TraceContext::parse(&header);
+            let read = header.parse::<TraceContext>().ok();
             assert_eq!(read.map(|trace| trace.flags), flags, "{header}");
             assert!(read.is_none_or(|trace| trace.id() == TRACE), "{header}");
         }
+        let header = format!("00-{TRACE}-{PARENT}-01");
+        let read = header.parse::<TraceContext>().unwrap();
+        assert_eq!(read.to_string(), header);
     }
 
     #[tokio::test]
-    async fn each_call_of_a_task_is_within_its_trace_and_has_a_span_of_its_own() {
+    async fn a_task_works_for_its_trace_and_each_call_has_a_span_of_its_own() {
         assert_eq!(TraceContext::current(), None);
         let id = new_id();
         let trace = TraceContext::from(id);
         assert_eq!(trace.id(), id.simple().to_string());
-        let headers = trace
-            .scope(async {
-                let current = TraceContext::current().unwrap();
-                [current.call_header(), current.call_header()]
-            })
-            .await;
-        for header in &headers {
-            assert_eq!(TraceContext::parse(header), Some(trace), "{header}");
-        }
-        assert_ne!(headers[0], headers[1]);
+        let current = trace.scope(async { TraceContext::current() }).await;
+        assert_eq!(current, Some(trace));
+        let call = || Span::child(trace, SpanKind::Client, format_args!("call")).context();
+        let (one, other) = (call(), call());
+        assert_eq!((one.id(), other.id()), (trace.id(), trace.id()));
+        assert!(one != other && one != trace, "{one} {other} {trace}");
         assert_eq!(TraceContext::current(), None);
+    }
+
+    #[test]
+    fn a_span_goes_to_the_sink_with_its_parent_unless_its_caller_wants_none() {
+        let kept = Kept::default();
+        assert!(set_sink(Box::new(kept.clone())));
+        assert!(!set_sink(Box::new(Kept::default())), "the first one stays");
+        let id = new_id();
+        let unsampled: TraceContext = format!("00-{}-{PARENT}-00", id.simple()).parse().unwrap();
+        drop(Span::remote_child(
+            unsampled,
+            SpanKind::Server,
+            format_args!("unwanted"),
+        ));
+        let mut root = Span::root(id, SpanKind::Server, format_args!("request"));
+        root.rename(format_args!("GET {}", "/v1"));
+        root.set_text("route", "/v1");
+        root.set_number("status", 503);
+        root.fail();
+        let shared = Span::begin_in_each([root.context()].into_iter(), "commit");
+        let (parent, child) = (root.context(), shared[0].context());
+        drop(shared);
+        drop(root);
+        let kept = kept.0.lock().unwrap();
+        let ours: Vec<_> = kept
+            .iter()
+            .filter(|span| span.trace_id == id.as_u128())
+            .collect();
+        let names: Vec<_> = ours.iter().map(|span| span.name.as_str()).collect();
+        assert_eq!(names, ["commit", "GET /v1"]);
+        let below = ParentSpan {
+            id: parent.span_id,
+            is_remote: false,
+        };
+        assert_eq!(
+            (ours[0].id, ours[0].parent),
+            (child.span_id, Some(below)),
+            "{ours:?}"
+        );
+        assert_eq!((ours[1].parent, ours[1].has_failed), (None, true));
+        let attributes = [
+            ("route", AttributeValue::Text("/v1".to_owned())),
+            ("status", AttributeValue::Number(503)),
+        ];
+        assert_eq!(ours[1].attributes, attributes);
     }
 }

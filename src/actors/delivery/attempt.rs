@@ -7,7 +7,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use rand::RngExt;
 use timing::clock;
-use timing::trace::{TRACEPARENT, TraceContext};
+use timing::trace::{Span, SpanKind, TRACEPARENT};
 use webhook_client::auth::{AuthFault, Credentials, NonceAndTime, NtlmLogin};
 use webhook_client::format::{FormattedRequest, interpret_body};
 use webhook_client::{
@@ -114,19 +114,22 @@ impl DeliveryDeps {
             body,
         });
         headers.extend(request.headers);
-        headers.push((TRACEPARENT, TraceContext::from(event.id).call_header()));
+        let mut span = begin_span(event);
+        headers.push((TRACEPARENT, span.context().to_string()));
         let post = PostRequest {
             url: &to.endpoint.url,
             headers: &headers,
             body,
             keep_bytes: FormattedRequest::body_bytes_to_keep(format, keep_bytes),
         };
-        interpret_body(
+        let attempt = interpret_body(
             self.post_authenticated(to, post).await,
             format,
             &id,
             keep_bytes,
-        )
+        );
+        describe_span(&mut span, &attempt);
+        attempt
     }
 
     /// Sends a request with the credentials of the integration, but only to the origin that the credentials were set
@@ -233,6 +236,29 @@ impl DeliveryDeps {
             duration: started.elapsed(),
             ..made
         }
+    }
+}
+
+/// Begins the span of an attempt, in the trace of the request that caused the event. An event that no request caused has
+/// a trace with its own id.
+fn begin_span(event: &Event) -> Span {
+    let name = format_args!("delivery {}", event.kind);
+    let mut span = match event.trace {
+        Some(trace) => Span::child(trace, SpanKind::Client, name),
+        None => Span::root(event.id, SpanKind::Client, name),
+    };
+    span.set_text("einvoice.event_id", &event.id.to_string());
+    span.set_number("einvoice.taxpayer_id", event.taxpayer_id.0);
+    span
+}
+
+fn describe_span(span: &mut Span, attempt: &AttemptResult) {
+    if let Some(status) = attempt.status {
+        span.set_number("http.response.status_code", status.into());
+    }
+    span.set_text("einvoice.outcome", attempt.outcome.name());
+    if attempt.outcome != AttemptOutcome::Delivered {
+        span.fail();
     }
 }
 

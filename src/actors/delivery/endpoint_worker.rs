@@ -247,7 +247,7 @@ impl EndpointWorker {
             .start(delivery.id, delivery.sequence, async move {
                 let at = deps.clock.now();
                 let attempt = deps.attempt(&to, &event, at, PostRequest::KEEP_BYTES_FOR_LOG);
-                let attempt = run_in_turn(turn, attempt).await;
+                let attempt = Box::pin(run_in_turn(turn, attempt)).await;
                 deps.durations
                     .record_attempt(attempt.outcome.name(), attempt.duration);
                 deps.taxpayers

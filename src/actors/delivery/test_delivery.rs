@@ -6,6 +6,7 @@ use database::StoreError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use timing::clock;
+use timing::trace::TraceContext;
 use webhook_client::PostRequest;
 
 use crate::actors::delivery::attempt::DeliveryTarget;
@@ -84,5 +85,6 @@ pub(super) fn test_event(
         actor: None,
         hash: String::new(),
         command_id: clock::new_id(),
+        trace: TraceContext::current(),
     }
 }

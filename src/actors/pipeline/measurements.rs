@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use prometheus_client::metrics::histogram::Histogram;
+use timing::recent_count::RecentCount;
 
 use crate::domain::pipeline::capacity::StepTimes;
 use crate::domain::pipeline::prediction::{PastError, PastPredictions, Prediction, Start};
@@ -17,6 +18,8 @@ pub struct RunMeasurements {
     measured: Mutex<Measured>,
     /// The errors of predictions, relative to the time that the run then took.
     pub prediction_errors: Histogram,
+    /// The runs that ended with the authority's answer.
+    pub recent_ends: RecentCount,
     /// The id of the taxpayer whose run was claimed last.
     pub last_served: Arc<AtomicI64>,
 }
@@ -35,6 +38,7 @@ impl Default for RunMeasurements {
         Self {
             measured: Mutex::default(),
             prediction_errors: Histogram::new(errors),
+            recent_ends: RecentCount::default(),
             last_served: Arc::new(AtomicI64::new(ROUND_START)),
         }
     }
@@ -48,12 +52,13 @@ impl RunMeasurements {
         measured.answered_at = Some(now);
     }
 
-    /// Compares the prediction for a run that is not open any more with its end.
+    /// Counts a run that is not open any more, and compares its prediction with its end.
     pub fn record_end(&self, run: &Run, now: Timestamp) {
         let past = &mut self.lock().past;
         if !matches!(run.state(), RunState::Succeeded | RunState::Refused) {
             return past.forget(run.id);
         }
+        self.recent_ends.up();
         if let Some(thousandths) = past.settle(run.id, now) {
             // A ratio of 1.5 is 1,500 thousandths, as 1.5 s are 1,500 ms.
             let error = Duration::from_millis(thousandths).as_secs_f64();

@@ -11,6 +11,7 @@
 //! | where a run is in the queue and when it ends; the measurements for that | `queue_position`, `measurements` |
 //! | why a run waits | `waiting` |
 //! | the outcome of a call without an answer | `resolve_unknown`, `status_probe` |
+//! | the span of the work on a run | `run_span` |
 
 mod blocked_steps;
 mod crash;
@@ -20,6 +21,7 @@ mod next_action;
 mod pool;
 pub mod queue_position;
 mod resolve_unknown;
+mod run_span;
 mod runner;
 mod status_probe;
 mod step_executor;

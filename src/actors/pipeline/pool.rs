@@ -8,7 +8,6 @@ use std::time::Duration;
 use database::StoreError;
 use futures_util::FutureExt;
 use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
-use timing::trace::TraceContext;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -16,7 +15,6 @@ use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStat
 use crate::actors::kinds;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::runner::{PipelineDeps, RunStart};
-use crate::domain::pipeline::parse_run_lane;
 use crate::store::lanes::Lease;
 
 /// The active runs of this process.
@@ -69,9 +67,6 @@ impl RunPool {
         let deps = Arc::clone(&self.deps);
         let is_closed = Arc::clone(&self.is_closed);
         let held = lease.clone();
-        // The calls of a run are one trace, which has the id of the run.
-        let run = parse_run_lane(&lease.key).map(|(_, run)| run);
-        let trace = run.map_or_else(TraceContext::default, TraceContext::from);
         let ended = run_task(arbiter, node, move |node| async move {
             let has_turn = turn.is_some();
             let driven = deps.drive(
@@ -82,7 +77,7 @@ impl RunPool {
                 },
                 &is_closed,
             );
-            Box::pin(trace.scope(run_in_turn(turn, driven))).await
+            Box::pin(run_in_turn(turn, driven)).await
         });
         match self.tasks.track_future(ended).await {
             TaskEnd::Returned(Ok(status)) => status,

@@ -21,6 +21,7 @@ use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::actors::pipeline::next_action::next_action;
+use crate::actors::pipeline::run_span::begin_span;
 use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
@@ -124,7 +125,8 @@ impl PipelineDeps {
             return self.release(lease).await;
         };
         let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
-        let mut session = RunSession {
+        let span = begin_span(&run);
+        let session = RunSession {
             lease,
             authority,
             node,
@@ -133,6 +135,16 @@ impl PipelineDeps {
             intent: None,
             answered: None,
         };
+        let driven = self.drive_session(session, has_turn, is_closed);
+        span.context().scope(driven).await
+    }
+
+    async fn drive_session(
+        &self,
+        mut session: RunSession<'_>,
+        has_turn: bool,
+        is_closed: &AtomicBool,
+    ) -> Result<WorkStatus, RunError> {
         if !session.run.state().is_open() {
             // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
             session = self.record(session).await?;
@@ -144,7 +156,7 @@ impl PipelineDeps {
             return self.quarantine(session).await;
         }
         if session.run.must_run_alone() && !has_turn {
-            self.release_to_turn(lease, &session.run).await?;
+            self.release_to_turn(session.lease, &session.run).await?;
             return Ok(WorkStatus::Released);
         }
         // A run that waited goes on now. The next record stores it as running.

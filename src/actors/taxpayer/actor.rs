@@ -13,6 +13,7 @@ use supervision::{
     Admission, AdmissionLimits, Arbiters, CommandBatch, Registry, RegistrySettings, RestartPolicy,
     Task, Tree, on_own_thread,
 };
+use timing::trace::Span;
 
 use crate::actors::kinds;
 use crate::actors::taxpayer::cached_state::CachedState;
@@ -23,7 +24,7 @@ use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::held_lanes::HeldLanes;
 use crate::actors::taxpayer::large_transaction::execute_large;
 use crate::actors::taxpayer::large_turns::LargeTurns;
-use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome};
+use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome, traces};
 use crate::actors::taxpayer::quarantined;
 use crate::actors::taxpayer::transaction::execute_alone;
 use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
@@ -128,11 +129,13 @@ impl Worker for TaxpayerActor {
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
         self.shared.deps.panic_orders.obey(self.id);
+        let spans = Span::begin_in_each(traces(batch.tasks()), "taxpayer actor");
         let results = if self.apart_until.is_some_and(|until| Instant::now() < until) {
             Box::pin(self.execute_alone(&batch, Sharing::Apart)).await
         } else {
             self.execute_in_group(batch).await
         };
+        drop(spans);
         (self, results)
     }
 }

@@ -2,6 +2,7 @@
 //! a change.
 
 use database::{StoreError, Transaction};
+use timing::trace::Span;
 
 use crate::actors::dispatch::ReservedSlot;
 use crate::actors::taxpayer::cached_state::CachedState;
@@ -9,7 +10,7 @@ use crate::actors::taxpayer::commit_lookup::resolve_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::direct_runs::{self, StartedRun};
 use crate::actors::taxpayer::flush::{WakeResult, write_all};
-use crate::actors::taxpayer::member::Member;
+use crate::actors::taxpayer::member::{Member, traces};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 
 /// Writes all changes and commits. Returns the cached state of each member after the transaction.
@@ -27,6 +28,8 @@ pub(super) async fn write_and_commit(
             .map(|unit| unit.into_cached().before_lock())
             .collect());
     }
+    let commands = members.iter().flat_map(|member| traces(member.tasks));
+    let spans = Span::begin_in_each(commands, "commit");
     let wanted = units.iter().filter(|unit| unit.wakes_endpoint()).count();
     let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot())
         .take(wanted)
@@ -39,6 +42,7 @@ pub(super) async fn write_and_commit(
     if let Err(error) = tx.commit().await {
         resolve_commit(deps, members, &units, error).await?;
     }
+    drop(spans);
     notify(deps, &units, wakes, slots);
     let due = units
         .iter()

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use database::StoreError;
+use timing::trace::TraceContext;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
@@ -60,6 +61,8 @@ pub struct CommandEnvelope {
     pub(super) claim: Option<IdempotencyClaim>,
     /// The sender of the command.
     pub(super) acting: ActorWithName,
+    /// The trace of the request that sends the command.
+    pub(super) trace: Option<TraceContext>,
     pub(super) size: Size,
 }
 
@@ -142,8 +145,14 @@ impl CommandEnvelope {
             }),
             claim,
             acting,
+            trace: None,
             size,
         }
+    }
+
+    #[must_use]
+    pub(super) fn in_trace(self, trace: Option<TraceContext>) -> Self {
+        Self { trace, ..self }
     }
 
     /// A large command has a transaction of its own and takes turns with other large commands.

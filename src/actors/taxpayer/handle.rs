@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use database::StoreError;
 use supervision::{Registry, SendError};
 use timing::CommandId;
+use timing::trace::{Span, SpanKind, TraceContext};
 
 use crate::actors::taxpayer::acting;
 use crate::actors::taxpayer::command::TaxpayerCommand;
@@ -137,8 +138,18 @@ impl TaxpayerHandle {
         if !C::ENDS_KEYS && self.paused.is_held_back(taxpayer, acting.as_ref()) {
             return Err(TaxpayerError::Paused);
         }
-        let envelope = CommandEnvelope::new(command, once, acting);
-        let output = self.send_envelope(taxpayer, envelope).await?;
+        let mut span = TraceContext::current().map(|trace| {
+            let name = format_args!("command {}", C::NAME);
+            Span::child(trace, SpanKind::Internal, name)
+        });
+        let envelope =
+            CommandEnvelope::new(command, once, acting).in_trace(span.as_ref().map(Span::context));
+        let answer = self.send_envelope(taxpayer, envelope).await;
+        if let Some(span) = &mut span {
+            describe_span(span, taxpayer, answer.as_ref().err());
+        }
+        drop(span);
+        let output = answer?;
         if C::ENDS_KEYS {
             key_leases::await_acknowledgements(&self.store).await;
         }
@@ -165,4 +176,19 @@ impl TaxpayerHandle {
         }
         Ok(answer??)
     }
+}
+
+/// Adds the outcome of a command to its span. A refusal is an answer, not a failure.
+fn describe_span(span: &mut Span, taxpayer: TaxpayerId, error: Option<&TaxpayerError>) {
+    span.set_number("einvoice.taxpayer_id", taxpayer.0);
+    let outcome = match error {
+        None => "done",
+        Some(TaxpayerError::Refused(_)) => "refused",
+        Some(TaxpayerError::AlreadyProcessed) => "already_processed",
+        Some(_) => {
+            span.fail();
+            "failed"
+        }
+    };
+    span.set_text("einvoice.outcome", outcome);
 }

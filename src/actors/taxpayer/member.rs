@@ -3,6 +3,7 @@
 
 use supervision::{CommandBatch, Task};
 use timing::CommandId;
+use timing::trace::TraceContext;
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandResult};
@@ -56,6 +57,11 @@ pub(super) fn step_leases(
     tasks
         .iter()
         .filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
+}
+
+/// Returns the traces of the requests that sent these commands.
+pub(super) fn traces(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = TraceContext> {
+    tasks.iter().filter_map(|task| task.command.trace)
 }
 
 pub(super) fn claims<'a>(

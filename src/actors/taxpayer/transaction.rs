@@ -332,6 +332,7 @@ fn decide_once(
         command,
         claim,
         acting,
+        trace,
         ..
     } = &*task.command;
     unit.acting = acting.clone();
@@ -347,7 +348,11 @@ fn decide_once(
     if is_used {
         return Err(CommandError::AlreadyProcessed);
     }
-    let executed = command.execute(unit).map_err(CommandError::Refused)?;
+    let executed = match trace {
+        Some(trace) => trace.enter(|| command.execute(unit)),
+        None => command.execute(unit),
+    };
+    let executed = executed.map_err(CommandError::Refused)?;
     if let Some(claim) = claim.clone() {
         let entry = KeyEntry {
             claim,

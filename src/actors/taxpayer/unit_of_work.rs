@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+use timing::trace::TraceContext;
 use timing::{CommandId, clock};
 
 use crate::actors::taxpayer::cached_state::CachedState;
@@ -248,6 +249,7 @@ impl UnitOfWork {
             id: clock::new_id(),
             taxpayer_id: self.id,
             command_id: self.cause,
+            trace: TraceContext::current(),
             now: self.now,
         };
         let event = self.head.append(occurrence, seal);

@@ -9,8 +9,10 @@
 //! | the name, the connection, the health and the clock of the authority; its answer to our key | `authority` |
 //! | the ports to listen on, and the limit of open files | `listeners` |
 //! | the names of the receivers of webhooks | `receivers` |
+//! | the collector of traces | `collector` |
 
 mod authority;
+mod collector;
 mod database;
 mod files;
 mod listeners;
@@ -35,11 +37,12 @@ const REMOTE_WAIT: Duration = Duration::from_secs(20);
 
 /// Runs all checks.
 pub async fn doctor(settings: &Settings) -> DoctorReport {
-    let (database, disks, checkpoints, authority) = tokio::join!(
+    let (database, disks, checkpoints, authority, collector) = tokio::join!(
         Box::pin(database::check(settings)),
         files::check_disks(settings),
         files::check_checkpoints(settings),
         Box::pin(authority::check(settings)),
+        Box::pin(collector::check(settings)),
     );
     let database::DatabaseChecks {
         key,
@@ -51,6 +54,7 @@ pub async fn doctor(settings: &Settings) -> DoctorReport {
     checks.extend(listeners::check_ports(settings));
     checks.push(listeners::check_open_files(settings));
     checks.extend(receivers);
+    checks.extend(collector);
     DoctorReport { checks }
 }
 

@@ -1,5 +1,7 @@
 //! The first page of operators: what needs them, what waits, how much is done, and the state of the authority.
 
+use std::fmt::Display;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use jiff::{SignedDuration, Timestamp};
@@ -22,7 +24,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::incidents;
 use crate::http::metrics::database_counts::{DatabaseCounts, signed};
-use crate::http::metrics::history::RequestsInSecond;
+use crate::http::metrics::history::CountedRequests;
 use crate::http::replicas;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -68,7 +70,7 @@ struct OverviewPart {
 
 struct Card {
     title: &'static str,
-    figure: i64,
+    figure: String,
     note: String,
     path: &'static str,
 }
@@ -159,10 +161,10 @@ fn stale_words(counted_at: Option<Timestamp>, now: Timestamp) -> Option<String> 
     }
 }
 
-fn card(title: &'static str, figure: i64, note: &str, path: &'static str) -> Card {
+fn card(title: &'static str, figure: impl Display, note: &str, path: &'static str) -> Card {
     Card {
         title,
-        figure,
+        figure: figure.to_string(),
         note: note.to_owned(),
         path,
     }
@@ -219,7 +221,7 @@ fn work_cards(counts: &DatabaseCounts) -> Vec<Card> {
         ),
         card(
             "Endpoints in trouble",
-            troubled.map(|(_, count)| count).sum(),
+            troubled.map(|(_, count)| count).sum::<i64>(),
             "Failing, parked or disabled.",
             "/console/deliveries",
         ),
@@ -230,28 +232,38 @@ fn work_cards(counts: &DatabaseCounts) -> Vec<Card> {
 fn replica_cards(list: &ReplicaList) -> Vec<Card> {
     let figures = || list.present().map(|replica| &replica.figures);
     let sum = |number: fn(&ReplicaFigures) -> u64| figures().map(number).sum::<u64>();
-    let requests = sum(|figures| figures.requests);
-    let took = sum(|figures| figures.requests.saturating_mul(figures.mean_us));
-    let shown = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let slowest = figures().map(|figures| figures.p99_us).max().unwrap_or(0);
     vec![
         card(
             "Replicas",
-            shown(u64::try_from(figures().count()).unwrap_or(u64::MAX)),
+            figures().count(),
             &format!("{} missing.", list.missing().count()),
             "/console/replicas",
         ),
         card(
             "Requests a second",
-            shown(requests / 10),
+            per_second(sum(|figures| figures.requests)),
             &format!(
-                "On all replicas, {} µs each in the mean.",
-                took / requests.max(1)
+                "Of the last 10 s, on all replicas. On the slowest, 99 of 100 took {}.",
+                at_most_words(slowest)
             ),
             "/console/replicas",
         ),
         card(
+            "Runs ended a second",
+            per_second(sum(|figures| figures.runs_ended)),
+            "Of the last 10 s, on all replicas.",
+            "/console/runs",
+        ),
+        card(
+            "Deliveries a second",
+            per_second(sum(|figures| figures.delivery_attempts)),
+            "Attempts of the last 10 s, on all replicas.",
+            "/console/deliveries",
+        ),
+        card(
             "Actors",
-            shown(sum(|figures| figures.actors.actors)),
+            sum(|figures| figures.actors.actors),
             &format!(
                 "{} restarts since the start.",
                 sum(|figures| figures.actors.restarts)
@@ -261,6 +273,19 @@ fn replica_cards(list: &ReplicaList) -> Vec<Card> {
     ]
 }
 
+fn at_most_words(us: u64) -> String {
+    if us < 1_000 {
+        "less than 1 ms".to_owned()
+    } else {
+        format!("up to {}", filters::duration_words(us))
+    }
+}
+
+/// Returns the rate of what was counted in ten seconds.
+pub(super) fn per_second(in_10_s: u64) -> String {
+    format!("{}.{}", in_10_s / 10, in_10_s % 10)
+}
+
 /// Returns the sentence that says whose requests the charts show; `None` if there is one replica only.
 fn chart_owner(state: &ApiState) -> Option<String> {
     let is_alone = state.replicas.last_list().present().count() < 2;
@@ -268,7 +293,7 @@ fn chart_owner(state: &ApiState) -> Option<String> {
     (!is_alone).then(|| format!("The charts show the requests of {name}, which made this page."))
 }
 
-fn charts(seconds: &[RequestsInSecond]) -> Vec<Chart> {
+fn charts(seconds: &[CountedRequests]) -> Vec<Chart> {
     vec![
         Chart::new(
             "Requests a second",
@@ -276,9 +301,9 @@ fn charts(seconds: &[RequestsInSecond]) -> Vec<Chart> {
             seconds.iter().map(|second| second.requests).collect(),
         ),
         Chart::new(
-            "Mean time to the answer",
+            "99 of 100 answers within",
             "µs",
-            seconds.iter().map(mean_us).collect(),
+            seconds.iter().map(|second| second.p99_us).collect(),
         ),
         Chart::new(
             "Answers with status 500 or more",
@@ -286,10 +311,6 @@ fn charts(seconds: &[RequestsInSecond]) -> Vec<Chart> {
             seconds.iter().map(|second| second.failures).collect(),
         ),
     ]
-}
-
-fn mean_us(second: &RequestsInSecond) -> u64 {
-    u64::try_from(second.took.as_micros()).unwrap_or(u64::MAX) / second.requests.max(1)
 }
 
 impl From<BreakerFigures> for BreakerLine {

@@ -9,6 +9,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::live::LiveParts;
+use crate::console::operators::overview::per_second;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::operators::{Operator, Viewer};
@@ -160,7 +161,7 @@ impl ReplicaLine {
                 .resident_bytes
                 .map_or_else(String::new, |bytes| format!("{} MiB", bytes >> 20)),
             clock: clock_words(figures.clock_ahead_ms),
-            requests_per_s: format!("{}.{}", figures.requests / 10, figures.requests % 10),
+            requests_per_s: per_second(figures.requests),
             open_breakers: held
                 .filter(|breaker| breaker.state != BreakerCondition::Closed)
                 .count(),

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use timing::CommandId;
+use timing::trace::TraceContext;
 
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::NamedActor;
@@ -64,6 +65,8 @@ pub struct Event {
     pub hash: String,
     /// The id of the command that caused the event.
     pub command_id: CommandId,
+    /// The trace of the request that caused the event. The hash does not cover it.
+    pub trace: Option<TraceContext>,
 }
 
 /// The head of a taxpayer's log: the sequence and the hash of its last event.
@@ -82,12 +85,13 @@ impl Default for LogHead {
     }
 }
 
-/// The id, the taxpayer, the command and the time of a new event. Its sequence and its hash come from the log.
+/// The id, the taxpayer, the command, the trace and the time of a new event. Its sequence and its hash come from the log.
 #[derive(Debug, Clone, Copy)]
 pub struct EventStamp {
     pub id: EventId,
     pub taxpayer_id: TaxpayerId,
     pub command_id: CommandId,
+    pub trace: Option<TraceContext>,
     pub now: Timestamp,
 }
 
@@ -108,6 +112,7 @@ impl LogHead {
                 .map(|actor| serde_json::to_string(&actor).unwrap_or_default()),
             hash: String::new(),
             command_id: seal.command_id,
+            trace: seal.trace,
         };
         event.hash = event.hash_after(&self.hash);
         *self = Self {
@@ -207,6 +212,7 @@ mod tests {
                         id,
                         taxpayer_id: TaxpayerId(7),
                         command_id: id,
+                        trace: None,
                         now: Timestamp::UNIX_EPOCH,
                     },
                 )

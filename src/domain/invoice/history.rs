@@ -158,6 +158,7 @@ mod tests {
             actor: None,
             hash: String::new(),
             command_id: Uuid::nil(),
+            trace: None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use timing::clock;
+use timing::trace::TraceContext;
 
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{ContactId, IntegratorId, KeyId, TaxpayerId};
@@ -235,6 +236,8 @@ pub struct AuditEntry {
     pub reason: Option<String>,
     /// The address from which a person signed in or tried to, or from which a key was made or revoked.
     pub address: Option<IpAddr>,
+    /// The trace of the request that caused the action.
+    pub trace: Option<TraceContext>,
 }
 
 impl AuditEntry {
@@ -252,6 +255,7 @@ impl AuditEntry {
             to_state: None,
             reason: None,
             address: None,
+            trace: TraceContext::current(),
         }
     }
 

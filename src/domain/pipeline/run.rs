@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
+use timing::trace::TraceContext;
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::crash::CrashHistory;
@@ -27,6 +28,8 @@ pub struct Run {
     pub last_error: Option<String>,
     pub resolved_by: Option<ResolvedBy>,
     pub qr_code: Option<String>,
+    /// The trace of the request that opened the run, or last sent its document again.
+    pub trace: Option<TraceContext>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -95,6 +98,7 @@ impl Run {
             last_error: None,
             resolved_by: None,
             qr_code: None,
+            trace: None,
             created_at: now,
             updated_at: now,
         }
@@ -104,6 +108,15 @@ impl Run {
     pub fn with_deadline(self, deadline_at: Timestamp) -> Self {
         Self {
             deadline_at,
+            ..self
+        }
+    }
+
+    /// Makes the run part of the trace of the request that makes it due, if a request does.
+    #[must_use]
+    pub fn with_trace(self, trace: Option<TraceContext>) -> Self {
+        Self {
+            trace: trace.or(self.trace),
             ..self
         }
     }

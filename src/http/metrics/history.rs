@@ -1,36 +1,53 @@
 //! Requests of the last minutes, second by second, for the charts of the console.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::array;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use timing::recent_count::RECENT_SECONDS;
 
 /// The number of seconds that are kept.
 const SECONDS_KEPT: u64 = 300;
+/// The number of classes of durations. The last one is that of more than an hour.
+const CLASSES: usize = 124;
+
+/// The number of requests in each class of durations.
+type Durations = [u64; CLASSES];
 
 /// One second of requests. A slot is used again after `SECONDS_KEPT`; a request that is counted at that moment may be
 /// lost.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     /// The second since the start of the process, plus one. 0 means that the slot was never used.
     second: AtomicU64,
-    requests: AtomicU64,
     failures: AtomicU64,
-    micros: AtomicU64,
+    durations: [AtomicU32; CLASSES],
 }
 
-/// The requests of one second.
+/// The requests of one second, or of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RequestsInSecond {
+pub(crate) struct CountedRequests {
     pub(crate) requests: u64,
     /// Answers with a status of 500 or more.
     pub(crate) failures: u64,
-    /// The time that all requests took together.
-    pub(crate) took: Duration,
+    /// The time within which 99 of 100 were answered, at most a quarter too long. 0 if there were no requests.
+    pub(crate) p99_us: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct RequestHistory {
     begun: Instant,
     slots: Vec<Slot>,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            second: AtomicU64::default(),
+            failures: AtomicU64::default(),
+            durations: array::from_fn(|_| AtomicU32::default()),
+        }
+    }
 }
 
 impl Default for RequestHistory {
@@ -49,8 +66,14 @@ impl RequestHistory {
 
     /// Returns the requests of the past seconds, the oldest first, without the present second. The seconds before the
     /// start of the process are empty.
-    pub(crate) fn seconds(&self) -> Vec<RequestsInSecond> {
+    pub(crate) fn seconds(&self) -> Vec<CountedRequests> {
         self.seconds_at(self.begun.elapsed().as_secs())
+    }
+
+    /// Returns the requests of the last `RECENT_SECONDS`, without the present second.
+    pub(crate) fn recent(&self) -> CountedRequests {
+        let now = self.begun.elapsed().as_secs();
+        self.sum(now.saturating_sub(RECENT_SECONDS)..now)
     }
 
     fn count_at(&self, second: u64, is_failure: bool, took: Duration) {
@@ -58,36 +81,45 @@ impl RequestHistory {
             return;
         };
         if slot.second.swap(second + 1, Ordering::Relaxed) != second + 1 {
-            for counter in [&slot.requests, &slot.failures, &slot.micros] {
-                counter.store(0, Ordering::Relaxed);
+            slot.failures.store(0, Ordering::Relaxed);
+            for count in &slot.durations {
+                count.store(0, Ordering::Relaxed);
             }
         }
-        slot.requests.fetch_add(1, Ordering::Relaxed);
         slot.failures
             .fetch_add(u64::from(is_failure), Ordering::Relaxed);
-        slot.micros.fetch_add(
-            u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
-            Ordering::Relaxed,
-        );
+        if let Some(count) = slot.durations.get(class(took)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    fn seconds_at(&self, now: u64) -> Vec<RequestsInSecond> {
+    fn seconds_at(&self, now: u64) -> Vec<CountedRequests> {
         let second = |ago| {
             now.checked_sub(ago)
-                .map_or_else(RequestsInSecond::default, |at| self.second(at))
+                .map_or_else(CountedRequests::default, |at| self.sum(at..at + 1))
         };
         (1..SECONDS_KEPT).rev().map(second).collect()
     }
 
-    fn second(&self, second: u64) -> RequestsInSecond {
-        let used = self
-            .slot(second)
-            .filter(|slot| slot.second.load(Ordering::Relaxed) == second + 1);
-        used.map_or_else(RequestsInSecond::default, |slot| RequestsInSecond {
-            requests: slot.requests.load(Ordering::Relaxed),
-            failures: slot.failures.load(Ordering::Relaxed),
-            took: Duration::from_micros(slot.micros.load(Ordering::Relaxed)),
-        })
+    fn sum(&self, seconds: std::ops::Range<u64>) -> CountedRequests {
+        let mut durations = [0; CLASSES];
+        let mut failures = 0;
+        for second in seconds {
+            let slot = self.slot(second);
+            let Some(slot) = slot.filter(|it| it.second.load(Ordering::Relaxed) == second + 1)
+            else {
+                continue;
+            };
+            failures += slot.failures.load(Ordering::Relaxed);
+            for (sum, count) in durations.iter_mut().zip(&slot.durations) {
+                *sum += u64::from(count.load(Ordering::Relaxed));
+            }
+        }
+        CountedRequests {
+            requests: durations.iter().sum(),
+            failures,
+            p99_us: p99_us(&durations),
+        }
     }
 
     fn slot(&self, second: u64) -> Option<&Slot> {
@@ -95,6 +127,37 @@ impl RequestHistory {
             .ok()
             .and_then(|index| self.slots.get(index))
     }
+}
+
+/// Returns the class of a duration. From 4 µs on, each doubling has four classes.
+fn class(took: Duration) -> usize {
+    let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+    let Some(octave) = micros.checked_ilog2().filter(|octave| *octave >= 2) else {
+        return usize::try_from(micros).unwrap_or(0);
+    };
+    let quarter = (micros >> (octave - 2)) & 3;
+    usize::try_from(4 * (octave - 1) + quarter).unwrap_or(CLASSES - 1)
+}
+
+/// Returns the end of a class in microseconds.
+fn class_end_us(class: usize) -> u64 {
+    let class = u64::try_from(class).unwrap_or(u64::MAX);
+    if class < 4 {
+        return class;
+    }
+    let octave = class / 4 + 1;
+    ((5 + class % 4) << (octave - 2)) - 1
+}
+
+fn p99_us(durations: &Durations) -> u64 {
+    let all: u64 = durations.iter().sum();
+    let wanted = (all * 99).div_ceil(100);
+    let mut so_far = 0;
+    let class = durations.iter().position(|count| {
+        so_far += count;
+        so_far >= wanted && wanted > 0
+    });
+    class.map_or(0, class_end_us)
 }
 
 #[cfg(test)]
@@ -116,12 +179,13 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert!(requests(3).ends_with(&[0, 2, 0, 1]));
-        let first = RequestsInSecond {
+        let first = CountedRequests {
             requests: 2,
             failures: 1,
-            took: took * 2,
+            p99_us: 3_071,
         };
         assert!(history.seconds_at(3).contains(&first));
+        assert_eq!(history.sum(0..3).requests, 3);
         history.count_at(SECONDS_KEPT, false, took);
         assert_eq!(requests(SECONDS_KEPT + 1).last(), Some(&1));
         assert_eq!(
@@ -129,5 +193,49 @@ mod tests {
             2,
             "second 0 is forgotten"
         );
+    }
+
+    #[test]
+    fn each_duration_is_in_a_class_that_ends_less_than_a_quarter_later() {
+        for micros in [
+            0,
+            1,
+            3,
+            4,
+            5,
+            7,
+            8,
+            100,
+            999,
+            1_000,
+            65_535,
+            1_000_000,
+            u32::MAX,
+        ] {
+            let class = class(Duration::from_micros(micros.into()));
+            let end = class_end_us(class);
+            let micros = u64::from(micros);
+            assert!(class < CLASSES, "{micros}");
+            assert!(
+                end >= micros && end <= micros + micros / 4,
+                "{micros}: {end}"
+            );
+        }
+        assert_eq!(class(Duration::from_hours(9)), CLASSES - 1);
+    }
+
+    #[test]
+    fn one_slow_request_in_a_hundred_does_not_count_and_two_do() {
+        let history = RequestHistory::default();
+        let fast = Duration::from_micros(900);
+        let slow = Duration::from_secs(1);
+        for _ in 0..99 {
+            history.count_at(0, false, fast);
+        }
+        history.count_at(0, false, slow);
+        assert_eq!(history.sum(0..1).p99_us, 1_023);
+        history.count_at(1, false, slow);
+        assert!(history.sum(0..2).p99_us > 1_000_000);
+        assert_eq!(history.sum(5..9), CountedRequests::default());
     }
 }

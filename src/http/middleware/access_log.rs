@@ -9,6 +9,7 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderMap, USER_AGENT};
 use actix_web::http::{Method, StatusCode};
+use timing::trace::Span;
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::http::respond::error::ApiError;
@@ -27,12 +28,13 @@ const PATH_CHARS_MAX: usize = 200;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MatchedRoute(pub(crate) &'static str);
 
-/// The parts of a request that the access log shows, and the time at which the request arrived.
+/// The parts of a request that the access log shows, the time at which it arrived, and its span.
 pub(crate) struct RequestTimer {
     method: Method,
     started: Instant,
     client: Option<IpAddr>,
     user_agent: Option<String>,
+    span: Span,
 }
 
 /// The parts of a response that the access log shows.
@@ -82,18 +84,19 @@ impl AccessRecord {
 }
 
 impl RequestTimer {
-    pub(crate) fn begin(request: &ServiceRequest, client: Option<IpAddr>) -> Self {
+    pub(crate) fn begin(request: &ServiceRequest, client: Option<IpAddr>, span: Span) -> Self {
         let user_agent = user_agent(request.headers());
         Self {
             method: request.method().clone(),
             started: Instant::now(),
             client,
             user_agent,
+            span,
         }
     }
 
-    /// Counts the request in the metrics and writes its line of the access log.
-    pub(crate) fn end(&self, outcome: &AccessRecord, state: Option<&ApiState>) {
+    /// Counts the request in the metrics, writes its line of the access log and ends its span.
+    pub(crate) fn end(mut self, outcome: &AccessRecord, state: Option<&ApiState>) {
         let route = outcome.route.unwrap_or(UNMATCHED_ROUTE);
         let duration = self.started.elapsed();
         if let Some(state) = state {
@@ -102,6 +105,7 @@ impl RequestTimer {
                 .count(&self.method, route, outcome.status, duration);
         }
         let failure = outcome.failure.as_ref();
+        self.describe_span(route, outcome.status, failure);
         tracing::info!(
             method = %self.method,
             route,
@@ -115,6 +119,23 @@ impl RequestTimer {
             path = outcome.path,
             "answered"
         );
+    }
+
+    /// Adds the outcome to the span, by the names of OpenTelemetry's conventions. The path itself stays out, because it
+    /// may hold a token.
+    fn describe_span(&mut self, route: &str, status: StatusCode, failure: Option<&LoggedFailure>) {
+        self.span.rename(format_args!("{} {route}", self.method));
+        self.span
+            .set_text("http.request.method", self.method.as_str());
+        self.span.set_text("http.route", route);
+        self.span
+            .set_number("http.response.status_code", status.as_u16().into());
+        if let Some(failure) = failure {
+            self.span.set_text("error.type", failure.code);
+        }
+        if status.is_server_error() {
+            self.span.fail();
+        }
     }
 }
 

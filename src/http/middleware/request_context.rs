@@ -15,8 +15,9 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
 use futures_util::FutureExt;
 use timing::clock;
-use timing::trace::{TRACEPARENT, TraceContext};
+use timing::trace::{Span, SpanKind, TRACEPARENT, TraceContext};
 use tracing::Instrument;
+use uuid::Uuid;
 
 use crate::actors::taxpayer::acting::run_request;
 use crate::http::limits::Connection;
@@ -31,6 +32,8 @@ use crate::http::state::ApiState;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The trace of the request (W3C Trace Context, level 2). It has the form of `traceparent`.
 const TRACE_RESPONSE: HeaderName = HeaderName::from_static("traceresponse");
+/// The trace of the caller.
+const TRACEPARENT_HEADER: HeaderName = HeaderName::from_static(TRACEPARENT);
 const REQUEST_ID_CHARS_MAX: usize = 128;
 /// Tells browsers to use only TLS for a year (RFC 6797). Sent in production only.
 const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=31536000");
@@ -43,12 +46,14 @@ pub async fn request_context<B>(
 where
     B: MessageBody + 'static,
 {
-    let prefs = response_prefs(&request);
+    let request_id = find_request_id(&request);
+    let span = begin_span(&request, &request_id);
+    let prefs = response_prefs(&request, request_id, span.context());
     request.extensions_mut().insert(prefs.clone());
     let state = request.app_data::<web::Data<ApiState>>().cloned();
     let client = find_client_address(&request, state.as_deref());
     request.extensions_mut().insert(ClientAddress(client));
-    let line = RequestTimer::begin(&request, client);
+    let line = RequestTimer::begin(&request, client, span);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
         connection.begin_work();
@@ -57,7 +62,7 @@ where
         .clone()
         .map(|connection| BodySender { connection, client });
     let stream = RequestStream::take_from(&mut request, sender);
-    let span = tracing::info_span!(
+    let log_span = tracing::info_span!(
         "request",
         request_id = prefs.request_id,
         trace_id = prefs.trace.id()
@@ -103,7 +108,7 @@ where
         );
         Err(abandon_request(failure, prefs, stream))
     };
-    let answer = trace.scope(answer).instrument(span).await;
+    let answer = trace.scope(answer).instrument(log_span).await;
     if let Some(connection) = connection {
         connection.begin_wait();
     }
@@ -135,23 +140,41 @@ async fn finish_body(
     ServiceResponse::new(request, stream.read_rest_or_close(response).await)
 }
 
-fn response_prefs(request: &ServiceRequest) -> ResponsePrefs {
-    let given = request
-        .headers()
-        .get(REQUEST_ID)
-        .and_then(|value| value.to_str().ok())
-        .filter(|id| is_safe_request_id(id));
-    let request_id = given.map_or_else(|| clock::new_id().to_string(), str::to_owned);
-    let trace = request
-        .headers()
-        .get(TRACEPARENT)
-        .and_then(|value| value.to_str().ok())
-        .and_then(TraceContext::parse);
+/// Returns the id that the caller gave the request, or a new one.
+fn find_request_id(request: &ServiceRequest) -> String {
+    let given = header_text(request, &REQUEST_ID).filter(|id| is_safe_request_id(id));
+    given.map_or_else(|| clock::new_id().to_string(), str::to_owned)
+}
+
+/// Begins the span of a request: in the trace of its caller, or else in a trace of its own. That trace has the id of the
+/// request if that is a UUID, so that whoever knows the one finds what is stored with the other.
+fn begin_span(request: &ServiceRequest, request_id: &str) -> Span {
+    let name = format_args!("{}", request.method());
+    let caller = header_text(request, &TRACEPARENT_HEADER).and_then(|text| text.parse().ok());
+    if let Some(caller) = caller {
+        return Span::remote_child(caller, SpanKind::Server, name);
+    }
+    let id = Uuid::try_parse(request_id)
+        .ok()
+        .filter(|id| !id.is_nil())
+        .unwrap_or_else(clock::new_id);
+    Span::root(id, SpanKind::Server, name)
+}
+
+fn header_text<'a>(request: &'a ServiceRequest, name: &HeaderName) -> Option<&'a str> {
+    request.headers().get(name)?.to_str().ok()
+}
+
+fn response_prefs(
+    request: &ServiceRequest,
+    request_id: String,
+    trace: TraceContext,
+) -> ResponsePrefs {
     let wants_problem = request.headers().contains_key(ACCEPT)
         && Accept::parse(request).is_ok_and(|accept| prefers_problem(&accept));
     ResponsePrefs {
         request_id,
-        trace: trace.unwrap_or_default(),
+        trace,
         wants_problem,
     }
 }
@@ -235,7 +258,7 @@ fn log_cause(error: &ApiError) {
 fn insert_ids(headers: &mut HeaderMap, prefs: &ResponsePrefs) {
     for (name, id) in [
         (REQUEST_ID, prefs.request_id.as_str()),
-        (TRACE_RESPONSE, &prefs.trace.call_header()),
+        (TRACE_RESPONSE, &prefs.trace.to_string()),
     ] {
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.insert(name, id);
@@ -301,13 +324,16 @@ mod tests {
 
     use super::*;
 
+    /// Returns how the request is answered.
+    fn prefs(request: TestRequest) -> ResponsePrefs {
+        let request = request.to_srv_request();
+        let id = find_request_id(&request);
+        let trace = begin_span(&request, &id).context();
+        response_prefs(&request, id, trace)
+    }
+
     fn wants_problem(accept: &str) -> bool {
-        response_prefs(
-            &TestRequest::default()
-                .insert_header((ACCEPT, accept))
-                .to_srv_request(),
-        )
-        .wants_problem
+        prefs(TestRequest::default().insert_header((ACCEPT, accept))).wants_problem
     }
 
     #[test]
@@ -334,18 +360,12 @@ mod tests {
         ] {
             assert!(!wants_problem(accept), "{accept}");
         }
-        assert!(!response_prefs(&TestRequest::default().to_srv_request()).wants_problem);
+        assert!(!prefs(TestRequest::default()).wants_problem);
     }
 
     #[test]
     fn a_request_id_that_is_not_safe_is_replaced() {
-        let used = |id: &str| {
-            response_prefs(
-                &TestRequest::default()
-                    .insert_header((REQUEST_ID, id))
-                    .to_srv_request(),
-            )
-        };
+        let used = |id: &str| prefs(TestRequest::default().insert_header((REQUEST_ID, id)));
         for id in ["", "a b", "a\tb", "a\"b", &"x".repeat(129), "\u{e9}"] {
             assert_eq!(used(id).request_id.len(), 36, "{id:?}");
         }
@@ -358,11 +378,29 @@ mod tests {
     fn the_trace_of_the_caller_goes_on_and_without_one_a_trace_begins() {
         let trace = |header: &str| {
             let request = TestRequest::default().insert_header((TRACEPARENT, header));
-            response_prefs(&request.to_srv_request()).trace
+            prefs(request).trace
         };
         let caller = TraceContext::default();
-        assert_eq!(trace(&caller.call_header()), caller);
-        assert_ne!(trace("odd"), trace("odd"), "each is a trace of its own");
+        let own = trace(&caller.to_string());
+        assert_eq!(own.id(), caller.id());
+        assert_ne!(own, caller, "the request has a span of its own");
+        let odd = [trace("odd").id(), trace("odd").id()];
+        assert_ne!(odd[0], odd[1], "each is a trace of its own");
+    }
+
+    #[test]
+    fn a_trace_that_begins_here_has_the_id_of_its_request() {
+        for id in [None, Some("0b8c8d9e-6d35-4b4f-9d0a-6f0b3f6f2f11")] {
+            let request = TestRequest::default();
+            let request = match id {
+                Some(id) => request.insert_header((REQUEST_ID, id)),
+                None => request,
+            };
+            let used = prefs(request);
+            assert_eq!(used.trace.id(), used.request_id.replace('-', ""));
+        }
+        let named = prefs(TestRequest::default().insert_header((REQUEST_ID, "order-77")));
+        assert_eq!(named.trace.id().len(), 32);
     }
 
     async fn raise_panic() -> HttpResponse {

@@ -1,7 +1,5 @@
 //! What this process says of itself. Nobody is asked, so it says it also when others do not answer.
 
-use std::time::Duration;
-
 use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView};
 
 use crate::domain::breaker::{BreakerCondition, BreakerFigures};
@@ -10,15 +8,8 @@ use crate::http::metrics::process::ProcessStats;
 use crate::http::replicas::actors;
 use crate::http::state::ApiState;
 
-/// The requests of so many seconds are told.
-const REQUEST_SECONDS: usize = 10;
-
 pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
-    let seconds = state.traffic.history().seconds();
-    let last = &seconds[seconds.len().saturating_sub(REQUEST_SECONDS)..];
-    let requests: u64 = last.iter().map(|second| second.requests).sum();
-    let took: Duration = last.iter().map(|second| second.took).sum();
-    let mean = took.checked_div(u32::try_from(requests).unwrap_or(u32::MAX));
+    let recent = state.traffic.history().recent();
     ReplicaFigures {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: state.replicas.started_at(),
@@ -26,8 +17,10 @@ pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
         not_ready: not_ready(state),
         resident_bytes: ProcessStats::read().resident_bytes,
         clock_ahead_ms: state.replicas.clock_ahead_ms(),
-        requests,
-        mean_us: u64::try_from(mean.unwrap_or_default().as_micros()).unwrap_or(u64::MAX),
+        requests: recent.requests,
+        p99_us: recent.p99_us,
+        runs_ended: state.pipeline.backlog.measurements.recent_ends.recent(),
+        delivery_attempts: state.delivery.durations.recent_attempts.recent(),
         actors: actor_totals(state),
         worst_actors: actors::worst(&state.tree),
         breakers: breaker_figures(state),

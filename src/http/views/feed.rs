@@ -94,6 +94,7 @@ mod tests {
             id: Uuid::from_u128(n),
             taxpayer_id: TaxpayerId(7),
             command_id: Uuid::nil(),
+            trace: None,
             now: Timestamp::UNIX_EPOCH,
         };
         let occurrence = || NewEvent {

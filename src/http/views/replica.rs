@@ -36,9 +36,13 @@ pub(crate) struct ReplicaView<'a> {
     resident_bytes: Option<u64>,
     /// How far its clock is ahead of the clock of the database, in milliseconds.
     clock_ahead_ms: i64,
-    /// Requests that it answered within the last ten seconds, and the mean time of an answer in microseconds.
+    /// Requests that it answered within the last ten seconds, and the time in microseconds within which 99 of 100 were
+    /// answered.
     requests: u64,
-    mean_us: u64,
+    p99_us: u64,
+    /// Runs that ended and attempts at deliveries within the last ten seconds.
+    runs_ended: u64,
+    delivery_attempts: u64,
     actors: ActorTotalsView,
     breakers: Vec<ReplicaBreaker<'a>>,
 }
@@ -100,7 +104,9 @@ impl<'a> ReplicaView<'a> {
             resident_bytes: figures.resident_bytes,
             clock_ahead_ms: figures.clock_ahead_ms,
             requests: figures.requests,
-            mean_us: figures.mean_us,
+            p99_us: figures.p99_us,
+            runs_ended: figures.runs_ended,
+            delivery_attempts: figures.delivery_attempts,
             actors: figures.actors.into(),
             breakers: figures.breakers.iter().map(Into::into).collect(),
         }

@@ -22,6 +22,8 @@ pub struct Model {
     pub hash: String,
     pub command_id: String,
     pub actor: Option<String>,
+    /// The trace of the request that caused the event, in the form of the header `traceparent`.
+    pub trace: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -44,6 +46,11 @@ impl TryFrom<Model> for Event {
             kind: at.parse(&row.kind)?,
             timestamp: at.moment(row.at)?,
             command_id: at.parse(&row.command_id)?,
+            trace: row
+                .trace
+                .as_deref()
+                .map(|text| at.parse(text))
+                .transpose()?,
             irn: row.irn,
             data: row.data,
             actor: row.actor,
@@ -65,6 +72,7 @@ impl From<&Event> for Model {
             hash: event.hash.clone(),
             command_id: event.command_id.to_string(),
             actor: event.actor.clone(),
+            trace: event.trace.map(|trace| trace.to_string()),
         }
     }
 }

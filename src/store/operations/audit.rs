@@ -6,14 +6,17 @@ use database::column::caseless;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::sea_query::{Expr, Query};
-use sea_orm::{ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+};
 
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
 use crate::store::Store;
 use crate::store::accounts::operator_row;
 use crate::store::operations::audit_row::{Column, Entity, Model};
+use crate::store::runs::TRACE_ID;
 
 /// The filter of the list of audit entries. A field that is `None` does not filter.
 #[derive(Debug, Default)]
@@ -101,6 +104,22 @@ pub async fn page(
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
     let found = Entity::find().filter(filter.condition());
     page::load(store, found.order_by_desc(Column::Id), page).await
+}
+
+/// Loads up to `limit` entries that requests of this trace caused, the oldest first.
+pub async fn with_trace_id(
+    store: &Store,
+    trace_id: &str,
+    limit: u64,
+) -> Result<Vec<AuditEntry>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::Trace.is_not_null())
+        .filter(ExprTrait::eq(Expr::cust(TRACE_ID), trace_id))
+        .order_by_asc(Column::Id)
+        .limit(limit)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(AuditEntry::try_from).collect()
 }
 
 /// Returns those runs of this list that an operator has paused: their last operator action is a pause.

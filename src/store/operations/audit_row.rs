@@ -25,6 +25,8 @@ pub struct Model {
     pub reason: Option<String>,
     pub address: Option<String>,
     pub key_id: Option<String>,
+    /// The trace of the request that caused the action, in the form of the header `traceparent`.
+    pub trace: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -68,6 +70,7 @@ impl TryFrom<Model> for AuditEntry {
             to_state: row.to_state,
             reason: row.reason,
             address: row.address.map(|address| at.parse(&address)).transpose()?,
+            trace: row.trace.map(|trace| at.parse(&trace)).transpose()?,
         })
     }
 }
@@ -93,6 +96,7 @@ impl From<&AuditEntry> for Model {
             reason: entry.reason.clone(),
             address: entry.address.map(|address| address.to_string()),
             key_id: entry.actor.key_id().map(|id| id.to_string()),
+            trace: entry.trace.map(|trace| trace.to_string()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Searches across all taxpayers: for an invoice by its number, and for an event by its id.
+//! Searches across all taxpayers: for an invoice by its number, for an event by its id, and for the events of a trace.
 //!
 //! The indexes of invoices and events begin with the taxpayer, so a search looks into the index once for each of the
 //! newest `TAXPAYERS_MAX` taxpayers. An index that begins with the number or the id would make this one look-up, but it
@@ -21,17 +21,19 @@ use crate::store::invoices::invoice_row;
 
 /// The number of taxpayers whose invoices and events a search looks up. They are the newest ones.
 pub const TAXPAYERS_MAX: u64 = 10_000;
-/// The most invoices that a search returns.
-const INVOICES_FOUND_MAX: u64 = 20;
+/// The most invoices, and the most events, that a search returns.
+const FOUND_MAX: u64 = 20;
 /// The id of an event contains the time at which the id was made. The time of the event differs from it by less than
 /// this.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
+/// How long after its begin the events of a trace are looked for. Those of its runs are found by the runs.
+const TRACE_LENGTH: Duration = Duration::from_mins(2);
 
 fn join_newest_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
     let joined = dialect.lateral_join(Join::Inner, rows, condition);
     let newest = format!("SELECT id FROM taxpayers ORDER BY id DESC LIMIT {TAXPAYERS_MAX}");
     format!(
-        "SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {INVOICES_FOUND_MAX}",
+        "SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {FOUND_MAX}",
         rows.alias
     )
 }
@@ -56,6 +58,18 @@ static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
+static EVENTS_OF_TRACE: SqlOnce = SqlOnce::new(|dialect| {
+    let rows = Aliased {
+        table: "events",
+        alias: "e",
+    };
+    join_newest_taxpayers(
+        dialect,
+        rows,
+        "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND substr(e.trace, 4, 32) = $1",
+    )
+});
+
 static EVENTS_OWNED: SqlOnce = SqlOnce::new(|_| {
     "SELECT * FROM events WHERE id = $1 AND at BETWEEN $2 AND $3 AND taxpayer_id = $4".to_owned()
 });
@@ -77,13 +91,10 @@ pub async fn event_with_id(
     taxpayer: Option<TaxpayerId>,
     id: Uuid,
 ) -> Result<Option<Event>, StoreError> {
-    let Some(made) = id_timestamp(id) else {
+    let Some((after, before)) = times_around(id, CLOCK_DIFFERENCE) else {
         return Ok(None);
     };
     let backend = store.backend();
-    let limit = |at: Result<Timestamp, jiff::Error>| at.unwrap_or(made).as_microsecond();
-    let after = limit(made.checked_sub(CLOCK_DIFFERENCE));
-    let before = limit(made.checked_add(CLOCK_DIFFERENCE));
     let mut values = vec![id.to_string().into(), after.into(), before.into()];
     let sql = match taxpayer {
         Some(taxpayer) => {
@@ -97,6 +108,32 @@ pub async fn event_with_id(
         .one(store.reader())
         .await?;
     row.map(Event::try_from).transpose()
+}
+
+/// Finds the events that the request with this trace caused, of any taxpayer, within `TRACE_LENGTH` after the request. A
+/// trace whose id contains no time began elsewhere; of such a one this finds nothing.
+pub async fn events_of_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
+    let Some((after, before)) = times_around(trace, TRACE_LENGTH) else {
+        return Ok(Vec::new());
+    };
+    let backend = store.backend();
+    let trace_id = trace.simple().to_string();
+    let values = [trace_id.into(), after.into(), before.into()];
+    let sql = EVENTS_OF_TRACE.get(backend);
+    let statement = Statement::from_sql_and_values(backend, sql, values);
+    let rows = event_row::Model::find_by_statement(statement)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(Event::try_from).collect()
+}
+
+/// Returns the times of what happened up to `after` after the id was made, in microseconds. `None` if the id contains no
+/// time.
+fn times_around(id: Uuid, after: Duration) -> Option<(i64, i64)> {
+    let made = id_timestamp(id)?;
+    let first = made.checked_sub(CLOCK_DIFFERENCE).unwrap_or(made);
+    let last = made.checked_add(after).unwrap_or(made);
+    Some((first.as_microsecond(), last.as_microsecond()))
 }
 
 fn id_timestamp(id: Uuid) -> Option<Timestamp> {
@@ -134,6 +171,11 @@ mod tests {
                     "invoices_by_taxpayer_id_invoice_no",
                 ),
                 (EVENTS.get(backend), id.to_vec(), "events_by_taxpayer_id_at"),
+                (
+                    EVENTS_OF_TRACE.get(backend),
+                    id.to_vec(),
+                    "events_by_taxpayer_id_at",
+                ),
             ] {
                 // PostgreSQL has several indexes that begin with the taxpayer. The number of rows decides which one it
                 // uses.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
     QuerySelect,
@@ -72,6 +72,25 @@ pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError
         .one(store.reader())
         .await?;
     found.map(Run::try_from).transpose()
+}
+
+/// The id of the trace in the column `trace`. The indexes of migration m0031 have this expression, word for word.
+pub(in crate::store) const TRACE_ID: &str = "substr(trace, 4, 32)";
+
+/// Loads up to `limit` runs that requests of this trace made due, the oldest first.
+pub async fn with_trace_id(
+    store: &Store,
+    trace_id: &str,
+    limit: u64,
+) -> Result<Vec<Run>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::Trace.is_not_null())
+        .filter(ExprTrait::eq(Expr::cust(TRACE_ID), trace_id))
+        .order_by_asc(Column::Id)
+        .limit(limit)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(Run::try_from).collect()
 }
 
 /// The runs that need attention. The partial index `pipeline_runs_stopped` has the same condition, word for word.
@@ -138,7 +157,7 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING_COLUMNS: [run_row::Column; 18] = [
+const CHANGING_COLUMNS: [run_row::Column; 19] = [
     Column::State,
     Column::Document,
     Column::Differences,
@@ -156,5 +175,6 @@ const CHANGING_COLUMNS: [run_row::Column; 18] = [
     Column::LastError,
     Column::ResolvedBy,
     Column::QrCode,
+    Column::Trace,
     Column::UpdatedAt,
 ];

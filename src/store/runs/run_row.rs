@@ -39,6 +39,8 @@ pub struct Model {
     pub is_lifted: bool,
     /// Where the document of a submission differed from the stored invoice, as JSON; `None` if it did not.
     pub differences: Option<String>,
+    /// The trace of the request that made the run due, in the form of the header `traceparent`.
+    pub trace: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -88,6 +90,11 @@ impl TryFrom<Model> for Run {
                 .resolved_by
                 .as_deref()
                 .map(|word| at.parse(word))
+                .transpose()?,
+            trace: row
+                .trace
+                .as_deref()
+                .map(|text| at.parse(text))
                 .transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
@@ -154,6 +161,7 @@ impl From<&Run> for Model {
             crashes: count(crash_history.crashes),
             panics: count(crash_history.panics),
             is_lifted: crash_history.is_lifted,
+            trace: run.trace.map(|trace| trace.to_string()),
             differences: run
                 .payload
                 .submission()

@@ -227,6 +227,7 @@ mod tests {
                     id,
                     taxpayer_id,
                     command_id: id,
+                    trace: None,
                     now,
                 },
             )

@@ -3,7 +3,6 @@
 mod circuit;
 mod forgery;
 mod libraries;
-mod traces;
 mod under_way;
 
 use serde_json::{Value, json};

@@ -3,13 +3,14 @@
 //! what is wanted; no time is asserted.
 //!
 //! Every row of the table has a drill but two. `queue-growing` looks back five minutes, so only its condition is tested
-//! (`domain::incident`). `calm` is the drill of all rows: nothing is told while nothing is the matter.
+//! (`domain::incident`), and `replica-missing` needs several replicas (`replicas`). `calm` is the drill of all rows: nothing is
+//! told while nothing is the matter.
 //!
 //! | Incidents of | File |
 //! |---|---|
 //! | the authority, and our connection to it | `authority` |
 //! | runs, refusals, endpoints and deliveries | `work` |
-//! | the ledger, checkpoints, reference lists and tasks | `upkeep` |
+//! | the ledger, checkpoints, reference lists, replicas and tasks | `upkeep` |
 //! | the process: its database, actors, requests, memory and files | `process` |
 //! | the command `einvoice drill` | `command` |
 

@@ -1,4 +1,4 @@
-//! Incidents of what is done from time to time: the ledger, checkpoints, reference lists and other tasks.
+//! Incidents of what is done from time to time: the ledger, checkpoints, reference lists, the signs of replicas and other tasks.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ const FORGET_DIFFERENCE: &[&str] = &[
     "DELETE FROM reconciliations WHERE taxpayer_id = 1",
 ];
 
-fn cases() -> [Case; 4] {
+fn cases() -> [Case; 5] {
     [
         Case {
             expected: Expected::new(
@@ -65,6 +65,16 @@ fn cases() -> [Case; 4] {
                 "UPDATE reference_lists SET fetched_at = fetched_at + 90000000000 WHERE list = \
                  (SELECT MIN(list) FROM reference_lists)",
             ],
+        },
+        Case {
+            expected: Expected::new("replicas-out-of-step", "drill:1 is 7200 s ahead")
+                .caused_by("clock"),
+            // The row counts as a sign for ten minutes.
+            cause: &[
+                "INSERT INTO replicas (id, name, seen_at, figures) SELECT 'drill', 'drill:1', MAX(seen_at) + 600000000, \
+                 '{\"clock_ahead_ms\": 7200000}' FROM replicas",
+            ],
+            cure: &["DELETE FROM replicas WHERE id = 'drill'"],
         },
         Case {
             expected: Expected::new("tasks-quarantined", "1 task is in quarantine")

@@ -3,6 +3,7 @@
 pub(super) mod answer;
 #[cfg(test)]
 mod answers_page;
+pub(super) mod call_span;
 pub(super) mod classify;
 pub(super) mod exchange;
 pub(super) mod failure;

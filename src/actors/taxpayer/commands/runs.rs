@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use timing::clock;
+use timing::trace::TraceContext;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
@@ -144,6 +145,7 @@ impl TaxpayerCommand for LiftRun {
 
 /// Makes a run due and shows on its invoice that it waits. A relayed payment does not affect the authority status.
 fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
+    let run = run.with_trace(TraceContext::current());
     match uow.invoice_with_irn(&run.irn).cloned() {
         Some(invoice) if run.operation() != Operation::Payment => {
             show_authority_status(uow, invoice, run.operation(), AuthorityStatus::Queued);

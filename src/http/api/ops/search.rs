@@ -16,9 +16,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
         doc("search", "What a text names, with where it is shown")
             .with_note(
                 "Write a taxpayer's id or tax number before an invoice number or an event's id to look there only. \
-                 Request ids are in the log. A trace id names the run or the event whose calls have it.",
+                 A trace id names the runs, the events and the audit entries that its requests caused; so does the id of a \
+                 request that is a UUID and began its trace. Other request ids are in the log, each with its trace id.",
             )
-            .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run or a dead letter")
+            .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run, a dead letter, an outage, a request or a trace")
             .gives_list::<FoundObject>("Search carried out successfully")
     })]
 }

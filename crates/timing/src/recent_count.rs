@@ -1,0 +1,85 @@
+//! Counts what happens, second by second, for a rate of the last seconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// A rate is that of so many whole seconds.
+pub const RECENT_SECONDS: u64 = 10;
+/// More than are counted, so that the present second is not one of them.
+const SLOTS: u64 = 16;
+
+/// The count of one second. A slot is used again after `SLOTS` seconds; what is counted at that moment may be lost.
+#[derive(Debug, Default)]
+struct Slot {
+    /// The second since the begin, plus one. 0 means that the slot was never used.
+    second: AtomicU64,
+    count: AtomicU64,
+}
+
+#[derive(Debug)]
+pub struct RecentCount {
+    begun: Instant,
+    slots: Vec<Slot>,
+}
+
+impl Default for RecentCount {
+    fn default() -> Self {
+        Self {
+            begun: Instant::now(),
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+        }
+    }
+}
+
+impl RecentCount {
+    /// Counts one.
+    pub fn up(&self) {
+        self.up_at(self.begun.elapsed().as_secs());
+    }
+
+    /// Returns the count of the last `RECENT_SECONDS`, without the present second.
+    pub fn recent(&self) -> u64 {
+        self.recent_at(self.begun.elapsed().as_secs())
+    }
+
+    fn up_at(&self, second: u64) {
+        let Some(slot) = self.slot(second) else {
+            return;
+        };
+        if slot.second.swap(second + 1, Ordering::Relaxed) != second + 1 {
+            slot.count.store(0, Ordering::Relaxed);
+        }
+        slot.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn recent_at(&self, now: u64) -> u64 {
+        let seconds = now.saturating_sub(RECENT_SECONDS)..now;
+        let counted = seconds.filter_map(|second| {
+            let slot = self.slot(second)?;
+            let is_its = slot.second.load(Ordering::Relaxed) == second + 1;
+            is_its.then(|| slot.count.load(Ordering::Relaxed))
+        });
+        counted.sum()
+    }
+
+    fn slot(&self, second: u64) -> Option<&Slot> {
+        self.slots.get(usize::try_from(second % SLOTS).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ten_whole_seconds_are_counted() {
+        let count = RecentCount::default();
+        for second in [0, 0, 5, 10] {
+            count.up_at(second);
+        }
+        let seen = [0, 1, 10, 11, 15, 16, 21, 100].map(|now| count.recent_at(now));
+        assert_eq!(seen, [0, 2, 3, 2, 2, 1, 0, 0]);
+        count.up_at(16);
+        assert_eq!(count.recent_at(17), 2, "second 0 is forgotten");
+    }
+}

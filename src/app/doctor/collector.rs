@@ -1,0 +1,17 @@
+//! The collector of traces: whether it takes an export without spans.
+
+use crate::app::doctor::report::CheckResult;
+use crate::config::Settings;
+use crate::telemetry::traces;
+
+/// Returns no result if the settings name no collector.
+pub(super) async fn check(settings: &Settings) -> Option<CheckResult> {
+    let root = settings.telemetry.otlp_endpoint.as_deref()?;
+    let taken = traces::probe(root).await;
+    Some(match taken {
+        Ok(()) => CheckResult::ok("collector", format!("{root} takes traces")),
+        Err(error) => CheckResult::warn("collector", format!("{root}: {error}")).advise(
+            "start the collector, or correct telemetry.otlp_endpoint; meanwhile spans are dropped",
+        ),
+    })
+}
