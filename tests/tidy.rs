@@ -91,7 +91,10 @@ const LAYERS: &[&[&str]] = &[
 /// Crates that only these places name, test code aside.
 const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("sea_orm", &["src/store"]),
-    ("reqwest", &["src/app/demo", "src/app/drill"]),
+    (
+        "reqwest",
+        &["src/app/demo", "src/app/drill", "src/app/import"],
+    ),
     ("actix_web", &["src/http", "src/console", "src/app"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
     // The settings of an account name the templates, the colour and the kinds of logos.

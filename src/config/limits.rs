@@ -6,8 +6,9 @@ use super::allowed::Allowed;
 use super::form::parse_offset;
 use super::text_rules::{
     ADDRESS_OR_EMPTY_RULE, ADDRESS_RULE, FILE_RULE, HEADER_RULE, NETWORKS_RULE, PROXIES_RULE,
-    REPLICA_NAME_RULE, SEGMENT_RULE, is_address, is_database, is_encryption_key, is_file,
-    is_header, is_name, is_network, is_one_encryption_key, is_replica_name, is_root, is_segment,
+    REPLICA_NAME_RULE, ROOT_RULE, SEGMENT_RULE, is_address, is_database, is_encryption_key,
+    is_file, is_header, is_name, is_network, is_one_encryption_key, is_replica_name, is_root,
+    is_segment,
 };
 
 const DAY_S: i64 = 86_400;
@@ -42,6 +43,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
             ADDRESS_OR_EMPTY_RULE,
         ),
     ),
+    ("http.public_url", Allowed::Text(is_root, ROOT_RULE)),
     (
         "http.trusted_proxies",
         Allowed::Texts(|text| text.parse::<IpNet>().is_ok(), PROXIES_RULE),
@@ -52,6 +54,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
     ),
     ("http.body_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.bulk_bytes_max", Allowed::Number(1_024..=GIB)),
+    ("http.import_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.bodies_bytes_max", Allowed::Number(1_024..=2 * GIB)),
     (
         "http.bodies_bytes_per_integrator_max",
@@ -116,13 +119,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
     ),
     ("authority.mode", Allowed::Word(&["sandbox", "remote"])),
     ("authority.allow_remote_in_development", Allowed::Flag),
-    (
-        "authority.base_url",
-        Allowed::Text(
-            is_root,
-            "an http or https URL without user, query and fragment, or empty",
-        ),
-    ),
+    ("authority.base_url", Allowed::Text(is_root, ROOT_RULE)),
     ("authority.api_key", Allowed::Text(is_header, HEADER_RULE)),
     (
         "authority.api_secret",
