@@ -13,6 +13,7 @@ use jiff::civil::Date;
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::events::checkpoint::CheckpointTail;
+use crate::domain::import::source::ImportForm;
 use crate::domain::kernel::codes::Subscription;
 
 /// The version and the commit, which build.rs finds.
@@ -60,6 +61,10 @@ pub enum Call {
     /// Holds a fire drill on a running development service: causes a fault, waits until the service tells the
     /// incident, ends the fault, and waits until the incident is gone. Exits with 0 only if it came and went.
     Drill(DrillArguments),
+    /// Sends a file of invoices to a running service: shows the preview, asks, imports, and writes the refused invoices
+    /// beside the file. The same call again goes on with an import that was interrupted. Exits with 0 if all invoices
+    /// of the file exist, and with 1 otherwise.
+    Import(ImportArguments),
     /// Brings the database schema up to date.
     Migrate,
     /// Manages integrators, who act for taxpayers.
@@ -280,6 +285,40 @@ pub enum SecretsCall {
 pub enum ConfigCall {
     /// Prints the effective settings, with masked secrets.
     Check,
+}
+
+/// The file to import, and the service. A key on the command line is seen in lists of processes and kept in the history
+/// of the shell: give it in the environment or in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct ImportArguments {
+    /// UBL (.xml), CSV, XLSX, NDJSON or JSON, known by the ending of its name.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The create request whose fields the invoices have: standard, or full for UBL and JSON.
+    #[arg(long, value_name = "FORM", default_value_t = ImportForm::Standard)]
+    pub form: ImportForm,
+    /// Imports without a question.
+    #[arg(long)]
+    pub yes: bool,
+    /// The address of the service.
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080",
+        env = "EINVOICE_IMPORT_URL"
+    )]
+    pub url: String,
+    /// The key of the taxpayer.
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "EINVOICE_IMPORT_KEY",
+        hide_env_values = true
+    )]
+    pub key: Option<String>,
+    /// The file with the key.
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
 }
 
 /// The fault of a fire drill, and the service to hold it on. The keys can be given as environment variables, so that no
@@ -689,6 +728,23 @@ mod tests {
                 Duration::from_secs(5),
                 "http://127.0.0.1:8080"
             )
+        );
+    }
+
+    #[test]
+    fn an_import_names_its_file_and_where_the_key_is() {
+        let line = "import july.csv --form full --yes --url http://s --key-file k";
+        let Call::Import(arguments) = call(line) else {
+            panic!("{line}")
+        };
+        assert_eq!(
+            (arguments.form, arguments.yes, arguments.url.as_str()),
+            (ImportForm::Full, true, "http://s")
+        );
+        assert_eq!(arguments.key_file, Some("k".into()));
+        assert_eq!(
+            parse("import").unwrap_err().kind(),
+            ErrorKind::MissingRequiredArgument
         );
     }
 

@@ -66,6 +66,11 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
     if call == Call::Openapi {
         return Ok(Some(app::openapi_document().to_owned()));
     }
+    if let Call::Import(arguments) = call {
+        // An import needs no settings: they are those of the service, which may run elsewhere.
+        let done = actix_rt::System::new().block_on(app::import(arguments));
+        return done.map(Some).map_err(|error| exit_failure(&error));
+    }
     let settings =
         Settings::load(file, environment_variables()).map_err(|fault| unusable_failure(&fault))?;
     if call == Call::Config(ConfigCall::Check) {
@@ -97,6 +102,10 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
     match call {
         Call::Config(ConfigCall::Check) => Ok(Some(settings.to_masked_toml())),
         Call::Openapi => Ok(Some(app::openapi_document().to_owned())),
+        Call::Import(arguments) => app::import(arguments)
+            .await
+            .map(Some)
+            .map_err(|error| exit_failure(&error)),
         Call::Serve { paused } => {
             let mode = if paused {
                 ServeMode::Paused

@@ -93,7 +93,12 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("sea_orm", &["src/store"]),
     (
         "reqwest",
-        &["src/app/demo", "src/app/drill", "src/telemetry/traces"],
+        &[
+            "src/app/demo",
+            "src/app/drill",
+            "src/app/import",
+            "src/telemetry/traces",
+        ],
     ),
     ("opentelemetry", &["src/telemetry/traces"]),
     ("opentelemetry_otlp", &["src/telemetry/traces"]),

@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 27] = [
+const MIGRATIONS: [Script; 28] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -99,6 +99,10 @@ const MIGRATIONS: [Script; 27] = [
         include_str!("../sql/m0030_account_settings.sql"),
     ),
     Script::new("m0031_traces", include_str!("../sql/m0031_traces.sql")),
+    Script::new(
+        "m0032_large_imports",
+        include_str!("../sql/m0032_large_imports.sql"),
+    ),
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or

@@ -1,4 +1,4 @@
-//! Deletes expired idempotency keys and old quarantined commands in small batches. Several replicas may do this at the
+//! Deletes expired idempotency keys, old quarantined commands and abandoned uploads in small batches. Several replicas may do this at the
 //! same time, because each skips the rows that another has locked.
 
 use std::time::Duration;
@@ -9,6 +9,7 @@ use timing::clock::SharedClock;
 
 use crate::store::Store;
 use crate::store::idempotency;
+use crate::store::invoices::import_pieces;
 use crate::store::operations::quarantine;
 
 pub const SWEEP_EVERY: Duration = Duration::from_mins(1);
@@ -18,11 +19,16 @@ const ROWS_MAX: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a quarantined command stays after it was replayed or dropped.
 const QUARANTINE_KEPT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How long the pieces of an upload stay that broke off.
+const UPLOAD_KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+/// The maximum number of pieces deleted in one transaction. Each may be large.
+const PIECES_MAX: u64 = 20;
 
 /// Deletes one batch. Returns the pause before the next batch if there may be more to delete, else `None`.
 pub async fn sweep(store: &Store, clock: &SharedClock) -> Result<Option<Duration>, StoreError> {
     let now = clock.now();
     let has_keys = idempotency::sweep(store, now, ROWS_MAX).await?;
     let has_commands = quarantine::sweep(store, now - QUARANTINE_KEPT_FOR, ROWS_MAX).await?;
-    Ok((has_keys || has_commands).then_some(PAUSE))
+    let has_pieces = import_pieces::sweep(store, now - UPLOAD_KEPT_FOR, PIECES_MAX).await?;
+    Ok((has_keys || has_commands || has_pieces).then_some(PAUSE))
 }

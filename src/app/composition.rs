@@ -37,6 +37,7 @@ use crate::config::{Environment, Settings};
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::ImportWorker;
 use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
 use crate::store::operations::{replicas, taxpayer_pauses};
@@ -133,6 +134,7 @@ impl App {
             delivery: Arc::clone(&delivery),
             outgoing: outgoing.schedule_unless_paused(mode).await?,
             checkpointer,
+            imports: context.import_worker(&catalog),
         };
         let background = BackgroundActors::start(&context, work);
         Ok(Self {
@@ -290,6 +292,16 @@ impl BuildContext<'_> {
     fn transit_poller(&self, inbound: &Arc<Inbound>) -> TransitPoller {
         let every = Duration::from_secs(self.settings.authority.pull_every_s);
         TransitPoller::new(Arc::clone(inbound), self.clock.clone(), every)
+    }
+
+    fn import_worker(&self, catalog: &SharedCatalog) -> ImportWorker {
+        ImportWorker {
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            catalog: catalog.clone(),
+            clock: self.clock.clone(),
+            utc_offset: self.settings.authority.utc_offset,
+        }
     }
 
     fn reconciler(&self) -> Reconciler {

@@ -119,8 +119,10 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
         delivery: Arc::clone(&app.delivery),
         settings: http::state::ApiSettings {
             pipeline_wait: pipeline_wait(app, settings),
+            public_url: public_url(settings),
             body_bytes_max: settings.http.body_bytes_max,
             bulk_bytes_max: settings.http.bulk_bytes_max,
+            import_bytes_max: import_bytes_max(settings),
             idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
             body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
@@ -225,6 +227,18 @@ fn sign_ins(settings: &Settings) -> http::SignInAttempts {
         person_per_min: settings.rate_limit.sign_ins_per_min,
         address_per_min: settings.rate_limit.failed_auth_per_min,
     })
+}
+
+/// Returns what links begin with, without the slash at its end.
+fn public_url(settings: &Settings) -> Option<String> {
+    let url = settings.http.public_url.as_ref()?;
+    Some(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// Returns the largest file of invoices. A quarter of a key's share is for small bodies.
+fn import_bytes_max(settings: &Settings) -> usize {
+    let share = settings.http.bodies_bytes_per_account_max;
+    settings.http.import_bytes_max.min(share - share / 4)
 }
 
 fn rates(settings: &Settings) -> http::Rates {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::form;
 
@@ -18,6 +19,11 @@ pub struct HttpSettings {
     )]
     pub ops_bind: Option<SocketAddr>,
     #[serde(
+        deserialize_with = "form::read_optional",
+        serialize_with = "form::write_url"
+    )]
+    pub public_url: Option<Url>,
+    #[serde(
         deserialize_with = "form::read_networks",
         serialize_with = "form::write_networks"
     )]
@@ -25,6 +31,7 @@ pub struct HttpSettings {
     pub forwarded_header: ForwardedHeader,
     pub body_bytes_max: usize,
     pub bulk_bytes_max: usize,
+    pub import_bytes_max: usize,
     pub bodies_bytes_max: usize,
     pub bodies_bytes_per_integrator_max: usize,
     pub bodies_bytes_per_account_max: usize,

@@ -43,6 +43,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
             ADDRESS_OR_EMPTY_RULE,
         ),
     ),
+    ("http.public_url", Allowed::Text(is_root, ROOT_RULE)),
     (
         "http.trusted_proxies",
         Allowed::Texts(|text| text.parse::<IpNet>().is_ok(), PROXIES_RULE),
@@ -53,6 +54,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
     ),
     ("http.body_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.bulk_bytes_max", Allowed::Number(1_024..=GIB)),
+    ("http.import_bytes_max", Allowed::Number(1_024..=GIB)),
     ("http.bodies_bytes_max", Allowed::Number(1_024..=2 * GIB)),
     (
         "http.bodies_bytes_per_integrator_max",

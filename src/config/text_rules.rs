@@ -17,13 +17,12 @@ pub(super) const NETWORKS_RULE: &str = "networks such as \"10.0.0.0/8\", \"10.1.
 pub(super) const PROXIES_RULE: &str = "networks such as \"10.0.0.0/8\"";
 pub(super) const ADDRESS_OR_EMPTY_RULE: &str =
     "an IP address and a port, such as 10.0.0.5:8081, or empty";
+pub(super) const ROOT_RULE: &str =
+    "an http or https URL without user, query and fragment, or empty";
 pub(super) const ADDRESS_RULE: &str = "an IP address and a port, such as 127.0.0.1:8080";
 pub(super) const SEGMENT_RULE: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
 pub(super) const HEADER_RULE: &str = "visible ASCII characters without spaces, or empty";
 pub(super) const FILE_RULE: &str = "the path of a file that exists, or empty";
-
-pub(super) const ROOT_RULE: &str =
-    "an http or https URL without user, query and fragment, or empty";
 pub(super) const REPLICA_NAME_RULE: &str =
     "at most 64 letters, digits, `-`, `.`, `_` and `:`, or empty";
 

@@ -77,6 +77,7 @@ use api::{app, authority, core, ops, system_integrators, tax_payers};
 use endpoint::{Part, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
+pub use import_files::{IMPORTS_MAX, ImportWorker};
 pub use incidents::log::IncidentLog;
 pub use incidents::schedules::Schedules;
 pub use incidents::watch as watch_incidents;

@@ -36,6 +36,7 @@ use crate::http::limits::PageLimits;
 use crate::http::limits::PrintingPlaces;
 use crate::http::limits::RateLimits;
 use crate::http::limits::SignInAttempts;
+use crate::http::listener::{Audience, Listener};
 use crate::http::metrics::database_counts::CachedCounts;
 use crate::http::metrics::traffic::Traffic;
 use crate::http::middleware::client_address::TrustedProxies;
@@ -88,10 +89,15 @@ pub struct ApiState {
 pub struct ApiSettings {
     /// The longest time that Submit and Transmit wait for their run (setting `pipeline.wait_s`).
     pub pipeline_wait: Duration,
+    /// The address that links to this service begin with, without a slash at its end (setting `http.public_url`); `None`
+    /// if they begin with the host of the request.
+    pub public_url: Option<String>,
     /// The largest request body, in bytes, except for bulk requests.
     pub body_bytes_max: usize,
     /// The largest body of a bulk request, in bytes (setting `http.bulk_bytes_max`).
     pub bulk_bytes_max: usize,
+    /// The largest file of invoices, in bytes (setting `http.import_bytes_max`).
+    pub import_bytes_max: usize,
     /// How long an idempotency key is kept with its response (setting `http.idempotency_keep_s`).
     pub idempotency_keep: Duration,
     /// The longest time in which a whole body must arrive (setting `http.body_timeout_s`).
@@ -154,9 +160,21 @@ impl ApiState {
         Ok(self.webhook_urls.with_networks(&own))
     }
 
-    /// Returns scheme and host under which the caller reached this service; `None` if the request names no host.
+    /// Returns what links to this service begin with: the address in the settings, unless the request came to the
+    /// operators' own listener, else scheme and host under which the caller reached this service. `None` if the request
+    /// names no host.
     pub(crate) fn origin(&self, request: &HttpRequest) -> Option<String> {
+        let serves_customers = Listener::from_request(request).serves(Audience::Customers);
+        if let Some(url) = self
+            .settings
+            .public_url
+            .as_ref()
+            .filter(|_| serves_customers)
+        {
+            return Some(url.clone());
+        }
         let host = request.headers().get(HOST)?.to_str().ok()?;
+        let host = Some(host).filter(|host| is_host(host))?;
         let scheme = if self.settings.sessions.is_secure {
             "https"
         } else {
@@ -170,7 +188,14 @@ impl ApiState {
     }
 }
 
-fn latest_date(now: Timestamp, zone: Offset) -> Date {
+/// True if the text may be the host of a URL, with its port: nothing else may get into a link.
+fn is_host(text: &str) -> bool {
+    let is_sign = |sign: u8| sign.is_ascii_alphanumeric() || b"-._:[]".contains(&sign);
+    !text.is_empty() && text.bytes().all(is_sign)
+}
+
+/// Returns the present day in UTC or in this time zone, whichever is later.
+pub(crate) fn latest_date(now: Timestamp, zone: Offset) -> Date {
     Offset::UTC
         .to_datetime(now)
         .date()
@@ -180,6 +205,18 @@ fn latest_date(now: Timestamp, zone: Offset) -> Date {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_but_a_host_gets_into_a_link() {
+        for host in ["einvoice.example", "10.0.0.7:8080", "[::1]:8080", "my_host"] {
+            assert!(is_host(host), "{host}");
+        }
+        for host in [
+            "", "a/b", "a@b", "a?b", "a#b", "a b", "a\"b", "<a>", "a\\b", "ä",
+        ] {
+            assert!(!is_host(host), "{host}");
+        }
+    }
 
     #[test]
     fn a_day_begins_where_it_is_latest() {

@@ -94,8 +94,10 @@ impl Drop for TestApp {
 fn settings() -> ApiSettings {
     ApiSettings {
         pipeline_wait: Duration::from_millis(10),
+        public_url: None,
         body_bytes_max: 4_096,
         bulk_bytes_max: 8_192,
+        import_bytes_max: 16_384,
         idempotency_keep: Duration::from_hours(24),
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),

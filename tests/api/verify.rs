@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{invoice, submission};
 use testkit::each_database;
 use testkit::edit::with;
@@ -135,4 +136,53 @@ async fn calls_are_limited_for_each_address(world: &World) {
     let refused = refused.unwrap();
     assert!(refused.html.contains("<!doctype html>"), "{}", refused.html);
     assert!(answers.iter().any(|answer| answer.status == 404));
+}
+
+/// Returns the links that answers give to a caller who names this host: the verify link and the place of a new invoice.
+async fn links(taxpayer: &Taxpayer, stored: &Value, host: &str) -> (Value, String) {
+    let path = format!(
+        "/v1/tax-payers/invoices/{}?include=verify_link",
+        stored["id"]
+    );
+    let request = taxpayer.request("GET", &path).header("host", host);
+    let link = Answer::to(request).await.expect_status(200).data()["verify_link"].clone();
+    let request = taxpayer
+        .request("POST", "/v1/tax-payers/invoices")
+        .header("host", host)
+        .json(&invoice());
+    let made = Answer::to(request).await.expect_status(201);
+    (link, made.header("location").to_owned())
+}
+
+#[each_database]
+async fn the_host_of_one_caller_is_in_no_link_of_another(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    sign(&taxpayer, &stored).await;
+    let (hostile, _) = links(&taxpayer, &stored, "evil.example").await;
+    let hostile = hostile.as_str().unwrap().to_owned();
+    let token = hostile.strip_prefix("http://evil.example").unwrap();
+    let own = link(&taxpayer, &stored).await;
+    assert_eq!(own, format!("{}{token}", world.root()));
+    let (strange, _) = links(&taxpayer, &stored, "evil.example@host").await;
+    assert_eq!(strange, Value::Null, "it is no host");
+}
+
+#[each_database(&[("HTTP__PUBLIC_URL", "https://invoices.example/base/")])]
+async fn links_begin_with_the_address_in_the_settings(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    sign(&taxpayer, &stored).await;
+    let (link, location) = links(&taxpayer, &stored, "evil.example").await;
+    let begin = "https://invoices.example/base";
+    assert!(
+        link.as_str()
+            .unwrap()
+            .starts_with(&format!("{begin}/verify/")),
+        "{link}"
+    );
+    assert!(
+        location.starts_with(&format!("{begin}/v1/tax-payers/invoices/")),
+        "{location}"
+    );
 }

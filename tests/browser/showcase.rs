@@ -61,6 +61,14 @@ impl Showcase {
             .create_batch(&[documents::invoice(), odd])
             .await
             .expect_status(201);
+        let imported = taxpayer
+            .send(
+                "POST",
+                "/v1/tax-payers/invoices/import",
+                &documents::invoice(),
+            )
+            .await
+            .expect_status(201);
         let supplied = supplies::received(world, taxpayer).await;
         let delivery = wait_for_delivery(&integrator, id).await;
         receiver.answer_always(Reply::Status(500));
@@ -93,6 +101,7 @@ impl Showcase {
             invoice: signed["id"].clone(),
             irn: text(&signed["irn"]),
             batch: text(&batch.data()["batch_no"]),
+            import: text(&imported.data()["import_no"]),
             supplied,
             delivery,
             run,
@@ -177,6 +186,7 @@ struct Facts {
     invoice: Value,
     irn: String,
     batch: String,
+    import: String,
     supplied: String,
     delivery: String,
     run: String,
@@ -284,6 +294,7 @@ impl Facts {
             taxpayer,
             invoice,
             batch,
+            import,
             supplied,
             delivery,
             ..
@@ -298,6 +309,10 @@ impl Facts {
             ),
             ("/dashboard/{taxpayer}/contacts", "/contacts".to_owned()),
             ("/dashboard/{taxpayer}/import", "/import".to_owned()),
+            (
+                "/dashboard/{taxpayer}/imports/{import_no}",
+                format!("/imports/{import}"),
+            ),
             ("/dashboard/{taxpayer}/inbox", "/inbox".to_owned()),
             (
                 "/dashboard/{taxpayer}/inbox/{irn}",

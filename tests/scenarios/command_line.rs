@@ -8,6 +8,7 @@ use reqwest::Method;
 use sea_orm::ConnectionTrait;
 use serde_json::{Value, json};
 use testkit::documents::invoice_numbered;
+use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
@@ -241,4 +242,42 @@ async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(back
         deployment.taxpayer_id()
     );
     assert!(!is_whole && said.contains(&named), "{said}");
+}
+
+#[each_database]
+async fn a_file_is_imported_from_the_command_line(backend: Backend) {
+    let deployment = Deployment::open(backend).await;
+    let file = deployment.directory().join("july.ndjson");
+    let good = invoice_numbered("JULY1");
+    let faulty = with(&invoice_numbered("JULY2"), "currency", json!("NOWHERE"));
+    std::fs::write(&file, format!("{good}\n{faulty}\n")).unwrap();
+    let url = deployment.service.url();
+    let path = file.to_str().unwrap();
+    let call = |arguments: &[&str], key: &str| {
+        let mut call = deployment.service.call(&["import", path, "--url", &url]);
+        call.args(arguments).env("EINVOICE_IMPORT_KEY", key);
+        call.stdin(std::process::Stdio::null());
+        run_to_end(call)
+    };
+    let key = deployment.taxpayer.key();
+    let (is_done, said) = call(&[], key).await;
+    assert!(!is_done && said.contains("add --yes"), "{said}");
+    assert!(said.contains("2 invoices: 1 to create"), "{said}");
+    assert!(said.contains("1 × currency ("), "{said}");
+    let (is_done, said) = call(&["--yes"], key).await;
+    assert!(
+        !is_done && said.contains("1 invoices were not created"),
+        "{said}"
+    );
+    let errors = std::fs::read_to_string(file.with_extension("errors.csv")).unwrap();
+    assert!(errors.contains("JULY2"), "{errors}");
+    std::fs::write(&file, format!("{good}\n")).unwrap();
+    let (is_done, said) = call(&["--yes"], key).await;
+    assert!(
+        is_done && said.contains("0 of 1 invoices created, 1 duplicates"),
+        "{said}"
+    );
+    let (is_done, said) = call(&["--yes"], "tpk_wrong").await;
+    assert!(!is_done && said.contains("refused"), "{said}");
+    assert!(!said.contains("tpk_wrong"), "{said}");
 }

@@ -26,6 +26,7 @@ mod durability;
 mod first_start;
 mod hostile_json;
 mod idempotency;
+mod import_kills;
 mod inbound_kills;
 mod incidents;
 mod memory;

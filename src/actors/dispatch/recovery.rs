@@ -193,11 +193,12 @@ mod tests {
     use crate::store::testing::stores;
 
     /// The kinds of lanes that count the crashes of their work themselves.
-    const KINDS: [LaneKind; 4] = [
+    const KINDS: [LaneKind; 5] = [
         LaneKind::Pull,
         LaneKind::Outage,
         LaneKind::Reconciliation,
         LaneKind::Verification,
+        LaneKind::Import,
     ];
     const LANES: i64 = 3;
 

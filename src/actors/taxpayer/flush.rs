@@ -26,6 +26,7 @@ use crate::store::idempotency;
 use crate::store::invoices;
 use crate::store::invoices::batches;
 use crate::store::invoices::customers;
+use crate::store::invoices::import_pieces;
 use crate::store::invoices::import_profiles;
 use crate::store::invoices::imports;
 use crate::store::invoices::items;
@@ -118,6 +119,9 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
     for unit in units {
         for import in &unit.writes.imports {
             imports::add(tx, unit.id, import, now).await?;
+        }
+        for piece in &unit.writes.imported_pieces {
+            import_pieces::finish(tx, unit.id, piece).await?;
         }
     }
     let postings: Vec<_> = units

@@ -19,6 +19,7 @@ use crate::domain::party::NewContact;
 use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::idempotency::KeyEntry;
+use crate::store::invoices::import_pieces::ImportedPiece;
 use crate::store::invoices::imports::StoredImport;
 use crate::store::invoices::payments;
 use crate::store::lanes::leases::LaneRelease;
@@ -29,6 +30,7 @@ use crate::store::runs::step_log::StepAttempt;
 pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) imports: Vec<StoredImport>,
+    pub(crate) imported_pieces: Vec<ImportedPiece>,
     /// The new import profile; `None` if it stays.
     pub(crate) import_profile: Option<ImportProfile>,
     pub(crate) first_contact: Option<FirstContact>,

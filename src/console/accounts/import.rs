@@ -18,13 +18,15 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::console::session::{self, Refusal};
-use crate::domain::import::record::{Import, ImportItem, ImportOutcome};
+use crate::domain::import::record::{Import, ImportItem, ImportState};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::role::NeedsRole;
 use crate::http::import_files::{self, FileRequest, ReadFile};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::invoices::imports;
 
 /// The maximum number of invoices that the page lists. All are in the record of the import.
 const ITEMS_SHOWN_MAX: usize = 200;
@@ -34,6 +36,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/import").page(show_import),
         path("/dashboard/{taxpayer}/import/file").upload(receive_file),
+        path("/dashboard/{taxpayer}/imports/{import_no}").page(show_result),
     ]
 }
 
@@ -44,18 +47,25 @@ struct ImportPage {
     base: String,
 }
 
+/// What became of a file, or how far its import has come. A script of the page asks for it again while it runs.
+#[derive(Template)]
+#[template(path = "accounts/import_shown.html")]
+struct ImportShown {
+    frame: Frame,
+    result: ImportResult,
+}
+
 /// The result of an import or of its preview.
 #[derive(Template)]
 #[template(path = "accounts/import_result.html")]
 struct ImportResult {
     base: String,
     import: Import,
-    created: usize,
-    duplicates: usize,
-    failed: usize,
-    unanswered: usize,
+    state: ImportState,
+    /// The hundredths of the file that are imported.
+    percent: usize,
     items: Vec<ItemLine>,
-    /// The number of invoices that are not listed.
+    /// The number of invoices that are not listed, among those that are done.
     hidden: usize,
 }
 
@@ -102,6 +112,21 @@ async fn show_import(Reader(session): Reader) -> Answer {
     })
 }
 
+/// GET `/dashboard/{taxpayer}/imports/{import_no}`: shows what became of a file so far.
+async fn show_result(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let import = imports::owned_by_with_number(&state.store, session.taxpayer, &ids.1).await?;
+    let import = import
+        .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
+    show(&ImportShown {
+        frame: Frame::for_account(&session, "Import"),
+        result: ImportResult::new(&session, import),
+    })
+}
+
 /// POST of a file: answers with the part of the page that says what became of it.
 async fn receive_file(
     state: web::Data<ApiState>,
@@ -129,13 +154,20 @@ async fn import(
     wanted: FileRequest,
     body: Body,
 ) -> Result<Import, ApiError> {
-    let read = import_files::read(state, session.taxpayer, wanted, body.file()?).await?;
+    let read = import_files::read(state, session.taxpayer, &wanted, body.file()?).await?;
     let (command, _turn) = match read {
         ReadFile::New { command, turn } => (command, turn),
+        ReadFile::Large(file) if wanted.is_preview => {
+            let preview = file.preview(state, async |piece: PreviewImport| {
+                session.send(state, piece).await
+            });
+            return preview.await;
+        }
+        ReadFile::Large(file) => return file.start(&state.store, state.now()).await,
         ReadFile::Imported(import) => return Ok(import),
     };
     let import = if wanted.is_preview {
-        session.send(state, PreviewImport(command)).await?
+        session.send(state, PreviewImport::first(command)).await?.0
     } else {
         session.send(state, command).await?
     };
@@ -145,18 +177,10 @@ async fn import(
 impl ImportResult {
     /// Lists the invoices that were not created first, because somebody has to correct them.
     fn new(session: &AccountSession, mut import: Import) -> Self {
-        let created = import.count(ImportOutcome::Created);
-        let duplicates = import.count(ImportOutcome::Duplicate);
-        let failed = import.count(ImportOutcome::Failed);
-        let unanswered = import.count(ImportOutcome::NeedsAnswer);
+        let done = import.counts.total();
         let mut items = std::mem::take(&mut import.items);
-        let hidden = items.len().saturating_sub(ITEMS_SHOWN_MAX);
-        items.sort_by_key(|item| {
-            matches!(
-                item.outcome,
-                ImportOutcome::Created | ImportOutcome::Duplicate
-            )
-        });
+        let hidden = done.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
+        items.sort_by_key(|item| !item.is_refused());
         items.truncate(ITEMS_SHOWN_MAX);
         let items = items.into_iter().map(|item| ItemLine {
             badge: item.outcome.into(),
@@ -164,10 +188,8 @@ impl ImportResult {
         });
         Self {
             base: base(session),
-            created,
-            duplicates,
-            failed,
-            unanswered,
+            state: import.state(),
+            percent: done * 100 / import.documents.max(1),
             items: items.collect(),
             hidden,
             import,

@@ -1,6 +1,5 @@
 //! The API keys of a taxpayer: a list, a new key, which is shown once, and the revocation of one.
 
-use actix_web::http::header::HOST;
 use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::StoreError;
@@ -187,22 +186,8 @@ async fn make_key(
             },
         )
         .await?;
-    show(&new_key_page(session, service_url(state, request), &text))
-}
-
-/// Returns scheme and host of the service for a command that the person can run.
-fn service_url(state: &ApiState, request: &HttpRequest) -> String {
-    let scheme = if state.settings.sessions.is_secure {
-        "https"
-    } else {
-        "http"
-    };
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok())
-        .unwrap_or_default();
-    format!("{scheme}://{host}")
+    let root = state.origin(request).unwrap_or_default();
+    show(&new_key_page(session, root, &text))
 }
 
 fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> NewKeyPage {

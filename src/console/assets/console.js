@@ -114,6 +114,25 @@
     xml: "application/xml", csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson", json: "application/json",
     xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   };
+  // An import that runs on is shown anew until it is done.
+  const FOLLOW_MS = 2000;
+  const follow = (result) => {
+    const address = result.querySelector("[data-follow]")?.dataset.follow;
+    if (!address) return;
+    setTimeout(async () => {
+      try {
+        const answer = await fetch(address);
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const next = page.getElementById(result.id);
+        if (answer.ok && next && result.querySelector("[data-follow]")) updateChildren(result, next);
+      } catch {
+        // The next try may reach the service again.
+      }
+      reach();
+      follow(result);
+    }, FOLLOW_MS);
+  };
+  document.querySelectorAll("#import-result").forEach(follow);
   document.querySelectorAll("[data-upload]").forEach((form) => {
     const result = document.getElementById(form.dataset.upload);
     const buttons = () => [...form.querySelectorAll("button"), ...result.querySelectorAll("button")];
@@ -134,6 +153,7 @@
       }
       buttons().forEach((button) => { button.disabled = false; });
       reach();
+      follow(result);
     };
     buttons().forEach((button) => { button.disabled = false; });
     form.addEventListener("change", () => { result.textContent = ""; });

@@ -105,6 +105,7 @@ fn explanation(kind: LaneKind) -> &'static str {
             "The comparison of a taxpayer's days with the authority's ledger."
         }
         LaneKind::Verification => "The check of a taxpayer's number with the authority.",
+        LaneKind::Import => "The import of a large file of a taxpayer.",
     }
 }
 

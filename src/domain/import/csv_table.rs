@@ -1,52 +1,39 @@
 //! CSV as a table (RFC 4180): in UTF-8, with commas, semicolons or tabs between the cells.
 
-use csv::{ByteRecord, ReaderBuilder};
+use std::ops::Range;
+
+use csv::{ByteRecord, Reader, ReaderBuilder, WriterBuilder};
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{COLUMNS_MAX, ROWS_MAX, Row, Table, check_cell};
 use crate::domain::kernel::fault::Fault;
-use crate::domain::kernel::formula_mark::unmark;
+use crate::domain::kernel::formula_mark::{mark, unmark};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
 /// Reads a table. The rows are numbered as the lines of the text in which they begin.
 pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
+    read_piece(bytes, "line", 0)
+}
+
+/// Reads a piece of a table, whose rows count from the lines before it. `word` is the word for a row.
+pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result<Table, Fault> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     if let Err(error) = std::str::from_utf8(bytes) {
         let line = 1 + count(&bytes[..error.valid_up_to()], b'\n');
         let message = format!("Line {line} is not UTF-8: save the file as CSV UTF-8.");
         return Err(file_fault("encoding", message));
     }
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter(bytes))
-        .from_reader(bytes);
+    let mut records = Records::new(bytes);
     let mut table = Table {
-        word: "line",
+        word,
         ..Table::default()
     };
-    let mut record = ByteRecord::new();
     let mut is_header = true;
-    let mut place = Place {
-        bytes,
-        offset: 0,
-        line: 1,
-    };
-    loop {
-        let is_some = reader
-            .read_byte_record(&mut record)
-            .map_err(|error| file_fault("csv", format!("The CSV cannot be read: {error}.")))?;
-        if !is_some {
-            break;
-        }
-        let number = place.line_at(record.position().map_or(0, csv::Position::byte));
-        if record.len() > COLUMNS_MAX {
-            let message = format!("Line {number} has more than {COLUMNS_MAX} columns.");
-            return Err(file_fault("max", message));
-        }
-        let cells = cells(&record, number)?;
+    while let Some(record) = records.read_next()? {
+        let number = record.line + lines_before;
+        let cells = record.cells(number)?;
         if std::mem::take(&mut is_header) {
             table.header = cells;
             continue;
@@ -58,6 +45,116 @@ pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
         table.rows.push(Row { number, cells });
     }
     Ok(table)
+}
+
+/// The records of a text, one after the other.
+pub struct Records<'b> {
+    reader: Reader<&'b [u8]>,
+    place: Place<'b>,
+    record: ByteRecord,
+}
+
+/// A record, with the bytes that it takes in the text and the line in which it begins.
+pub struct Record<'r> {
+    pub bytes: Range<usize>,
+    pub line: u64,
+    fields: &'r ByteRecord,
+}
+
+impl<'b> Records<'b> {
+    pub fn new(bytes: &'b [u8]) -> Self {
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter(bytes))
+            .from_reader(bytes);
+        let place = Place {
+            bytes,
+            offset: 0,
+            line: 1,
+        };
+        Self {
+            reader,
+            place,
+            record: ByteRecord::new(),
+        }
+    }
+
+    /// Returns the next record, or `None` at the end of the text.
+    pub fn read_next(&mut self) -> Result<Option<Record<'_>>, Fault> {
+        let is_some = self
+            .reader
+            .read_byte_record(&mut self.record)
+            .map_err(|error| file_fault("csv", format!("The CSV cannot be read: {error}.")))?;
+        if !is_some {
+            return Ok(None);
+        }
+        let line = self
+            .place
+            .line_at(self.record.position().map_or(0, csv::Position::byte));
+        let end = usize::try_from(self.reader.position().byte()).unwrap_or(usize::MAX);
+        Ok(Some(Record {
+            bytes: self.place.offset..end.min(self.place.bytes.len()),
+            line,
+            fields: &self.record,
+        }))
+    }
+}
+
+impl Record<'_> {
+    /// Returns the cell of this column as it is written; empty if there is none.
+    pub fn cell(&self, column: usize) -> &[u8] {
+        self.fields
+            .get(column)
+            .map(<[u8]>::trim_ascii)
+            .unwrap_or_default()
+    }
+
+    pub fn is_blank(&self) -> bool {
+        self.fields.iter().all(|cell| cell.trim_ascii().is_empty())
+    }
+
+    /// Returns the checked cells of the record, which faults say to begin in this line.
+    pub fn cells(&self, number: u64) -> Result<Vec<String>, Fault> {
+        if self.fields.len() > COLUMNS_MAX {
+            let message = format!("Line {number} has more than {COLUMNS_MAX} columns.");
+            return Err(file_fault("max", message));
+        }
+        let cells = self.fields.iter().enumerate().map(|(index, cell)| {
+            let cell = String::from_utf8_lossy(cell);
+            check_cell(&format!("Line {number}, column {}", index + 1), &cell)?;
+            Ok(unmark(&cell).to_owned())
+        });
+        cells.collect()
+    }
+}
+
+/// Returns a table as text, with each row in the line of its number. Line breaks within cells become spaces.
+pub fn write(table: &Table) -> String {
+    let mut text = String::new();
+    push_record(&mut text, &table.header);
+    let mut line = 2;
+    for row in &table.rows {
+        while line < row.number {
+            text.push('\n');
+            line += 1;
+        }
+        push_record(&mut text, &row.cells);
+        line += 1;
+    }
+    text
+}
+
+fn push_record(text: &mut String, cells: &[String]) {
+    let mut writer = WriterBuilder::new().from_writer(Vec::new());
+    let cells = cells.iter().map(|cell| {
+        let cell = cell.replace(['\n', '\r'], " ");
+        mark(&cell).into_owned()
+    });
+    // Writing to memory does not fail.
+    let _ = writer.write_record(cells);
+    let bytes = writer.into_inner().unwrap_or_default();
+    text.push_str(&String::from_utf8_lossy(&bytes));
 }
 
 /// A place in the text. The reader's own line numbers do not count the ends of lines that it skips before a record.
@@ -79,15 +176,6 @@ impl Place<'_> {
         self.offset = start;
         self.line
     }
-}
-
-fn cells(record: &ByteRecord, number: u64) -> Result<Vec<String>, Fault> {
-    let cells = record.iter().enumerate().map(|(index, cell)| {
-        let cell = String::from_utf8_lossy(cell);
-        check_cell(&format!("Line {number}, column {}", index + 1), &cell)?;
-        Ok(unmark(&cell).to_owned())
-    });
-    cells.collect()
 }
 
 /// Returns the mark that stands most often in the header, outside of quotes.

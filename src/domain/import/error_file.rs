@@ -5,16 +5,34 @@ use std::borrow::Cow;
 
 use csv::WriterBuilder;
 
-use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportedFile};
+use crate::domain::import::record::{Import, ImportItem, ImportedFile};
 use crate::domain::import::table::{ERROR_COLUMN, Table};
 use crate::domain::kernel::formula_mark;
 
 /// Returns the file as CSV in UTF-8.
 pub fn write(file: &ImportedFile, import: &Import) -> String {
-    let records = match &file.table {
+    header(file) + &rows(file, import)
+}
+
+/// Returns the header: that of the table, or of our own columns for formats without any.
+pub fn header(file: &ImportedFile) -> String {
+    let own = ["index", "source", "invoice_no"].map(str::to_owned);
+    let cells = match &file.table {
+        Some(table) => kept_cells(table, &table.header),
+        None => own.to_vec(),
+    };
+    to_csv([cells.into_iter().chain([ERROR_COLUMN.to_owned()]).collect()])
+}
+
+/// Returns the rows of the refused documents.
+pub fn rows(file: &ImportedFile, import: &Import) -> String {
+    to_csv(match &file.table {
         Some(table) => table_records(file, import, table),
         None => document_records(import),
-    };
+    })
+}
+
+fn to_csv(records: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut writer = WriterBuilder::new().from_writer(Vec::new());
     for record in records {
         let cells = record.iter().map(|cell| safe_text(cell).into_owned());
@@ -25,27 +43,15 @@ pub fn write(file: &ImportedFile, import: &Import) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-fn is_refused(item: &ImportItem) -> bool {
-    !matches!(
-        item.outcome,
-        ImportOutcome::Created | ImportOutcome::Duplicate
-    )
-}
-
-/// Returns the rows of the refused documents, below the header of the table.
+/// Returns the rows of the refused documents in the table, each with its error.
 fn table_records(file: &ImportedFile, import: &Import, table: &Table) -> Vec<Vec<String>> {
-    let kept = kept_columns(table);
-    let with_error = |cells: &[String], error: String| {
-        let kept = kept.iter().map(|at| cells.get(*at).cloned());
-        let kept = kept.map(Option::unwrap_or_default);
-        kept.chain([error]).collect::<Vec<_>>()
-    };
-    let mut records = vec![with_error(&table.header, ERROR_COLUMN.to_owned())];
+    let mut records = Vec::new();
     let items = import.items.iter().zip(&file.documents);
-    for (item, document) in items.filter(|(item, _)| is_refused(item)) {
+    for (item, document) in items.filter(|(item, _)| item.is_refused()) {
         for row in document.rows.iter().filter_map(|at| table.rows.get(*at)) {
             let error = row_error(item, &format!("{} {}", table.word, row.number));
-            records.push(with_error(&row.cells, error));
+            let cells = kept_cells(table, &row.cells).into_iter();
+            records.push(cells.chain([error]).collect());
         }
     }
     records
@@ -53,26 +59,24 @@ fn table_records(file: &ImportedFile, import: &Import, table: &Table) -> Vec<Vec
 
 /// Returns a row for each refused document.
 fn document_records(import: &Import) -> Vec<Vec<String>> {
-    let header = ["index", "source", "invoice_no", ERROR_COLUMN];
-    let mut records = vec![header.map(str::to_owned).to_vec()];
-    let items = import.items.iter().enumerate();
-    for (index, item) in items.filter(|(_, item)| is_refused(item)) {
-        records.push(vec![
-            index.to_string(),
+    let refused = import.items.iter().filter(|item| item.is_refused());
+    let records = refused.map(|item| {
+        vec![
+            item.index.to_string(),
             item.source.clone(),
             item.invoice_no.clone().unwrap_or_default(),
             all_errors(item),
-        ]);
-    }
-    records
+        ]
+    });
+    records.collect()
 }
 
-/// Returns the columns of the table, without that of the errors of an upload before.
-fn kept_columns(table: &Table) -> Vec<usize> {
+/// Returns the cells of a row, without that of the errors of an upload before.
+fn kept_cells(table: &Table, cells: &[String]) -> Vec<String> {
     let columns = table.header.iter().enumerate();
     columns
         .filter(|(_, name)| !name.trim().eq_ignore_ascii_case(ERROR_COLUMN))
-        .map(|(at, _)| at)
+        .map(|(at, _)| cells.get(at).cloned().unwrap_or_default())
         .collect()
 }
 
@@ -139,6 +143,7 @@ mod tests {
             import_no: "I1".to_owned(),
             form: ImportForm::Standard,
             documents: documents.collect(),
+            documents_before: 0,
             warnings: Vec::new(),
             table: file.table.filter(|_| layout_is_table),
         };

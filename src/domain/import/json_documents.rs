@@ -18,6 +18,11 @@ const PATH_BYTES_SHOWN_MAX: usize = 200;
 
 /// Reads one body, an array of bodies, or the body of Create Invoices (Bulk).
 pub fn read(bytes: &[u8]) -> Result<SourceFile, Fault> {
+    read_piece(bytes, 0)
+}
+
+/// Reads a piece of an array, whose documents count from those before it.
+pub fn read_piece(bytes: &[u8], documents_before: u64) -> Result<SourceFile, Fault> {
     let mut keys: Vec<Vec<String>> = Vec::new();
     let value = strict_json::read(bytes, JsonLimits::REQUEST, |fault| {
         if keys.len() < ITEM_FAULTS_MAX * INVOICES_MAX {
@@ -60,8 +65,10 @@ pub fn read(bytes: &[u8]) -> Result<SourceFile, Fault> {
             ));
         }
     }
-    let documents = values.into_iter().enumerate().map(|(index, value)| {
-        let place = format!("document {}", index + 1);
+    let numbers = documents_before + 1..;
+    let documents = values.into_iter().zip(numbers).enumerate();
+    let documents = documents.map(|(index, (value, number))| {
+        let place = format!("document {number}");
         document(value, place, key_faults.remove(&index).unwrap_or_default())
     });
     Ok(SourceFile {
@@ -70,17 +77,17 @@ pub fn read(bytes: &[u8]) -> Result<SourceFile, Fault> {
     })
 }
 
-/// Reads a body from each line that is not blank.
-pub fn read_lines(bytes: &[u8]) -> Result<SourceFile, Fault> {
+/// Reads a body from each line that is not blank. The lines count from those before them in the file.
+pub fn read_lines(bytes: &[u8], lines_before: u64) -> Result<SourceFile, Fault> {
     let mut file = SourceFile::default();
-    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    for (line, number) in bytes.split(|byte| *byte == b'\n').zip(lines_before + 1..) {
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         if file.documents.len() == INVOICES_MAX {
             return Err(too_many_fault());
         }
-        let place = format!("line {}", index + 1);
+        let place = format!("line {number}");
         let mut faults = Vec::new();
         let read = strict_json::read(line, JsonLimits::REQUEST, |fault| {
             if faults.len() < ITEM_FAULTS_MAX {
@@ -193,7 +200,7 @@ mod tests {
     fn each_line_stands_for_itself() {
         let text = "{\"invoice_no\":\"A\"}\r\n\n{oops\n[1]\n{\"b\":1,\"b\":2}";
         assert_eq!(
-            summaries(&read_lines(text.as_bytes()).unwrap()),
+            summaries(&read_lines(text.as_bytes(), 0).unwrap()),
             [
                 "line 1 \"A\" ",
                 "line 3  json",
@@ -203,7 +210,7 @@ mod tests {
         );
         let many = "{}\n".repeat(INVOICES_MAX + 1);
         assert_eq!(
-            read_lines(many.as_bytes()).unwrap_err().rule(),
+            read_lines(many.as_bytes(), 0).unwrap_err().rule(),
             "batch_too_large"
         );
     }

@@ -6,14 +6,17 @@
 //! | a document of a file, and its places in the file | `source` |
 //! | rows and columns, and documents of them | `table`, `table_documents` |
 //! | CSV and XLSX as rows and columns | `csv_table`, `xlsx_table` |
-//! | bodies of the API in JSON and NDJSON | `json_documents` |
+//! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
+//! | a large file in pieces | `pieces` |
 //! | UBL as documents | `ubl_document`, `ubl_standard`, `ubl_full` |
 //! | what a taxpayer answers in advance | `profile` |
 //! | what became of a file | `record`, `error_file` |
 
+mod array_elements;
 pub mod csv_table;
 pub mod error_file;
 pub mod json_documents;
+pub mod pieces;
 pub mod profile;
 pub mod record;
 pub mod source;

@@ -14,6 +14,11 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 
+/// The maximum numbers of items, causes, questions and warnings that are kept of a large file.
+const ITEMS_MAX: usize = 1_000;
+const CAUSES_MAX: usize = 1_000;
+const QUESTIONS_MAX: usize = 1_000;
+const FILE_WARNINGS_MAX: usize = 30;
 /// The maximum number of warnings that are kept of one document.
 const WARNINGS_MAX: usize = 30;
 /// The maximum length of a warning or a message, in characters.
@@ -34,6 +39,8 @@ pub struct ImportedFile {
     pub import_no: String,
     pub form: ImportForm,
     pub documents: Vec<ImportedDocument>,
+    /// The documents of the file that are before these.
+    pub documents_before: usize,
     pub warnings: Vec<String>,
     /// The uploaded table, for the file of errors; `None` for formats without columns.
     pub table: Option<Table>,
@@ -59,14 +66,38 @@ pub struct Import {
     pub form: ImportForm,
     /// The batch of the created invoices; `None` for a preview.
     pub batch_no: Option<String>,
+    /// The number of documents in the file.
+    pub documents: usize,
+    /// The outcomes of the documents that are done.
+    pub counts: OutcomeCounts,
+    /// All documents, or the first refused ones of a large file.
     pub items: Vec<ImportItem>,
     pub causes: Vec<RefusalCause>,
     pub questions: Vec<Question>,
     pub warnings: Vec<String>,
 }
 
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeCounts {
+    pub created: usize,
+    pub duplicates: usize,
+    pub failed: usize,
+    pub unanswered: usize,
+}
+
+words! {
+    /// How far an import has come.
+    ImportState {
+        /// It only tells what would happen.
+        Preview = "preview",
+        Running = "running", Done = "done",
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportItem {
+    /// The position of the document in the file, counted from 0.
+    pub index: usize,
     /// The place of the document in the file.
     pub source: String,
     pub invoice_no: Option<String>,
@@ -112,7 +143,114 @@ pub struct DocumentResult {
     pub faults: Option<Faults>,
 }
 
+impl OutcomeCounts {
+    pub fn total(self) -> usize {
+        self.created + self.duplicates + self.failed + self.unanswered
+    }
+
+    fn add(&mut self, outcome: ImportOutcome) {
+        *match outcome {
+            ImportOutcome::Created => &mut self.created,
+            ImportOutcome::Duplicate => &mut self.duplicates,
+            ImportOutcome::Failed => &mut self.failed,
+            ImportOutcome::NeedsAnswer => &mut self.unanswered,
+        } += 1;
+    }
+}
+
+impl ImportItem {
+    /// True if the document is neither created nor present.
+    pub fn is_refused(&self) -> bool {
+        matches!(
+            self.outcome,
+            ImportOutcome::Failed | ImportOutcome::NeedsAnswer
+        )
+    }
+}
+
 impl Import {
+    /// Returns the import of a large file, of which nothing is done yet.
+    pub fn start(
+        import_no: String,
+        form: ImportForm,
+        batch_no: Option<String>,
+        documents: usize,
+    ) -> Self {
+        Self {
+            import_no,
+            form,
+            batch_no,
+            documents,
+            counts: OutcomeCounts::default(),
+            items: Vec::new(),
+            causes: Vec::new(),
+            questions: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    pub fn state(&self) -> ImportState {
+        match self.batch_no {
+            None => ImportState::Preview,
+            Some(_) if self.counts.total() < self.documents => ImportState::Running,
+            Some(_) => ImportState::Done,
+        }
+    }
+
+    /// Adds the result of the next piece of the file. What is kept of each piece is bounded, so that the record of a
+    /// large file stays small; the file of errors has everything.
+    pub fn add(&mut self, piece: Self) {
+        self.counts.created += piece.counts.created;
+        self.counts.duplicates += piece.counts.duplicates;
+        self.counts.failed += piece.counts.failed;
+        self.counts.unanswered += piece.counts.unanswered;
+        let room = ITEMS_MAX.saturating_sub(self.items.len());
+        let refused = piece.items.into_iter().filter(ImportItem::is_refused);
+        self.items.extend(refused.take(room));
+        piece
+            .causes
+            .into_iter()
+            .for_each(|cause| self.add_cause(cause));
+        self.causes
+            .sort_by_key(|cause| std::cmp::Reverse(cause.count));
+        for question in piece.questions {
+            self.add_question(question);
+        }
+        for warning in piece.warnings {
+            if self.warnings.len() < FILE_WARNINGS_MAX && !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+    }
+
+    fn add_cause(&mut self, cause: RefusalCause) {
+        let is_same = |known: &&mut RefusalCause| {
+            (&known.rule, &known.field, &known.currency)
+                == (&cause.rule, &cause.field, &cause.currency)
+        };
+        if let Some(known) = self.causes.iter_mut().find(is_same) {
+            known.count += cause.count;
+            known.amount = known.amount.plus(cause.amount).unwrap_or(known.amount);
+        } else if self.causes.len() < CAUSES_MAX {
+            self.causes.push(cause);
+        }
+    }
+
+    fn add_question(&mut self, question: Question) {
+        let is_same = |known: &&mut Question| {
+            (&known.customer_no, &known.name) == (&question.customer_no, &question.name)
+        };
+        if let Some(known) = self.questions.iter_mut().find(is_same) {
+            for field in question.fields {
+                if !known.fields.contains(&field) {
+                    known.fields.push(field);
+                }
+            }
+        } else if self.questions.len() < QUESTIONS_MAX {
+            self.questions.push(question);
+        }
+    }
+
     /// Puts together what became of each document. The results are in the order of the documents.
     pub fn new(
         file: &ImportedFile,
@@ -121,9 +259,12 @@ impl Import {
     ) -> Self {
         let mut causes = Causes::default();
         let mut questions = BTreeMap::new();
+        let mut counts = OutcomeCounts::default();
         let mut items = Vec::with_capacity(file.documents.len());
-        for (document, result) in file.documents.iter().zip(results) {
-            let item = import_item(file.form, document, result);
+        let documents = file.documents.iter().zip(file.documents_before..);
+        for ((document, index), result) in documents.zip(results) {
+            let item = import_item(file.form, index, document, result);
+            counts.add(item.outcome);
             causes.add(document, &item.errors);
             if item.outcome == ImportOutcome::NeedsAnswer {
                 add_question(&mut questions, file.form, document, &item.errors);
@@ -134,23 +275,19 @@ impl Import {
             import_no: file.import_no.clone(),
             form: file.form,
             batch_no,
+            documents: file.documents.len(),
+            counts,
             items,
             causes: causes.into_sorted(),
             questions: questions.into_values().collect(),
             warnings: file.warnings.clone(),
         }
     }
-
-    pub fn count(&self, outcome: ImportOutcome) -> usize {
-        self.items
-            .iter()
-            .filter(|item| item.outcome == outcome)
-            .count()
-    }
 }
 
 fn import_item(
     form: ImportForm,
+    index: usize,
     document: &ImportedDocument,
     result: DocumentResult,
 ) -> ImportItem {
@@ -175,6 +312,7 @@ fn import_item(
     let more = document.warnings.len().saturating_sub(WARNINGS_MAX);
     let more = (more > 0).then(|| format!("There are {more} more warnings."));
     ImportItem {
+        index,
         source: document.places.source(),
         invoice_no: item.invoice_no,
         outcome,
@@ -305,6 +443,7 @@ mod tests {
                 document("C-1", 20),
                 document("C-2", 3),
             ],
+            documents_before: 0,
             warnings: Vec::new(),
             table: None,
         };
@@ -325,13 +464,7 @@ mod tests {
             ],
         );
         assert_eq!(import.import_no, format!("I{}", "AB".repeat(16)));
-        assert_eq!(
-            (
-                import.count(ImportOutcome::NeedsAnswer),
-                import.count(ImportOutcome::Failed)
-            ),
-            (2, 1)
-        );
+        assert_eq!((import.counts.unanswered, import.counts.failed), (2, 1));
         let causes: Vec<_> = import
             .causes
             .iter()
@@ -357,5 +490,45 @@ mod tests {
         };
         assert_eq!(import.questions, [question]);
         assert_eq!(import.items[0].warnings.len(), WARNINGS_MAX + 1);
+    }
+    #[test]
+    fn the_record_of_a_large_file_grows_no_further_than_its_bounds() {
+        let piece = |before: usize| {
+            let documents: Vec<_> = (0..500)
+                .map(|number| document(&format!("C-{}", before + number), 2))
+                .collect();
+            let file = ImportedFile {
+                import_no: "I1".to_owned(),
+                form: ImportForm::Standard,
+                documents,
+                documents_before: before,
+                warnings: vec!["The column x is not read.".to_owned()],
+                table: None,
+            };
+            let email = || failed(&[("customer.email", FieldRule::Required)]);
+            Import::new(&file, None, std::iter::repeat_with(email))
+        };
+        let batch = Some("B1".to_owned());
+        let mut import = Import::start("I1".to_owned(), ImportForm::Standard, batch, 2_000);
+        for before in [0, 500, 1_000] {
+            import.add(piece(before));
+            assert_eq!(import.state(), ImportState::Running);
+        }
+        import.add(piece(1_500));
+        assert_eq!(import.state(), ImportState::Done);
+        assert_eq!(
+            (import.counts.unanswered, import.counts.total()),
+            (2_000, 2_000)
+        );
+        assert_eq!(
+            (import.items.len(), import.items[999].index),
+            (ITEMS_MAX, 999)
+        );
+        assert_eq!(import.questions.len(), QUESTIONS_MAX);
+        assert_eq!(import.warnings.len(), 1);
+        let [cause] = &import.causes[..] else {
+            panic!("{:?}", import.causes)
+        };
+        assert_eq!((cause.count, cause.amount), (2_000, 4_000.into()));
     }
 }

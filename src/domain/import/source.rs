@@ -48,8 +48,15 @@ pub struct SourceDocument {
     pub places: Places,
     /// The rows of the table, by their position in it.
     pub rows: Vec<usize>,
-    /// The sum with tax that the file states, if it states one.
-    pub stated_total: Option<Amount>,
+    /// The sums that the file states, if it states them.
+    pub stated: Option<StatedSums>,
+}
+
+/// The sums of a document as its file states them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatedSums {
+    pub without_tax: Amount,
+    pub with_tax: Amount,
 }
 
 /// Where the fields of a document stand in the file.
@@ -224,12 +231,15 @@ pub fn without_index(path: &str) -> String {
     steps.collect::<Vec<_>>().join(".")
 }
 
+/// The rule of a file with too many documents.
+pub const TOO_MANY_RULE: &str = "batch_too_large";
+
 /// Returns the fault of a file with more documents than one request may have.
 pub fn too_many_fault() -> Fault {
     let message = format!(
         "The file has more than {INVOICES_MAX} invoices: split it into files of at most {INVOICES_MAX} each."
     );
-    Fault::new("file", "batch_too_large", message)
+    Fault::new("file", TOO_MANY_RULE, message)
 }
 
 /// Returns the fault of a file that cannot be read as its format.

@@ -111,6 +111,15 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
     })
 }
 
+/// Returns the position of the column with the invoice numbers.
+pub fn number_column(header: &[String], names: &BTreeMap<String, String>) -> Result<usize, Fault> {
+    let (columns, _) = columns(header, names)?;
+    let found = columns
+        .iter()
+        .find(|column| column.field == Field::Invoice(NUMBER_FIELD));
+    Ok(found.map_or(0, |column| column.index))
+}
+
 /// Finds the field of each column. Also returns warnings about columns that are not read.
 fn columns(
     header: &[String],

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Number, Value};
-use trade_document::{Party, ReferenceKind, TradeDocument};
+use trade_document::{Party, ReferenceKind, Totals, TradeDocument};
 use ubl::{Beside, Cause, Change, Limits, ReadDocument};
 
 use crate::domain::import::profile::{set_at, text_at};
-use crate::domain::import::source::{ImportForm, Places, SourceDocument, SourceFile};
+use crate::domain::import::source::{ImportForm, Places, SourceDocument, SourceFile, StatedSums};
 use crate::domain::import::{ubl_full, ubl_standard};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
@@ -87,9 +87,17 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
         body: Some(body),
         warnings: told.chain(warnings).collect(),
         places,
-        stated_total: Amount::parse(&document.totals.tax_inclusive.to_string()).ok(),
+        stated: stated_sums(&document.totals),
         ..SourceDocument::default()
     }
+}
+
+fn stated_sums(totals: &Totals) -> Option<StatedSums> {
+    let amount = |sum: Decimal| Amount::parse(&sum.to_string()).ok();
+    Some(StatedSums {
+        without_tax: amount(totals.tax_exclusive)?,
+        with_tax: amount(totals.tax_inclusive)?,
+    })
 }
 
 fn xml_places(root: &str, lines: usize) -> Places {

@@ -267,6 +267,34 @@ impl BodyText {
         self.read_with_room(state, room, read).await
     }
 
+    /// Passes the whole text to `work`, in turn and on another thread if it is large.
+    pub(crate) async fn hand_over<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        work: impl FnOnce(Self) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        if self.bytes.len() <= SMALL_BODY_BYTES_MAX {
+            return Ok(work(self));
+        }
+        let turn = state.bodies.reading_turn(self.account).await?;
+        let done = web::block(move || {
+            let result = work(self);
+            drop(turn);
+            result
+        });
+        done.await.map_err(ApiError::internal)
+    }
+
+    /// Reserves memory for what is made of the text.
+    pub(crate) async fn reserve(
+        &self,
+        state: &ApiState,
+        bytes: usize,
+    ) -> Result<BodyPermit, ApiError> {
+        let length = self.bytes.len().max(bytes);
+        state.bodies.reserve(self.account, length, bytes).await
+    }
+
     /// Runs `read` on a file whose values take at most `bytes` of memory.
     pub(crate) async fn read_file<T: Send + 'static>(
         self,
@@ -274,8 +302,7 @@ impl BodyText {
         bytes: usize,
         read: impl FnOnce(&[u8]) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let length = self.bytes.len().max(bytes);
-        let room = state.bodies.reserve(self.account, length, bytes).await?;
+        let room = self.reserve(state, bytes).await?;
         self.read_with_room(state, room, |file, _room| read(file))
             .await
     }

@@ -163,6 +163,12 @@ fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
             ),
         );
     }
+    if !totals.payable.is_about(totals.tax_inclusive) {
+        reader.warn(format!(
+            "legal_monetary_total.payable_amount is {}, but tax_inclusive_amount is {}; the invoice is stored as sent",
+            totals.payable, totals.tax_inclusive
+        ));
+    }
     Some(totals)
 }
 

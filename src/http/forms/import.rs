@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::import::profile::{ImportProfile, NamedCustomer};
 use crate::domain::import::record::{ImportedDocument, ImportedFile};
-use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile};
+use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile, StatedSums};
 use crate::domain::import::ubl_document;
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::batch::{Candidate, ITEM_FAULTS_MAX};
@@ -40,6 +40,7 @@ pub(crate) fn read(
         import_no,
         form: context.form,
         documents,
+        documents_before: 0,
         warnings: file.warnings,
         table: file.table,
     };
@@ -63,7 +64,11 @@ fn read_document(
     } else {
         Err(Faults::default())
     };
-    let draft = judge(read, &mut document, context);
+    let lines_sum = match form {
+        ImportForm::Standard => stated_amount(form, &body),
+        ImportForm::Full => None,
+    };
+    let draft = judge(read, &mut document, lines_sum);
     let candidate = Candidate {
         invoice_no: batch::invoice_no(&body),
         draft: draft.map(Box::new),
@@ -71,7 +76,10 @@ fn read_document(
     let imported = ImportedDocument {
         customer: NamedCustomer::from_body(form, &body),
         currency: currency(form, &body),
-        amount: document.stated_total.or_else(|| stated_amount(form, &body)),
+        amount: document
+            .stated
+            .map(|stated| stated.with_tax)
+            .or_else(|| stated_amount(form, &body)),
         places: document.places,
         warnings: document.warnings,
         rows: document.rows,
@@ -101,11 +109,11 @@ fn read_body(
     }
 }
 
-/// Returns the draft if neither the file nor the form has a fault with it, and it comes to the total of the file.
+/// Returns the draft if neither the file nor the form has a fault with it, and its lines come to the sum of the file.
 fn judge(
     read: Result<report::Accepted<Draft>, Faults>,
     document: &mut SourceDocument,
-    context: &ImportContext<'_>,
+    lines_sum: Option<Amount>,
 ) -> Result<Draft, Faults> {
     let (draft, found) = match read {
         Ok(accepted) => {
@@ -118,24 +126,20 @@ fn judge(
     for fault in document.faults.drain(..).chain(found.iter().cloned()) {
         faults.push(fault);
     }
-    if let (Some(draft), Some(total), ImportForm::Standard) =
-        (&draft, document.stated_total, context.form)
-    {
-        match compare_totals(draft, total) {
-            TotalsDifference::None => {}
-            TotalsDifference::Rounding => document.warnings.push(format!(
-                "The total with tax is {} here and {total} in the file, by rounding.",
-                draft.payable
-            )),
-            TotalsDifference::Other => {
-                let path = format!(
-                    "{}/cac:LegalMonetaryTotal/cbc:TaxInclusiveAmount",
-                    document.places.source()
-                );
-                let message = format!(
-                    "The total with tax is {total} in the file, but its lines come to {} with the authority's rates of tax.",
-                    draft.payable
-                );
+    if let (Some(draft), Some(stated), Some(lines_sum)) = (&draft, document.stated, lines_sum) {
+        let sums = Sums {
+            lines: draft.lines.len(),
+            own: StatedSums {
+                without_tax: lines_sum,
+                with_tax: draft.payable,
+            },
+            stated,
+        };
+        match sums.compare() {
+            Ok(warning) => document.warnings.extend(warning),
+            Err(message) => {
+                let place = document.places.source();
+                let path = format!("{place}/cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount");
                 faults.push(Fault::new(path, "sum", message));
             }
         }
@@ -143,27 +147,50 @@ fn judge(
     draft.filter(|_| faults.is_empty()).ok_or(faults)
 }
 
-enum TotalsDifference {
-    None,
-    /// No more than a hundredth for each line.
-    Rounding,
-    Other,
+/// The sums of a standard invoice beside those of its file. Create Standard takes the rates of tax from the authority,
+/// so that the sum with tax may be another one; that of the lines may not.
+struct Sums {
+    lines: usize,
+    own: StatedSums,
+    stated: StatedSums,
 }
 
-fn compare_totals(draft: &Draft, total: Amount) -> TotalsDifference {
-    let lines = i64::try_from(draft.lines.len()).unwrap_or(i64::MAX);
-    let allowed = Amount::HUNDREDTH.times(Amount::from(lines));
-    let difference = draft.payable.minus(total).map(|difference| {
-        if difference.is_negative() {
-            Amount::ZERO.minus(difference).unwrap_or(difference)
-        } else {
-            difference
+impl Sums {
+    /// Returns a warning if the sums with tax differ, or what is wrong if those without tax do.
+    fn compare(&self) -> Result<Option<String>, String> {
+        let Self { own, stated, .. } = self;
+        if !self.is_rounding(own.without_tax, stated.without_tax) {
+            return Err(format!(
+                "The total without tax is {} in the file, but its lines come to {}.",
+                stated.without_tax, own.without_tax
+            ));
         }
-    });
-    match (difference, allowed) {
-        (Some(difference), _) if difference.is_zero() => TotalsDifference::None,
-        (Some(difference), Some(allowed)) if difference <= allowed => TotalsDifference::Rounding,
-        _ => TotalsDifference::Other,
+        if own.with_tax == stated.with_tax {
+            return Ok(None);
+        }
+        let (here, there) = (own.with_tax, stated.with_tax);
+        let why = if self.is_rounding(here, there) {
+            "by rounding"
+        } else {
+            "because the authority's rates of tax are not those of the file"
+        };
+        Ok(Some(format!(
+            "The total with tax is {here} here and {there} in the file, {why}."
+        )))
+    }
+
+    /// True if the amounts differ by no more than a hundredth for each line.
+    fn is_rounding(&self, one: Amount, other: Amount) -> bool {
+        let lines = i64::try_from(self.lines).unwrap_or(i64::MAX);
+        let allowed = Amount::HUNDREDTH.times(Amount::from(lines));
+        let difference = if one < other {
+            other.minus(one)
+        } else {
+            one.minus(other)
+        };
+        difference
+            .zip(allowed)
+            .is_some_and(|(difference, allowed)| difference <= allowed)
     }
 }
 
@@ -206,16 +233,28 @@ mod tests {
     use crate::domain::import::{csv_table, json_documents, table_documents};
     use crate::http::forms::testing::{catalog, full_invoice, standard_invoice};
 
-    fn summaries(file: SourceFile, form: ImportForm, profile: &ImportProfile) -> Vec<String> {
-        let catalog = catalog();
-        let context = ImportContext {
+    fn context<'a>(
+        catalog: &'a Catalog,
+        profile: &'a ImportProfile,
+        form: ImportForm,
+    ) -> ImportContext<'a> {
+        ImportContext {
             form,
             profile,
             service_id: "94AD90FB",
             today: Date::MAX,
-            catalog: &catalog,
-        };
+            catalog,
+        }
+    }
+
+    fn summaries(file: SourceFile, form: ImportForm, profile: &ImportProfile) -> Vec<String> {
+        let catalog = catalog();
+        let context = context(&catalog, profile, form);
         let (candidates, imported) = read(file, "I1".to_owned(), &context);
+        told(&candidates, &imported)
+    }
+
+    fn told(candidates: &[Candidate], imported: &ImportedFile) -> Vec<String> {
         let documents = candidates.iter().zip(&imported.documents);
         documents
             .map(|(candidate, document)| match &candidate.draft {
@@ -271,13 +310,26 @@ mod tests {
     }
 
     #[test]
-    fn a_total_that_the_lines_do_not_come_to_is_a_fault() {
-        for (total, expected) in [
-            ("1075", "A 1075.00"),
-            ("1075.01", "A 1075.00"),
+    fn a_total_that_the_lines_do_not_come_to_is_a_fault_and_other_rates_of_tax_are_a_warning() {
+        for (without_tax, with_tax, expected, warned) in [
+            ("1000", "1075", "A 1075.00", None),
             (
+                "1000",
+                "1075.01",
+                "A 1075.00",
+                Some("1075.01 in the file, by rounding"),
+            ),
+            (
+                "1000",
                 "1190",
-                "/Invoice/cac:LegalMonetaryTotal/cbc:TaxInclusiveAmount: sum",
+                "A 1075.00",
+                Some("1190 in the file, because the authority's rates"),
+            ),
+            (
+                "1100",
+                "1190",
+                "/Invoice/cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount: sum",
+                None,
             ),
         ] {
             let mut body = standard_invoice().as_object().unwrap().clone();
@@ -290,21 +342,36 @@ mod tests {
             }
             let line = Value::Object(line.clone());
             body.insert("invoice_lines".to_owned(), json!([line]));
+            let document = SourceDocument {
+                body: Some(body),
+                places: crate::domain::import::source::Places::Xml {
+                    root: "Invoice".to_owned(),
+                    lines: Vec::new(),
+                },
+                stated: Some(StatedSums {
+                    without_tax: Amount::parse(without_tax).unwrap(),
+                    with_tax: Amount::parse(with_tax).unwrap(),
+                }),
+                ..SourceDocument::default()
+            };
             let file = SourceFile {
-                documents: vec![SourceDocument {
-                    body: Some(body),
-                    places: crate::domain::import::source::Places::Xml {
-                        root: "Invoice".to_owned(),
-                        lines: Vec::new(),
-                    },
-                    stated_total: Some(Amount::parse(total).unwrap()),
-                    ..SourceDocument::default()
-                }],
+                documents: vec![document],
                 ..SourceFile::default()
             };
+            let catalog = catalog();
+            let profile = ImportProfile::default();
+            let context = context(&catalog, &profile, ImportForm::Standard);
+            let (candidates, imported) = read(file, "I1".to_owned(), &context);
+            assert_eq!(told(&candidates, &imported), [expected]);
+            let is_told = imported.documents[0]
+                .warnings
+                .iter()
+                .any(|warning| warned.is_some_and(|words| warning.contains(words)));
             assert_eq!(
-                summaries(file, ImportForm::Standard, &ImportProfile::default()),
-                [expected]
+                is_told,
+                warned.is_some(),
+                "{:?}",
+                imported.documents[0].warnings
             );
         }
     }

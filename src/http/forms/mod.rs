@@ -45,6 +45,8 @@ pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
 pub(crate) mod import;
+#[cfg(test)]
+mod import_corpus;
 pub(crate) mod import_profile;
 pub(crate) mod integration;
 pub(crate) mod invoice_filters;

@@ -4,7 +4,7 @@
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
+use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, LOCATION};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
@@ -177,6 +177,9 @@ impl RoutePolicy {
         if self.only_reads(request.method()) {
             request.extensions_mut().insert(ChangesNothing);
         }
+        let public_url = state
+            .as_ref()
+            .and_then(|state| state.settings.public_url.clone());
         let mut response = match state {
             None => next.call(request).await?,
             Some(state) => {
@@ -188,6 +191,9 @@ impl RoutePolicy {
         limits::add_limit_headers(&request, response.headers_mut());
         if self.surface.is_some() {
             forbid_caches(response.headers_mut());
+            if let Some(url) = public_url {
+                complete_location(&url, response.headers_mut());
+            }
         }
         Ok(response)
     }
@@ -345,7 +351,9 @@ impl RoutePolicy {
 
     /// Returns the largest body that the path accepts, in bytes.
     fn body_bytes_max(self, settings: &ApiSettings) -> usize {
-        if self.is_bulk {
+        if self.body_kind == BodyKind::File {
+            settings.import_bytes_max
+        } else if self.is_bulk {
             settings.bulk_bytes_max
         } else {
             settings.body_bytes_max
@@ -359,6 +367,16 @@ fn record_throttled(state: &ApiState, request: &HttpRequest, error: &ApiError) {
     let taxpayer = account.and_then(KeyOwner::taxpayer);
     if let (StatusCode::TOO_MANY_REQUESTS, Some(taxpayer)) = (error.status, taxpayer) {
         state.taxpayers.usage().record_throttled(taxpayer);
+    }
+}
+
+/// Puts the address of the service before a location that is a path.
+fn complete_location(public_url: &str, headers: &mut HeaderMap) {
+    let path = headers.get(LOCATION).and_then(|path| path.to_str().ok());
+    let path = path.filter(|path| path.starts_with('/'));
+    let location = path.and_then(|path| HeaderValue::try_from(format!("{public_url}{path}")).ok());
+    if let Some(location) = location {
+        headers.insert(LOCATION, location);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{ReplayScope, ReplayState};
-use crate::domain::import::record::ImportOutcome;
+use crate::domain::import::record::{ImportOutcome, ImportState};
 use crate::domain::import::source::ImportForm;
 use crate::domain::integration::{AuthType, ClientAuthentication, DataFormat};
 use crate::domain::invoice::batch::ItemOutcome;
@@ -54,7 +54,7 @@ macro_rules! words {
 
 words! {
     ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, ContactRole, DataFormat,
-    DeliveryState, DocumentKind, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ImportForm, ImportOutcome, ItemOutcome, KeyScope, NoticeMessage, Operation,
+    DeliveryState, DocumentKind, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ImportForm, ImportOutcome, ImportState, ItemOutcome, KeyScope, NoticeMessage, Operation,
     OperatorAction, OperatorRole, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }

@@ -322,9 +322,15 @@ impl OperationDoc {
         let body = RequestBodyBuilder::new()
             .content(JSON_MEDIA_TYPE, content)
             .required(Some(required));
-        let file = || ObjectBuilder::new().schema_type(Type::String);
         let body = self.taken_files.iter().fold(body, |body, kind| {
-            let content = ContentBuilder::new().schema(Some(Schema::from(file().build())));
+            let file = ObjectBuilder::new().schema_type(Type::String);
+            let file = if kind.starts_with("multipart/") {
+                let form = ObjectBuilder::new().schema_type(Type::Object);
+                form.property("file", file).required("file")
+            } else {
+                file
+            };
+            let content = ContentBuilder::new().schema(Some(Schema::from(file.build())));
             body.content(*kind, content.build())
         });
         Some(body.build())

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::domain::import::profile::ImportProfile;
 use crate::domain::import::record::{
-    Import, ImportFault, ImportItem, ImportOutcome, Question, RefusalCause,
+    Import, ImportFault, ImportItem, ImportOutcome, ImportState, Question, RefusalCause,
 };
 use crate::domain::import::source::ImportForm;
 use crate::domain::kernel::ids::InvoiceId;
@@ -21,11 +21,18 @@ pub(crate) struct ImportView<'a> {
     form: ImportForm,
     /// The batch of the created invoices; null in a preview.
     batch_no: Option<&'a str>,
+    /// Of a file with more than 1,000 invoices: `running` until all documents are done.
+    state: ImportState,
+    /// The number of documents in the file.
+    documents: usize,
+    /// The documents whose outcome is known.
+    documents_done: usize,
     created: usize,
     duplicates: usize,
     failed: usize,
     /// The number of documents that only lack answers which the import profile can give.
     unanswered: usize,
+    /// All documents; of a file with more than 1,000 invoices the first 1,000 that were refused.
     items: Vec<ItemView<'a>>,
     /// The rules that documents break, those with the most documents first.
     causes: Vec<CauseView<'a>>,
@@ -83,7 +90,7 @@ struct QuestionView<'a> {
 
 impl<'a> From<&'a Import> for ImportView<'a> {
     fn from(import: &'a Import) -> Self {
-        let count = |outcome| import.count(outcome);
+        let counts = import.counts;
         Self {
             import_no: import
                 .batch_no
@@ -91,16 +98,14 @@ impl<'a> From<&'a Import> for ImportView<'a> {
                 .then_some(import.import_no.as_str()),
             form: import.form,
             batch_no: import.batch_no.as_deref(),
-            created: count(ImportOutcome::Created),
-            duplicates: count(ImportOutcome::Duplicate),
-            failed: count(ImportOutcome::Failed),
-            unanswered: count(ImportOutcome::NeedsAnswer),
-            items: import
-                .items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| ItemView::new(index, item))
-                .collect(),
+            state: import.state(),
+            documents: import.documents,
+            documents_done: counts.total(),
+            created: counts.created,
+            duplicates: counts.duplicates,
+            failed: counts.failed,
+            unanswered: counts.unanswered,
+            items: import.items.iter().map(ItemView::from).collect(),
             causes: import.causes.iter().map(CauseView::from).collect(),
             questions: import.questions.iter().map(QuestionView::from).collect(),
             warnings: &import.warnings,
@@ -108,10 +113,10 @@ impl<'a> From<&'a Import> for ImportView<'a> {
     }
 }
 
-impl<'a> ItemView<'a> {
-    fn new(index: usize, item: &'a ImportItem) -> Self {
+impl<'a> From<&'a ImportItem> for ItemView<'a> {
+    fn from(item: &'a ImportItem) -> Self {
         Self {
-            index,
+            index: item.index,
             source: &item.source,
             invoice_no: item.invoice_no.as_deref(),
             outcome: item.outcome,

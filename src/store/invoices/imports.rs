@@ -1,4 +1,5 @@
-//! What became of files of invoices. The column `report` holds the outcome of each document as JSON.
+//! What became of files of invoices. The column `report` holds the outcome of each document as JSON. A large file has
+//! pieces, which are imported one after the other (`import_pieces`).
 
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction};
@@ -19,8 +20,12 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub import_no: String,
     pub report: String,
+    /// The file of errors; only its header if the file has pieces.
     pub errors_csv: String,
     pub created_at: i64,
+    pub source: Option<String>,
+    pub pieces: i64,
+    pub next_piece: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -35,6 +40,61 @@ pub struct StoredImport {
     pub errors_csv: String,
 }
 
+/// The file of errors of an import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredErrors {
+    /// The whole file, or its header if the rows are in pieces.
+    pub csv: String,
+    pub has_pieces: bool,
+}
+
+impl Model {
+    /// Returns the row of a file that is imported in one go.
+    fn new(taxpayer: TaxpayerId, stored: &StoredImport, now: Timestamp) -> Self {
+        Self {
+            taxpayer_id: taxpayer.0,
+            import_no: stored.import.import_no.clone(),
+            report: json(&stored.import),
+            errors_csv: stored.errors_csv.clone(),
+            created_at: now.as_microsecond(),
+            source: None,
+            pieces: 0,
+            next_piece: 0,
+        }
+    }
+
+    /// Returns the row of a large file, of which nothing is imported yet.
+    pub(super) fn with_pieces(
+        taxpayer: TaxpayerId,
+        import: Import,
+        source: String,
+        pieces: usize,
+        now: Timestamp,
+    ) -> Self {
+        let stored = StoredImport {
+            import,
+            errors_csv: String::new(),
+        };
+        Self {
+            source: Some(source),
+            pieces: i64::try_from(pieces).unwrap_or(i64::MAX),
+            ..Self::new(taxpayer, &stored, now)
+        }
+    }
+
+    pub(super) fn import(&self) -> Result<Import, StoreError> {
+        let at = row_ref(TaxpayerId(self.taxpayer_id), &self.import_no);
+        at.json(&self.report)
+    }
+}
+
+pub(super) fn row_ref(taxpayer: TaxpayerId, import_no: &str) -> RowRef<String> {
+    RowRef {
+        table: "imports",
+        id: format!("{taxpayer}/{import_no}"),
+    }
+}
+
 /// Adds an import. Of two imports of one file at the same time the first one stays.
 pub async fn add(
     tx: &Transaction,
@@ -42,13 +102,10 @@ pub async fn add(
     stored: &StoredImport,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let row = Model {
-        taxpayer_id: taxpayer.0,
-        import_no: stored.import.import_no.clone(),
-        report: json(&stored.import),
-        errors_csv: stored.errors_csv.clone(),
-        created_at: now.as_microsecond(),
-    };
+    insert(tx, Model::new(taxpayer, stored, now)).await
+}
+
+pub(super) async fn insert(tx: &Transaction, row: Model) -> Result<(), StoreError> {
     Entity::insert(row.into_active_model())
         .on_conflict(
             OnConflict::columns([Column::TaxpayerId, Column::ImportNo])
@@ -65,34 +122,30 @@ pub async fn owned_by_with_number(
     taxpayer: TaxpayerId,
     import_no: &str,
 ) -> Result<Option<Import>, StoreError> {
-    let report: Option<String> = import_column(store, taxpayer, import_no, Column::Report).await?;
-    let at = RowRef {
-        table: "imports",
-        id: format!("{taxpayer}/{import_no}"),
-    };
-    report.map(|report| at.json(&report)).transpose()
+    let found: Option<String> = Entity::find_by_id((taxpayer.0, import_no.to_owned()))
+        .select_only()
+        .column(Column::Report)
+        .into_tuple()
+        .one(store.reader())
+        .await?;
+    let at = row_ref(taxpayer, import_no);
+    found.map(|report| at.json(&report)).transpose()
 }
 
-/// Returns the file of errors of an import, as CSV.
+/// Returns the file of errors of an import.
 pub async fn errors_owned_by_with_number(
     store: &Store,
     taxpayer: TaxpayerId,
     import_no: &str,
-) -> Result<Option<String>, StoreError> {
-    import_column(store, taxpayer, import_no, Column::ErrorsCsv).await
-}
-
-async fn import_column(
-    store: &Store,
-    taxpayer: TaxpayerId,
-    import_no: &str,
-    column: Column,
-) -> Result<Option<String>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, import_no.to_owned()))
+) -> Result<Option<StoredErrors>, StoreError> {
+    let found: Option<(String, i64)> = Entity::find_by_id((taxpayer.0, import_no.to_owned()))
         .select_only()
-        .column(column)
+        .columns([Column::ErrorsCsv, Column::Pieces])
         .into_tuple()
         .one(store.reader())
         .await?;
-    Ok(found)
+    Ok(found.map(|(csv, pieces)| StoredErrors {
+        csv,
+        has_pieces: pieces > 0,
+    }))
 }

@@ -3,6 +3,7 @@
 pub mod batches;
 pub mod customer_row;
 pub mod customers;
+pub mod import_pieces;
 pub mod import_profiles;
 pub mod imports;
 pub mod invoice_row;

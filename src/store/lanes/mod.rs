@@ -40,10 +40,12 @@ pub enum LaneKind {
     Reconciliation,
     /// The verification of one taxpayer with the authority.
     Verification,
+    /// The import of one large file of a taxpayer.
+    Import,
 }
 
 impl LaneKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Taxpayer,
         Self::Run,
         Self::Endpoint,
@@ -51,6 +53,7 @@ impl LaneKind {
         Self::Outage,
         Self::Reconciliation,
         Self::Verification,
+        Self::Import,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -62,6 +65,7 @@ impl LaneKind {
             Self::Outage => "outage",
             Self::Reconciliation => "reconciliation",
             Self::Verification => "verification",
+            Self::Import => "import",
         }
     }
 }

@@ -14,6 +14,7 @@ mod http_manners;
 mod import;
 mod import_profile;
 mod include;
+mod large_import;
 mod list_files;
 mod list_invoices;
 mod list_supplier_invoices;

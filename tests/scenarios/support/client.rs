@@ -70,6 +70,14 @@ impl Client {
         Some(Answer::try_to(request.body(text.to_owned())).await?.status)
     }
 
+    /// Posts a file of invoices, one in each line.
+    pub(crate) async fn send_file(&self, path: &str, file: &str) -> Option<Answer> {
+        let request = self
+            .request(&Method::POST, path)
+            .header("content-type", "application/x-ndjson");
+        Answer::try_to(request.body(file.to_owned())).await
+    }
+
     /// Sends a POST with more header lines, and of its body only this much.
     pub(crate) async fn begin(
         &self,

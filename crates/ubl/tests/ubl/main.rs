@@ -1,6 +1,7 @@
 //! The tests of writing and reading. They share a set of documents.
 
 mod examples;
+mod export;
 mod hostile;
 mod import;
 mod random;

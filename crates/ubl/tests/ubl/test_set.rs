@@ -1,5 +1,4 @@
-//! The documents that the tests write and read, and that `examples/export.rs` writes for the
-//! judges.
+//! The documents that the tests write and read, and that `export.rs` writes for the judges.
 
 use rust_decimal::Decimal;
 use trade_document::{

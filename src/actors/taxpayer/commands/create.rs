@@ -108,16 +108,9 @@ pub(super) fn create_all(
     uow: &mut UnitOfWork,
     candidates: &[Candidate],
 ) -> Result<(Batch, Vec<Option<Faults>>), Refusal> {
-    uow.taxpayer()?
-        .check_may_create_invoices(uow.verification)?;
     let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
-    let mut items = Vec::with_capacity(candidates.len());
-    let mut faults = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
-        let (item, found) = create_item(uow, &batch_no, candidate);
-        items.push(item);
-        faults.push(found);
-    }
+    let items = create_items(uow, &batch_no, candidates)?;
+    let (items, faults) = items.into_iter().unzip();
     let batch = Batch {
         taxpayer_id: uow.id,
         batch_no,
@@ -133,6 +126,21 @@ pub(super) fn create_all(
     uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
     uow.writes.batches.push(batch.clone());
     Ok((batch, faults))
+}
+
+/// Creates invoices of a batch, each with its result and the faults if it failed.
+pub(super) fn create_items(
+    uow: &mut UnitOfWork,
+    batch_no: &str,
+    candidates: &[Candidate],
+) -> Result<Vec<(BatchItem, Option<Faults>)>, Refusal> {
+    uow.taxpayer()?
+        .check_may_create_invoices(uow.verification)?;
+    let mut items = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        items.push(create_item(uow, batch_no, candidate));
+    }
+    Ok(items)
 }
 
 /// Asks for an id for the invoice, its customer and the item of each line, which may all be new.

@@ -1,24 +1,30 @@
-//! Imports a file of invoices as one batch, or tells what an import of it would do. Sets the profile of imports.
+//! Imports a file of invoices as one batch, or a piece of a large file, or tells what an import would do. Sets the
+//! profile of imports.
 
 use std::collections::HashMap;
+
+use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, create_all, drafts, find_existing, irn, irn_taken, item_faults, want_ids,
+    add_draft_reads, create_all, create_items, drafts, find_existing, irn, irn_taken, item_faults,
+    want_ids,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
+use crate::domain::events::event::EventKind;
 use crate::domain::import::error_file;
 use crate::domain::import::profile::ImportProfile;
-use crate::domain::import::record::{DocumentResult, Import, ImportedFile};
+use crate::domain::import::record::{DocumentResult, Import, ImportState, ImportedFile};
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::batch::{BatchItem, Candidate, ItemOutcome};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditAction;
 use crate::domain::kernel::refusal::Refusal;
+use crate::store::invoices::import_pieces::ImportedPiece;
 use crate::store::invoices::imports::StoredImport;
 
 /// Creates the invoices of a file as a batch, and stores what became of each.
@@ -27,8 +33,31 @@ pub struct ImportInvoices {
     pub file: ImportedFile,
 }
 
+/// Creates the invoices of a piece of a large file, and stores what became of the file so far. Fails with `Stale` if
+/// another process has imported the piece.
+pub struct ImportPiece {
+    pub invoices: ImportInvoices,
+    pub number: i64,
+    /// What became of the pieces before, and the batch of all.
+    pub so_far: Import,
+}
+
 /// Tells what the import of a file would do, and changes nothing.
-pub struct PreviewImport(pub ImportInvoices);
+pub struct PreviewImport {
+    pub invoices: ImportInvoices,
+    /// The invoices of the pieces before.
+    pub planned: PlannedInvoices,
+}
+
+impl PreviewImport {
+    /// Returns the preview of a whole file, or of its first piece.
+    pub fn first(invoices: ImportInvoices) -> Self {
+        Self {
+            invoices,
+            planned: PlannedInvoices::default(),
+        }
+    }
+}
 
 pub struct SetImportProfile(pub ImportProfile);
 
@@ -66,42 +95,91 @@ impl TaxpayerCommand for ImportInvoices {
     }
 }
 
-impl TaxpayerCommand for PreviewImport {
+impl TaxpayerCommand for ImportPiece {
     type Output = Import;
+
+    const NAME: &'static str = "import-piece";
+    const IS_LARGE: bool = true;
+
+    fn size(&self) -> Size {
+        self.invoices.size()
+    }
+
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
+        self.invoices.add_wanted_id_counts(wanted);
+    }
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.invoices.add_reads(wanted, context);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
+        let ImportInvoices { candidates, file } = &self.invoices;
+        let batch_no = self.so_far.batch_no.clone().unwrap_or_default();
+        let results = create_items(uow, &batch_no, candidates)?
+            .into_iter()
+            .map(|(item, faults)| DocumentResult { item, faults });
+        let piece = Import::new(file, Some(batch_no), results);
+        let errors_csv = error_file::rows(file, &piece);
+        let mut import = self.so_far.clone();
+        import.add(piece);
+        if import.state() == ImportState::Done {
+            let counts = import.counts;
+            let data = json!({
+                "batch_no": import.batch_no,
+                "created": counts.created,
+                "duplicates": counts.duplicates,
+                "failed": counts.failed + counts.unanswered,
+            });
+            uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
+        }
+        uow.writes.imported_pieces.push(ImportedPiece {
+            number: self.number,
+            import: import.clone(),
+            errors_header: error_file::header(file),
+            errors_csv,
+        });
+        Ok(import)
+    }
+}
+
+impl TaxpayerCommand for PreviewImport {
+    type Output = (Import, PlannedInvoices);
 
     const NAME: &'static str = "preview-import";
     const IS_LARGE: bool = true;
 
     fn size(&self) -> Size {
-        self.0.size()
+        self.invoices.size()
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        self.0.add_reads(wanted, context);
+        self.invoices.add_reads(wanted, context);
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<(Import, PlannedInvoices), Refusal> {
         uow.taxpayer()?
             .check_may_create_invoices(uow.verification)?;
-        let mut planned = Planned::default();
+        let mut planned = self.planned.clone();
         let results = self
-            .0
+            .invoices
             .candidates
             .iter()
             .map(|candidate| planned.result(uow, candidate));
-        Ok(Import::new(&self.0.file, None, results))
+        let import = Import::new(&self.invoices.file, None, results);
+        Ok((import, planned))
     }
 }
 
 /// The invoices that an import would create so far. An invoice later in the file may be a duplicate of one of them.
-#[derive(Default)]
-struct Planned {
+#[derive(Debug, Clone, Default)]
+pub struct PlannedInvoices {
     /// The invoice number of each, by its IRN.
     numbers_by_irn: HashMap<String, String>,
     irns_by_number: HashMap<String, Irn>,
 }
 
-impl Planned {
+impl PlannedInvoices {
     fn result(&mut self, uow: &UnitOfWork, candidate: &Candidate) -> DocumentResult {
         let invoice_no = candidate.invoice_no.clone();
         let planned = match &candidate.draft {

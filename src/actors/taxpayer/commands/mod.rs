@@ -4,7 +4,7 @@
 //! | Commands | File |
 //! |---|---|
 //! | create one invoice, create a batch | `create` |
-//! | import a file of invoices, preview it, set the import profile | `import` |
+//! | import a file of invoices or a piece of it, preview it, set the import profile | `import` |
 //! | revise an invoice, set its status | `update` |
 //! | a change that depends on what its sender has seen | `if_unchanged` |
 //! | the customer and the items of an invoice | `resolve_customer_and_items` |
@@ -38,7 +38,7 @@ mod webhook;
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use create::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
-pub use import::{ImportInvoices, PreviewImport, SetImportProfile};
+pub use import::{ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport, SetImportProfile};
 pub use inbound::{
     AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt, RecordTransit,
 };

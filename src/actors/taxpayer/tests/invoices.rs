@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use supervision::Arbiters;
 use timing::clock::SystemClock;
 
-use super::{ID, TestTaxpayers, draft, part};
-use crate::actors::taxpayer::commands::{CreateInvoice, Duplicate, Pay};
+use super::{ID, TestTaxpayers, by_number, draft, part, submission};
+use crate::actors::taxpayer::commands::{
+    CreateInvoice, Duplicate, Pay, SetStatus, SubmissionAfterApproval,
+};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::store::testing::stores;
@@ -109,6 +113,54 @@ async fn payments_through_two_processes_are_accepted_up_to_the_payable_amount() 
         assert_eq!(app.verify_log().await, 1 + 1 + 100, "one chain of events");
         arbiters.stop();
         arbiters.join().await;
+        app.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn an_invoice_that_changed_during_its_approval_is_neither_approved_nor_submitted() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        // The first creates the invoice, any other returns it as it is stored.
+        let stored = async || {
+            let create = CreateInvoice(draft("INV-1", 100));
+            app.taxpayers.send(ID, create).await.unwrap().invoice
+        };
+        stored().await;
+        let seen = stored().await;
+        let set = async |status, seen_updated_at: Option<Timestamp>| {
+            let submission = seen_updated_at.map(|seen_updated_at| SubmissionAfterApproval {
+                request: submission(seen.irn.as_str(), "as stored"),
+                seen_updated_at,
+            });
+            let remark = "fine".to_owned();
+            let invoice = by_number("INV-1");
+            let set = SetStatus {
+                invoice,
+                status,
+                remark,
+                submission,
+            };
+            app.taxpayers.send(ID, set).await
+        };
+        // Somebody else is quicker.
+        set(SettableStatus::Draft, None).await.unwrap();
+        let approved = set(SettableStatus::Approved, Some(seen.updated_at)).await;
+        assert!(
+            matches!(
+                approved,
+                Err(TaxpayerError::Refused(Refusal::ChangedDuringApproval))
+            ),
+            "{approved:?}"
+        );
+        assert_eq!(
+            app.verify_log().await,
+            2,
+            "created, and set by somebody else"
+        );
+        let seen_again = stored().await.updated_at;
+        let approved = set(SettableStatus::Approved, Some(seen_again)).await;
+        assert_eq!(approved.unwrap().status, WorkflowStatus::Approved);
         app.close().await;
     }
 }

@@ -1,12 +1,11 @@
 //! Imports files of invoices, and tells what became of them.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
+use actix_web::{HttpRequest, HttpResponse, Responder, web};
 
 use crate::actors::taxpayer::commands::PreviewImport;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::import::record::Import;
-use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -17,10 +16,12 @@ use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::file::{Disposition, FileAnswer};
+use crate::http::respond::file::{Disposition, FileAnswer, streamed_download};
 use crate::http::state::ApiState;
 use crate::http::views::import::ImportView;
 use crate::store::invoices::imports;
+
+const CSV_UTF8_TYPE: &str = "text/csv; charset=utf-8";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -30,15 +31,18 @@ pub(super) fn endpoints() -> Vec<Path> {
                 doc("import_invoices", "Import a file of invoices")
                     .with_note(
                         "The body is the file: UBL (Invoice or CreditNote), CSV, XLSX, NDJSON or JSON (one body of \
-                         the create request, an array of them, or the body of Bulk), at most 1,000 invoices. Each \
-                         invoice passes the same checks as the create request, and errors name the place in the \
-                         file. The same file with the same profile is answered from its record.",
+                         the create request, an array of them, or the body of Bulk), raw or as the field `file` of a \
+                         form, at most 100,000 invoices. Each invoice passes the same checks as the create request, \
+                         and errors name the place in the file. The same file with the same profile is answered from \
+                         its record. More than 1,000 invoices are imported in the background: the answer is 202, and \
+                         its Location tells the progress.",
                     )
                     .query("form", "the create request: standard, the default, or full")
                     .query("preview", "true to change nothing and see what would happen")
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .takes_files(FILE_TYPES)
                     .gives::<ImportView<'_>>(201, "Invoices imported successfully")
+                    .gives::<ImportView<'_>>(202, "Import started")
                     .gives::<ImportView<'_>>(200, "Import previewed successfully")
                     .gives::<ImportView<'_>>(200, "This file was imported before")
                     .writes()
@@ -47,6 +51,7 @@ pub(super) fn endpoints() -> Vec<Path> {
             }),
         path("/v1/tax-payers/invoices/imports/{import_no}").get(get_import, || {
             doc("get_import", "What became of an imported file")
+                .with_note("While a large file is imported, `documents_done` of `documents` are counted.")
                 .gives::<ImportView<'_>>(200, "Import retrieved successfully")
                 .fails(&[ErrorCode::ImportNotFound])
         }),
@@ -70,8 +75,18 @@ async fn import_invoices(
     wanted: FileRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (command, _turn) = match import_files::read(&state, id, wanted, body.file()?).await? {
+    let (command, _turn) = match import_files::read(&state, id, &wanted, body.file()?).await? {
         ReadFile::New { command, turn } => (command, turn),
+        ReadFile::Large(file) if wanted.is_preview => {
+            let preview = file.preview(&state, async |piece: PreviewImport| {
+                state.taxpayers.send(id, piece).await
+            });
+            return Ok(previewed_response(&preview.await?));
+        }
+        ReadFile::Large(file) => {
+            let import = file.start(&state.store, state.now()).await?;
+            return Ok(started_response(&import));
+        }
         ReadFile::Imported(import) => {
             let view = ImportView::from(&import);
             return Ok(ApiResponse::ok("This file was imported before", view)
@@ -79,13 +94,23 @@ async fn import_invoices(
         }
     };
     if wanted.is_preview {
-        let import = state.taxpayers.send(id, PreviewImport(command)).await?;
-        let view = ImportView::from(&import);
-        return Ok(ApiResponse::ok("Import previewed successfully", view));
+        let preview = PreviewImport::first(command);
+        let (import, _) = state.taxpayers.send(id, preview).await?;
+        return Ok(previewed_response(&import));
     }
     idempotent
         .answer(&state.taxpayers, id, command, created_response)
         .await
+}
+
+fn previewed_response(import: &Import) -> ApiResponse {
+    ApiResponse::ok("Import previewed successfully", ImportView::from(import))
+}
+
+fn started_response(import: &Import) -> ApiResponse {
+    let view = ImportView::from(import);
+    ApiResponse::with_status(StatusCode::ACCEPTED, "Import started", view)
+        .with_location(&import_path(import))
 }
 
 fn created_response(import: &Import) -> ApiResponse {
@@ -118,24 +143,23 @@ async fn get_import_errors(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     import_no: web::Path<String>,
-) -> Result<FileAnswer, ApiError> {
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
     check_number(&import_no)?;
-    let errors = errors_file(&state, id, &import_no).await?;
-    Ok(FileAnswer {
-        media_type: "text/csv; charset=utf-8",
-        name: format!("{import_no}-errors.csv"),
+    let errors = imports::errors_owned_by_with_number(&state.store, id, &import_no).await?;
+    let errors = errors.ok_or_else(import_not_found)?;
+    let name = format!("{import_no}-errors.csv");
+    if errors.has_pieces {
+        let parts = import_files::stream_errors(state, id, import_no.into_inner(), errors.csv);
+        return Ok(streamed_download(CSV_UTF8_TYPE, &name, parts));
+    }
+    let file = FileAnswer {
+        media_type: CSV_UTF8_TYPE,
+        name,
         disposition: Disposition::Download,
-        bytes: errors.into_bytes(),
-    })
-}
-
-async fn errors_file(
-    state: &ApiState,
-    id: TaxpayerId,
-    import_no: &str,
-) -> Result<String, ApiError> {
-    let errors = imports::errors_owned_by_with_number(&state.store, id, import_no).await?;
-    errors.ok_or_else(import_not_found)
+        bytes: errors.csv.into_bytes(),
+    };
+    Ok(file.respond_to(&request))
 }
 
 /// Refuses what cannot be the number of an import.

@@ -1,0 +1,223 @@
+//! What people read of an import: the preview by cause, the progress and the end.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// The maximum numbers of causes, of questions and of warnings that are shown.
+const LINES_MAX: usize = 20;
+/// The width of the bar, in letters.
+const BAR_LETTERS: u64 = 30;
+/// Without a terminal, a line is written each time so many hundredths are done.
+const PLAIN_STEP_PERCENT: u64 = 10;
+
+/// Returns a count of an import.
+fn count(import: &Value, name: &str) -> u64 {
+    import[name].as_u64().unwrap_or_default()
+}
+
+pub(super) fn is_running(import: &Value) -> bool {
+    import["state"] == "running"
+}
+
+/// Returns the number of invoices that were neither created nor present.
+pub(super) fn refused(import: &Value) -> u64 {
+    count(import, "failed") + count(import, "unanswered")
+}
+
+/// Tells what an import would create, refuse and why.
+pub(super) fn preview(import: &Value) -> String {
+    let mut text = format!(
+        "{} invoices: {} to create, {} duplicates, {} refused, {} need an answer\n",
+        count(import, "documents"),
+        count(import, "created"),
+        count(import, "duplicates"),
+        count(import, "failed"),
+        count(import, "unanswered"),
+    );
+    // Writing to a text does not fail.
+    for warning in list(&import["warnings"]) {
+        let _ = writeln!(text, "  {}", word(warning));
+    }
+    let causes = list(&import["causes"]);
+    for cause in causes.iter().take(LINES_MAX) {
+        let _ = writeln!(
+            text,
+            "  {:>7} × {} ({}), {} {}",
+            count(cause, "count"),
+            word(&cause["field"]),
+            word(&cause["rule"]),
+            word(&cause["currency"]),
+            amount(&cause["amount"]),
+        );
+    }
+    push_more(&mut text, causes.len(), "causes");
+    let questions = list(&import["questions"]);
+    for question in questions.iter().take(LINES_MAX) {
+        let fields: Vec<_> = list(&question["fields"]).iter().map(word).collect();
+        let names = ["name", "customer_no"].map(|name| word(&question[name]));
+        let customer = names.iter().find(|name| !name.is_empty());
+        let customer = customer.copied().unwrap_or("a customer without a name");
+        let _ = writeln!(
+            text,
+            "  {customer}: the import profile lacks {}",
+            fields.join(", ")
+        );
+    }
+    push_more(&mut text, questions.len(), "customers");
+    let warnings = list(&import["items"]).iter().flat_map(|item| {
+        let place = word(&item["source"]);
+        let warnings = list(&item["warnings"]).iter();
+        warnings.map(move |warning| format!("{place}: {}", word(warning)))
+    });
+    let warnings: Vec<_> = warnings.collect();
+    for warning in warnings.iter().take(LINES_MAX) {
+        let _ = writeln!(text, "  {warning}");
+    }
+    push_more(&mut text, warnings.len(), "warnings");
+    text
+}
+
+fn push_more(text: &mut String, count: usize, name: &str) {
+    if count > LINES_MAX {
+        let _ = writeln!(text, "  and {} more {name}", count - LINES_MAX);
+    }
+}
+
+pub(super) fn question(import: &Value) -> String {
+    let documents = count(import, "documents");
+    if count(import, "documents_done") < documents {
+        format!("Import all {documents} invoices?")
+    } else {
+        format!("Create {} invoices?", count(import, "created"))
+    }
+}
+
+pub(super) fn end(import: &Value) -> String {
+    format!(
+        "{} of {} invoices created, {} duplicates, {} refused (import {}, batch {})",
+        count(import, "created"),
+        count(import, "documents"),
+        count(import, "duplicates"),
+        refused(import),
+        word(&import["import_no"]),
+        word(&import["batch_no"]),
+    )
+}
+
+/// Shows how far an import is: a bar on a terminal, else a line now and then.
+pub(super) struct Progress {
+    is_terminal: bool,
+    shown_percent: Option<u64>,
+}
+
+impl Progress {
+    pub(super) fn new(is_terminal: bool) -> Self {
+        Self {
+            is_terminal,
+            shown_percent: None,
+        }
+    }
+
+    /// Returns what to write. Empty if it was written before.
+    pub(super) fn show(&mut self, import: &Value) -> String {
+        let (done, all) = (count(import, "documents_done"), count(import, "documents"));
+        let percent = done.saturating_mul(100) / all.max(1);
+        let is_end = !is_running(import);
+        if self.is_terminal {
+            let full = percent * BAR_LETTERS / 100;
+            let bar: String = (0..BAR_LETTERS)
+                .map(|at| if at < full { '#' } else { '.' })
+                .collect();
+            let end = if is_end { "\n" } else { "" };
+            return format!("\r[{bar}] {percent:>3} %  {done} of {all}{end}");
+        }
+        let is_due = |shown: u64| percent >= shown + PLAIN_STEP_PERCENT;
+        if !is_end && !self.shown_percent.is_none_or(is_due) {
+            return String::new();
+        }
+        self.shown_percent = Some(percent);
+        format!("{percent} %: {done} of {all}\n")
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn amount(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn import(state: &str, done: u64) -> Value {
+        json!({
+            "import_no": "I1", "batch_no": "B1", "state": state, "documents": 4_000, "documents_done": done,
+            "items": [{ "source": "lines 2 to 3", "warnings": ["email came from the profile."] }],
+            "created": done, "duplicates": 0, "failed": 2, "unanswered": 1, "warnings": ["The column x is not read."],
+            "causes": [{ "rule": "required", "field": "customer.email", "count": 3, "amount": 12.50, "currency": "NGN" }],
+            "questions": [{ "customer_no": "C-1", "name": null, "fields": ["email", "tin"] }],
+        })
+    }
+
+    #[test]
+    fn a_preview_tells_causes_with_money_and_what_the_profile_lacks() {
+        insta::assert_snapshot!(preview(&import("preview", 4_000)), @r"
+        4000 invoices: 4000 to create, 0 duplicates, 2 refused, 1 need an answer
+          The column x is not read.
+                3 × customer.email (required), NGN 12.5
+          C-1: the import profile lacks email, tin
+          lines 2 to 3: email came from the profile.
+        ");
+        assert_eq!(question(&import("preview", 4_000)), "Create 4000 invoices?");
+        assert_eq!(
+            question(&import("preview", 3_000)),
+            "Import all 4000 invoices?"
+        );
+    }
+
+    #[test]
+    fn progress_is_a_bar_on_a_terminal_and_few_lines_elsewhere() {
+        let mut bar = Progress::new(true);
+        let half = bar.show(&import("running", 2_000));
+        assert_eq!(
+            half,
+            format!(
+                "\r[{}{}]  50 %  2000 of 4000",
+                "#".repeat(15),
+                ".".repeat(15)
+            )
+        );
+        assert!(
+            bar.show(&import("done", 4_000))
+                .ends_with("100 %  4000 of 4000\n")
+        );
+        let mut lines = Progress::new(false);
+        let told = [0, 100, 400, 500, 4_000].map(|done| {
+            let state = if done == 4_000 { "done" } else { "running" };
+            lines.show(&import(state, done))
+        });
+        assert_eq!(
+            told,
+            [
+                "0 %: 0 of 4000\n",
+                "",
+                "10 %: 400 of 4000\n",
+                "",
+                "100 %: 4000 of 4000\n"
+            ]
+        );
+    }
+}

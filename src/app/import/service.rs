@@ -1,0 +1,169 @@
+//! The requests to the service. A request whose answer does not come is sent again: that does no harm, because the same
+//! file is imported once.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::header::RETRY_AFTER;
+use reqwest::{RequestBuilder, Response, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use crate::app::import::{ImportError, file_error};
+use crate::cli::ImportArguments;
+use crate::domain::import::source::ImportForm;
+
+const INVOICES: &str = "/v1/tax-payers/invoices";
+/// A preview of a large file takes long.
+const ANSWER_WAIT: Duration = Duration::from_mins(10);
+/// The waits before a request is sent again.
+const RETRY_WAITS_S: [u64; 6] = [1, 2, 4, 8, 15, 30];
+/// The longest wait that the service may ask for.
+const RETRY_AFTER_S_MAX: u64 = 120;
+const TYPES: [(&str, &str); 6] = [
+    ("xml", "application/xml"),
+    ("csv", "text/csv"),
+    (
+        "xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    ("ndjson", "application/x-ndjson"),
+    ("jsonl", "application/x-ndjson"),
+    ("json", "application/json"),
+];
+
+pub(super) struct Service {
+    http: reqwest::Client,
+    url: String,
+    key: SecretString,
+    form: ImportForm,
+    content_type: &'static str,
+}
+
+impl Service {
+    pub(super) fn new(arguments: &ImportArguments) -> Result<Self, ImportError> {
+        let url = arguments.url.trim_end_matches('/').to_owned();
+        let http = reqwest::Client::builder().timeout(ANSWER_WAIT).build();
+        let file = &arguments.file;
+        Ok(Self {
+            http: http.map_err(|error| silent(&url, &error))?,
+            url,
+            key: key(arguments)?,
+            form: arguments.form,
+            content_type: content_type(file)
+                .ok_or_else(|| ImportError::UnknownEnding(file.clone()))?,
+        })
+    }
+
+    /// Sends the file, for a preview or for the import.
+    pub(super) async fn send(&self, file: &[u8], is_preview: bool) -> Result<Value, ImportError> {
+        let form = self.form;
+        let path = format!("{INVOICES}/import?form={form}&preview={is_preview}");
+        let request = || {
+            let request = self.http.post(format!("{}{path}", self.url));
+            let request = request.header("content-type", self.content_type);
+            request.body(file.to_vec())
+        };
+        self.data(request).await
+    }
+
+    /// Reads what has become of the import.
+    pub(super) async fn read(&self, import: &Value) -> Result<Value, ImportError> {
+        let url = self.import_url(import);
+        self.data(|| self.http.get(&url)).await
+    }
+
+    /// Fetches the file of errors.
+    pub(super) async fn errors(&self, import: &Value) -> Result<Vec<u8>, ImportError> {
+        let url = format!("{}/errors", self.import_url(import));
+        let answer = self.answer(|| self.http.get(&url)).await?;
+        let bytes = answer.bytes().await;
+        Ok(bytes.map_err(|error| silent(&self.url, &error))?.to_vec())
+    }
+
+    fn import_url(&self, import: &Value) -> String {
+        let import_no = import["import_no"].as_str().unwrap_or_default();
+        format!("{}{INVOICES}/imports/{import_no}", self.url)
+    }
+
+    async fn data(&self, request: impl Fn() -> RequestBuilder) -> Result<Value, ImportError> {
+        let answer = self.answer(request).await?;
+        let bytes = answer.bytes().await;
+        let bytes = bytes.map_err(|error| silent(&self.url, &error))?;
+        let mut body: Value = strict_json::from_untrusted(&bytes).unwrap_or_default();
+        let data = body.get_mut("data").map(Value::take);
+        Ok(data.unwrap_or_default())
+    }
+
+    /// Returns the answer of a request that succeeds, now or after a while.
+    async fn answer(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ImportError> {
+        let mut waits = RETRY_WAITS_S.into_iter();
+        loop {
+            let sent = request()
+                .header("x-api-key", self.key.expose_secret())
+                .send()
+                .await;
+            let (asked, error) = match sent {
+                Ok(answer) if answer.status().is_success() => return Ok(answer),
+                Ok(answer) => (retry_after_s(&answer), refusal(answer).await),
+                Err(error) => (Some(0), silent(&self.url, &error)),
+            };
+            let (Some(asked_s), Some(own_s)) = (asked, waits.next()) else {
+                return Err(error);
+            };
+            eprintln!("{error}; trying again");
+            sleep(Duration::from_secs(own_s.max(asked_s))).await;
+        }
+    }
+}
+
+/// Returns how long the service asks to wait; `None` if the request need not be sent again.
+fn retry_after_s(answer: &Response) -> Option<u64> {
+    let is_transient = matches!(
+        answer.status(),
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    );
+    let asked = answer.headers().get(RETRY_AFTER);
+    let asked = asked.and_then(|value| value.to_str().ok()?.parse().ok());
+    is_transient.then(|| asked.unwrap_or(0).min(RETRY_AFTER_S_MAX))
+}
+
+async fn refusal(answer: Response) -> ImportError {
+    let status = answer.status().as_u16();
+    let body = answer.bytes().await.unwrap_or_default();
+    let body: Value = strict_json::from_untrusted(&body).unwrap_or_default();
+    ImportError::Refused {
+        status,
+        message: body["message"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+fn key(arguments: &ImportArguments) -> Result<SecretString, ImportError> {
+    let key = match (&arguments.key, &arguments.key_file) {
+        (_, Some(file)) => {
+            std::fs::read_to_string(file).map_err(|error| file_error(file, error))?
+        }
+        (Some(key), None) => key.clone(),
+        (None, None) => return Err(ImportError::NoKey),
+    };
+    Ok(key.trim().into())
+}
+
+fn content_type(file: &Path) -> Option<&'static str> {
+    let ending = file.extension()?.to_str()?;
+    let known = TYPES
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(ending));
+    known.map(|(_, kind)| *kind)
+}
+
+fn silent(url: &str, error: &reqwest::Error) -> ImportError {
+    ImportError::Silent {
+        url: url.to_owned(),
+        problem: error.to_string(),
+    }
+}

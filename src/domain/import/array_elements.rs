@@ -1,0 +1,110 @@
+//! Finds the elements of a JSON array in its text, without reading them. What is between the brackets of an element is
+//! judged by whoever reads it.
+
+use std::ops::Range;
+
+/// The member of the body of Create Invoices (Bulk) that holds the invoices.
+const BULK_START: [&str; 3] = ["{", "\"invoices\"", ":"];
+
+/// Returns the bytes of each element of an array, which may stand in the body of Create Invoices (Bulk). Returns `None`
+/// for any other text, and for one whose array does not end where the text does.
+pub fn elements(text: &str) -> Option<Vec<Range<usize>>> {
+    let mut rest = text.trim_start();
+    let is_bulk = rest.starts_with('{');
+    if is_bulk {
+        for part in BULK_START {
+            rest = rest.strip_prefix(part)?.trim_start();
+        }
+    }
+    let start = text.len() - rest.strip_prefix('[')?.len();
+    let mut scan = Scan::default();
+    let mut elements = Vec::new();
+    let mut from = start;
+    for (at, byte) in text.bytes().enumerate().skip(start) {
+        match scan.step(byte) {
+            Step::Inside => {}
+            Step::Separator => {
+                elements.push(from..at);
+                from = at + 1;
+            }
+            Step::End => {
+                let is_empty = elements.is_empty() && text[from..at].trim().is_empty();
+                if !is_empty {
+                    elements.push(from..at);
+                }
+                let tail = text[at + 1..].trim();
+                return (tail == if is_bulk { "}" } else { "" }).then_some(elements);
+            }
+        }
+    }
+    None
+}
+
+#[derive(Default)]
+struct Scan {
+    depth: usize,
+    is_text: bool,
+    is_escaped: bool,
+}
+
+enum Step {
+    Inside,
+    /// The comma between two elements.
+    Separator,
+    /// The bracket that ends the array.
+    End,
+}
+
+impl Scan {
+    fn step(&mut self, byte: u8) -> Step {
+        if self.is_text {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.is_text = false,
+                _ => {}
+            }
+            return Step::Inside;
+        }
+        match byte {
+            b'"' => self.is_text = true,
+            b'[' | b'{' => self.depth += 1,
+            b']' | b'}' if self.depth == 0 => return Step::End,
+            b']' | b'}' => self.depth -= 1,
+            b',' if self.depth == 0 => return Step::Separator,
+            _ => {}
+        }
+        Step::Inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_found_between_the_commas_of_the_array_alone() {
+        for (text, expected) in [
+            ("[]", Some(&[][..])),
+            (" [ 1 ] ", Some(&[" 1 "])),
+            (
+                r#"[{"a":[1,2]},"x,]\",",3]"#,
+                Some(&[r#"{"a":[1,2]}"#, r#""x,]\",""#, "3"]),
+            ),
+            (r#"{ "invoices" : [1,2] }"#, Some(&["1", "2"])),
+            ("[1,]", Some(&["1", ""])),
+            (r#"{"invoices":[1],"x":2}"#, None),
+            (r#"{"invoice_no":"A"}"#, None),
+            ("[1] 2", None),
+            ("[1", None),
+            ("7", None),
+            ("", None),
+        ] {
+            let found = elements(text).map(|all| {
+                let parts = all.into_iter().map(|bytes| &text[bytes]);
+                parts.collect::<Vec<_>>()
+            });
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

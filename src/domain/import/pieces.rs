@@ -1,0 +1,375 @@
+//! A large file, cut into pieces of whole documents. Each piece is a file of the same format, which the same reader
+//! reads; only its places count from the start of the whole file. So a file of any length is imported piece by piece,
+//! and a process that takes over needs to know nothing but the number of the next piece.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+use crate::domain::import::array_elements::elements;
+use crate::domain::import::csv_table::{self, Records};
+use crate::domain::import::source::{FileFormat, SourceFile, TOO_MANY_RULE, file_fault};
+use crate::domain::import::{json_documents, table_documents};
+use crate::domain::invoice::batch::INVOICES_MAX;
+use crate::domain::kernel::fault::Fault;
+
+/// The maximum number of documents of a file.
+pub const DOCUMENTS_MAX: usize = 100_000;
+/// The maximum number of documents of a piece, which are created together.
+pub const PIECE_DOCUMENTS_MAX: usize = 500;
+/// A piece takes no further document once it has this many bytes.
+const PIECE_BYTES_MAX: usize = 1 << 20;
+
+/// A part of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub content: String,
+    /// The lines or documents of the file that are before the piece, less those of the header that it repeats.
+    pub places_before: u64,
+}
+
+/// The places at which a file is cut.
+#[derive(Debug)]
+pub struct Cuts {
+    /// The header of a table, which each piece repeats.
+    head: Range<usize>,
+    is_array: bool,
+    ranges: Vec<PieceRange>,
+    documents: usize,
+    /// Why the file must be read in one go.
+    fault: Option<Fault>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct PieceRange {
+    bytes: Range<usize>,
+    places_before: u64,
+    documents: usize,
+}
+
+impl Cuts {
+    /// Finds the places. A workbook comes as the text of its table. `names` maps headers of the file to fields.
+    pub fn find(
+        format: FileFormat,
+        text: &str,
+        names: &BTreeMap<String, String>,
+    ) -> Result<Self, Fault> {
+        let mut cutter = Cutter::default();
+        let head = match format {
+            FileFormat::Csv | FileFormat::Xlsx => cutter.cut_table(text, names)?,
+            FileFormat::Ndjson => cutter.cut_lines(text)?,
+            FileFormat::Json => cutter.cut_array(text)?,
+            FileFormat::Ubl => cutter.add(0..text.len(), 0).map(|()| 0..0)?,
+        };
+        Ok(Self {
+            head,
+            is_array: format == FileFormat::Json,
+            ranges: cutter.ranges,
+            documents: cutter.documents,
+            fault: cutter.fault,
+        })
+    }
+
+    pub fn documents(&self) -> usize {
+        self.documents
+    }
+
+    /// Returns the number of pieces.
+    pub fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Reads every piece once, so that a file is refused before anything of it is imported. Returns the first fault.
+    pub fn check(
+        &self,
+        format: FileFormat,
+        text: &str,
+        names: &BTreeMap<String, String>,
+    ) -> Result<(), Fault> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        self.pieces(text)
+            .try_for_each(|piece| piece.read(format, names).map(drop))
+    }
+
+    /// Returns the pieces of the text that was cut.
+    pub fn pieces(&self, text: &str) -> impl Iterator<Item = Piece> {
+        self.ranges.iter().map(|range| {
+            let documents = text.get(range.bytes.clone()).unwrap_or_default();
+            let head = text.get(self.head.clone()).unwrap_or_default();
+            let content = if self.is_array {
+                format!("[{documents}]")
+            } else {
+                format!("{head}{documents}")
+            };
+            Piece {
+                content,
+                places_before: range.places_before,
+            }
+        })
+    }
+}
+
+impl Piece {
+    pub fn read(
+        &self,
+        format: FileFormat,
+        names: &BTreeMap<String, String>,
+    ) -> Result<SourceFile, Fault> {
+        let bytes = self.content.as_bytes();
+        let word = match format {
+            FileFormat::Ndjson => return json_documents::read_lines(bytes, self.places_before),
+            FileFormat::Json => return json_documents::read_piece(bytes, self.places_before),
+            FileFormat::Xlsx => "row",
+            FileFormat::Csv | FileFormat::Ubl => "line",
+        };
+        let table = csv_table::read_piece(bytes, word, self.places_before)?;
+        table_documents::read(table, names)
+    }
+}
+
+#[derive(Default)]
+struct Cutter {
+    ranges: Vec<PieceRange>,
+    documents: usize,
+    fault: Option<Fault>,
+}
+
+impl Cutter {
+    /// Adds a document that takes these bytes.
+    fn add(&mut self, bytes: Range<usize>, places_before: u64) -> Result<(), Fault> {
+        if self.documents == DOCUMENTS_MAX {
+            let message = format!(
+                "The file has more than {DOCUMENTS_MAX} invoices: split it into files of at most {DOCUMENTS_MAX} each."
+            );
+            return Err(Fault::new("file", TOO_MANY_RULE, message));
+        }
+        self.documents += 1;
+        let has_room = |range: &PieceRange| {
+            range.documents < PIECE_DOCUMENTS_MAX && range.bytes.len() < PIECE_BYTES_MAX
+        };
+        if let Some(last) = self.ranges.last_mut().filter(|last| has_room(last)) {
+            last.bytes.end = bytes.end;
+            last.documents += 1;
+        } else {
+            self.ranges.push(PieceRange {
+                bytes,
+                places_before,
+                documents: 1,
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds bytes to the last document.
+    fn extend(&mut self, end: usize) {
+        if let Some(last) = self.ranges.last_mut() {
+            last.bytes.end = end;
+        }
+    }
+
+    /// Cuts a table between its invoices, whose rows must stand together. Returns the bytes of the header.
+    fn cut_table(
+        &mut self,
+        text: &str,
+        names: &BTreeMap<String, String>,
+    ) -> Result<Range<usize>, Fault> {
+        let mut records = Records::new(text.as_bytes());
+        let Some(header) = records.read_next()? else {
+            return Ok(0..0);
+        };
+        let column = table_documents::number_column(&header.cells(header.line)?, names)?;
+        let mut head: Option<(usize, u64)> = None;
+        let mut seen = HashSet::new();
+        let mut last = None;
+        while let Some(record) = records.read_next()? {
+            let (_, head_lines) = *head.get_or_insert((record.bytes.start, record.line - 1));
+            if record.is_blank() {
+                continue;
+            }
+            let number = Some(record.cell(column)).filter(|number| !number.is_empty());
+            let number = number.map(hash);
+            if number.is_some() && number == last {
+                self.extend(record.bytes.end);
+                continue;
+            }
+            last = number;
+            if number.is_some_and(|number| !seen.insert(number)) {
+                self.fault.get_or_insert_with(|| order_fault(record.line));
+                continue;
+            }
+            self.add(record.bytes, record.line - 1 - head_lines)?;
+        }
+        Ok(0..head.map_or(0, |(end, _)| end))
+    }
+
+    fn cut_lines(&mut self, text: &str) -> Result<Range<usize>, Fault> {
+        let mut start = 0;
+        for (line, before) in text.split_inclusive('\n').zip(0..) {
+            let end = start + line.len();
+            if !line.trim_ascii().is_empty() {
+                self.add(start..end, before)?;
+            }
+            start = end;
+        }
+        Ok(0..0)
+    }
+
+    fn cut_array(&mut self, text: &str) -> Result<Range<usize>, Fault> {
+        let Some(elements) = elements(text) else {
+            return self.add(0..text.len(), 0).map(|()| 0..0);
+        };
+        for (bytes, before) in elements.into_iter().zip(0..) {
+            self.add(bytes, before)?;
+        }
+        Ok(0..0)
+    }
+}
+
+fn order_fault(line: u64) -> Fault {
+    let message = format!(
+        "Line {line} has the invoice_no of an invoice further up: in a file of more than {INVOICES_MAX} invoices the \
+         rows of an invoice must stand together, so sort it by invoice_no."
+    );
+    file_fault("order", message)
+}
+
+/// Tells the numbers of a file apart. Two of a hundred thousand have the same hash once in four billion files.
+fn hash(number: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    number.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::import::table::{Row, Table};
+
+    fn cut(format: FileFormat, text: &str) -> Result<Cuts, Fault> {
+        Cuts::find(format, text, &BTreeMap::new())
+    }
+
+    /// Returns the place and the number of each document, as the reader of the whole file and as those of the pieces
+    /// tell them.
+    fn told(file: &SourceFile) -> Vec<String> {
+        let documents = file.documents.iter().map(|document| {
+            let number = document
+                .body
+                .as_ref()
+                .and_then(|body| body.get("invoice_no"));
+            let number = number.map(ToString::to_string).unwrap_or_default();
+            format!("{} {number}", document.places.source())
+        });
+        documents.collect()
+    }
+
+    fn told_by_pieces(format: FileFormat, text: &str) -> Vec<String> {
+        let names = BTreeMap::new();
+        let cuts = cut(format, text).unwrap();
+        let pieces = cuts.pieces(text);
+        pieces
+            .flat_map(|piece| told(&piece.read(format, &names).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn pieces_read_as_the_whole_file_does() {
+        let rows = (0..700).map(|number| format!("A{number},\"x\ny\"\nA{number},\n\n"));
+        let table = format!("\ninvoice_no,customer.name\n\n{}", rows.collect::<String>());
+        let lines = (0..700).map(|number| format!("{{\"invoice_no\":\"A{number}\"}}\n\r\n"));
+        let lines = lines.collect::<String>();
+        let bodies =
+            (0..700).map(|number| format!("{{\"invoice_no\":\"A{number}\",\"n\":[1,{{}}]}}"));
+        let array = format!(" [ {} ] ", bodies.collect::<Vec<_>>().join(" , "));
+        let bulk = format!("{{ \"invoices\": {array} }}");
+        let names = BTreeMap::new();
+        for (format, text, whole) in [
+            (
+                FileFormat::Csv,
+                &table,
+                table_documents::read(csv_table::read(table.as_bytes()).unwrap(), &names).unwrap(),
+            ),
+            (
+                FileFormat::Ndjson,
+                &lines,
+                json_documents::read_lines(lines.as_bytes(), 0).unwrap(),
+            ),
+            (
+                FileFormat::Json,
+                &array,
+                json_documents::read(array.as_bytes()).unwrap(),
+            ),
+            (
+                FileFormat::Json,
+                &bulk,
+                json_documents::read(bulk.as_bytes()).unwrap(),
+            ),
+        ] {
+            let cuts = cut(format, text).unwrap();
+            assert_eq!((cuts.documents(), cuts.count()), (700, 2), "{format}");
+            assert_eq!(cuts.check(format, text, &names), Ok(()));
+            assert_eq!(told_by_pieces(format, text), told(&whole), "{format}");
+        }
+    }
+
+    #[test]
+    fn the_rows_of_a_workbook_keep_their_numbers() {
+        let row = |number, cells: [&str; 2]| Row {
+            number,
+            cells: cells.map(str::to_owned).to_vec(),
+        };
+        let table = Table {
+            word: "row",
+            header: ["invoice_no", "customer.name"].map(str::to_owned).to_vec(),
+            rows: vec![
+                row(3, ["A", "=x\ny"]),
+                row(7, ["B", "'"]),
+                row(8, ["B", ""]),
+            ],
+        };
+        let text = csv_table::write(&table);
+        assert_eq!(
+            told_by_pieces(FileFormat::Xlsx, &text),
+            ["row 3 \"A\"", "rows 7 to 8 \"B\""]
+        );
+        let piece = cut(FileFormat::Xlsx, &text)
+            .unwrap()
+            .pieces(&text)
+            .next()
+            .unwrap();
+        let file = piece.read(FileFormat::Xlsx, &BTreeMap::new()).unwrap();
+        let cells = file.table.unwrap().rows.swap_remove(0).cells;
+        assert_eq!(cells, ["A", "=x y"]);
+    }
+
+    #[test]
+    fn an_invoice_whose_rows_stand_apart_is_refused_with_its_line() {
+        let names = BTreeMap::new();
+        let check = |text: &str| {
+            let cuts = cut(FileFormat::Csv, text).unwrap();
+            cuts.check(FileFormat::Csv, text, &names)
+        };
+        let fault = check("invoice_no\nA\nB\nA\n").unwrap_err();
+        assert_eq!(fault.rule(), "order");
+        assert!(fault.to_string().starts_with("Line 4 has"), "{fault}");
+        assert_eq!(check("invoice_no,x\n,1\nA,1\n,1\n"), Ok(()));
+        let formula = check("invoice_no\nA\n=B\n").unwrap_err();
+        assert_eq!(formula.rule(), "formula");
+    }
+
+    #[test]
+    fn a_file_has_a_greatest_number_of_documents_and_a_piece_a_greatest_size() {
+        let most = "7\n".repeat(DOCUMENTS_MAX);
+        assert_eq!(cut(FileFormat::Ndjson, &most).unwrap().count(), 200);
+        let fault = cut(FileFormat::Ndjson, &format!("{most}7\n")).unwrap_err();
+        assert_eq!(fault.rule(), "batch_too_large");
+        let long = format!("\"{}\"\n", "x".repeat(PIECE_BYTES_MAX)).repeat(3);
+        assert_eq!(cut(FileFormat::Ndjson, &long).unwrap().count(), 3);
+        for text in ["", "\n\n"] {
+            assert_eq!(cut(FileFormat::Ndjson, text).unwrap().documents(), 0);
+            assert_eq!(cut(FileFormat::Csv, text).unwrap().documents(), 0);
+        }
+    }
+}

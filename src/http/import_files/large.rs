@@ -1,0 +1,149 @@
+//! A file for more than one command. Its import is durable work: the pieces are stored, and the caller asks for the
+//! progress. Its preview reads no more than the first pieces.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use timing::clock;
+use tokio::task::spawn_blocking;
+
+use crate::actors::taxpayer::commands::{ImportInvoices, PlannedInvoices, PreviewImport};
+use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::actors::turn_gate::Portion;
+use crate::domain::import::pieces::{Cuts, Piece};
+use crate::domain::import::record::Import;
+use crate::domain::import::source::ImportForm;
+use crate::domain::invoice::batch;
+use crate::domain::kernel::fault::Fault;
+use crate::domain::party::Taxpayer;
+use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::extract::body::BodyText;
+use crate::http::forms::import::{self, ImportContext};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::Store;
+use crate::store::invoices::import_pieces::{self, ImportKey, NewImport, PieceSource};
+
+/// The maximum number of documents that a preview reads.
+const PREVIEWED_MAX: usize = 10_000;
+
+pub(crate) struct LargeFile {
+    pub(super) text: LargeText,
+    pub(super) import_no: String,
+    pub(super) form: ImportForm,
+    pub(super) source: PieceSource,
+    pub(super) taxpayer: Taxpayer,
+    /// The turn of this bulk request.
+    pub(super) _turn: Portion,
+}
+
+/// The text of a file, where it is cut, and its reserved memory.
+pub(super) struct LargeText {
+    pub(super) text: String,
+    pub(super) cuts: Cuts,
+    pub(super) _body: BodyText,
+}
+
+/// What decides over the documents of a piece.
+pub(super) struct PieceReader {
+    pub(super) import_no: String,
+    pub(super) form: ImportForm,
+    pub(super) source: PieceSource,
+    pub(super) service_id: String,
+    pub(super) today: Date,
+    pub(super) catalog: SharedCatalog,
+    /// The documents of the file before the piece.
+    pub(super) documents_before: usize,
+}
+
+impl PieceReader {
+    /// Reads a piece on another thread. Also returns the reader.
+    pub(super) async fn read(self, piece: Piece) -> Result<(ImportInvoices, Self), ApiError> {
+        let read = spawn_blocking(move || self.command(&piece).map(|command| (command, self)));
+        Ok(read.await.map_err(ApiError::internal)??)
+    }
+
+    fn command(&self, piece: &Piece) -> Result<ImportInvoices, Fault> {
+        let PieceSource { format, profile } = &self.source;
+        let source = piece.read(*format, &profile.columns)?;
+        let catalog = self.catalog.get();
+        let context = ImportContext {
+            form: self.form,
+            profile,
+            service_id: &self.service_id,
+            today: self.today,
+            catalog: &catalog,
+        };
+        let (candidates, mut file) = import::read(source, self.import_no.clone(), &context);
+        file.documents_before = self.documents_before;
+        Ok(ImportInvoices { candidates, file })
+    }
+}
+
+impl LargeFile {
+    /// Stores the pieces and starts the import. The same file again joins its import.
+    pub(crate) async fn start(self, store: &Store, now: Timestamp) -> Result<Import, ApiError> {
+        let LargeText { text, cuts, _body } = self.text;
+        let taxpayer = self.taxpayer.id;
+        let key = ImportKey {
+            taxpayer,
+            import_no: &self.import_no,
+        };
+        for (number, piece) in cuts.pieces(&text).enumerate() {
+            import_pieces::add(store, key, number, piece, now).await?;
+        }
+        let batch_no = batch::draw_batch_number(now, &mut clock::system_rng());
+        let import = Import::start(
+            self.import_no.clone(),
+            self.form,
+            Some(batch_no),
+            cuts.documents(),
+        );
+        let new = NewImport {
+            import: import.clone(),
+            source: self.source,
+            pieces: cuts.count(),
+        };
+        import_pieces::start(store, taxpayer, new, now).await?;
+        Ok(import)
+    }
+
+    /// Tells what an import would do with the first documents, and changes nothing. `send` sends the command for each
+    /// piece.
+    pub(crate) async fn preview(
+        self,
+        state: &ApiState,
+        send: impl AsyncFn(PreviewImport) -> Result<(Import, PlannedInvoices), TaxpayerError>,
+    ) -> Result<Import, ApiError> {
+        let LargeText { text, cuts, _body } = self.text;
+        let mut import = Import::start(self.import_no.clone(), self.form, None, cuts.documents());
+        let mut planned = PlannedInvoices::default();
+        let mut reader = PieceReader {
+            import_no: self.import_no,
+            form: self.form,
+            source: self.source,
+            service_id: self.taxpayer.service_id,
+            today: state.today(),
+            catalog: state.catalog.clone(),
+            documents_before: 0,
+        };
+        for piece in cuts.pieces(&text) {
+            if import.counts.total() >= PREVIEWED_MAX {
+                import.warnings.push(format!(
+                    "The preview shows the first {} of {} invoices.",
+                    import.counts.total(),
+                    import.documents
+                ));
+                break;
+            }
+            let (invoices, again) = reader.read(piece).await?;
+            let (part, plan) = send(PreviewImport { invoices, planned }).await?;
+            planned = plan;
+            import.add(part);
+            reader = PieceReader {
+                documents_before: import.counts.total(),
+                ..again
+            };
+        }
+        Ok(import)
+    }
+}

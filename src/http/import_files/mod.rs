@@ -1,0 +1,23 @@
+//! Reads files of invoices for the API and the dashboard. Each document of a file becomes the body of a create request
+//! and passes the same form. The same file is imported once.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | what a request wants of its file, and in which format it is | `request` |
+//! | a file as a field of a form | `multipart` |
+//! | a file that is imported in one go | `read` |
+//! | a large file: stored in pieces, or previewed | `large` |
+//! | the import of stored pieces, as durable work | `worker` |
+//! | the errors of a large file, while they are read | `errors` |
+
+mod errors;
+mod large;
+mod multipart;
+mod read;
+mod request;
+mod worker;
+
+pub(crate) use errors::stream_errors;
+pub(crate) use read::{ReadFile, read};
+pub(crate) use request::{CSV_TYPE, FILE_TYPES, FileRequest};
+pub use worker::{IMPORTS_MAX, ImportWorker};

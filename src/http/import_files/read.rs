@@ -1,0 +1,286 @@
+//! Reads a file, and tells a file that is imported in one go from a large one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use sha2::{Digest, Sha256};
+
+use crate::actors::taxpayer::commands::ImportInvoices;
+use crate::actors::turn_gate::Portion;
+use crate::domain::import::pieces::Cuts;
+use crate::domain::import::profile::ImportProfile;
+use crate::domain::import::record::{Import, import_number};
+use crate::domain::import::source::{
+    FileFormat, ImportForm, SourceFile, TOO_MANY_RULE, file_fault,
+};
+use crate::domain::import::{csv_table, json_documents, table_documents, ubl_document, xlsx_table};
+use crate::domain::invoice::batch::INVOICES_MAX;
+use crate::domain::kernel::digest::document_digest;
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::party::Taxpayer;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::extract::body::BodyText;
+use crate::http::forms::import::{self, ImportContext};
+use crate::http::import_files::large::{LargeFile, LargeText};
+use crate::http::import_files::request::FileRequest;
+use crate::http::limits::counted_bytes;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::invoices::import_pieces::PieceSource;
+use crate::store::invoices::{import_profiles, imports};
+
+/// The memory of an element of XML, of a cell of CSV, and of a byte of unpacked XLSX, with what is made of it, in bytes.
+const ELEMENT_BYTES: usize = 800;
+const CELL_BYTES: usize = 160;
+const XLSX_BYTES_PER_BYTE: usize = 4;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A file that was read.
+pub(crate) enum ReadFile {
+    /// The command that imports the file, and the turn of this bulk request, which lasts until the command is done.
+    New {
+        command: ImportInvoices,
+        turn: Portion,
+    },
+    /// A file for more than one command.
+    Large(Box<LargeFile>),
+    /// The file was imported before.
+    Imported(Import),
+}
+
+/// A file by its size.
+enum SizedFile {
+    Small(BodyText),
+    Large(LargeText),
+}
+
+/// Reads a file with the profile of its taxpayer, which must be allowed to create invoices.
+pub(crate) async fn read(
+    state: &ApiState,
+    id: TaxpayerId,
+    wanted: &FileRequest,
+    body: BodyText,
+) -> Result<ReadFile, ApiError> {
+    let finder = wanted.clone();
+    let found = body
+        .hand_over(state, move |body| find_file(&finder, body))
+        .await??;
+    let FoundFile {
+        file,
+        format,
+        digest,
+    } = found;
+    let profile = import_profiles::owned_by(&state.store, id).await?;
+    let import_no = import_number(&file_digest(&digest, format, wanted.form, &profile));
+    if !wanted.is_preview
+        && let Some(import) = imports::owned_by_with_number(&state.store, id, &import_no).await?
+    {
+        return Ok(ReadFile::Imported(import));
+    }
+    let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    taxpayer.check_may_create_invoices(state.settings.verification)?;
+    let turn = file.bulk_turn(state).await?;
+    check_form(format, wanted.form)?;
+    let file = match measure(state, format, &profile, file).await? {
+        SizedFile::Small(file) => file,
+        SizedFile::Large(text) => {
+            return Ok(ReadFile::Large(Box::new(LargeFile {
+                text,
+                import_no,
+                form: wanted.form,
+                source: PieceSource { format, profile },
+                taxpayer,
+                _turn: turn,
+            })));
+        }
+    };
+    let task = ImportTask {
+        format,
+        form: wanted.form,
+        profile,
+        import_no,
+        taxpayer,
+        today: state.today(),
+        catalog: state.catalog.get(),
+    };
+    let command = task.read(state, file).await?;
+    Ok(ReadFile::New { command, turn })
+}
+
+/// The file of a body, with its digest.
+struct FoundFile {
+    file: BodyText,
+    format: FileFormat,
+    digest: String,
+}
+
+fn find_file(wanted: &FileRequest, mut body: BodyText) -> Result<FoundFile, ApiError> {
+    let (format, bytes) = wanted.find_file(&body.bytes)?;
+    body.bytes.truncate(bytes.end);
+    body.bytes.drain(..bytes.start);
+    let digest = hex::encode(Sha256::digest(&body.bytes));
+    if body.bytes.starts_with(BYTE_ORDER_MARK) {
+        body.bytes.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok(FoundFile {
+        digest,
+        file: body,
+        format,
+    })
+}
+
+/// A table has the fields of the standard form only.
+fn check_form(format: FileFormat, form: ImportForm) -> Result<(), Fault> {
+    let is_table = matches!(format, FileFormat::Csv | FileFormat::Xlsx);
+    if is_table && form == ImportForm::Full {
+        let message = "A table has the columns of Create Standard: import it with form=standard.";
+        return Err(file_fault("form", message));
+    }
+    Ok(())
+}
+
+/// Finds out whether a file is large, and where it is cut if so. A small file that cannot be cut is left to the reader
+/// of its format, which says what is wrong with it.
+async fn measure(
+    state: &ApiState,
+    format: FileFormat,
+    profile: &ImportProfile,
+    file: BodyText,
+) -> Result<SizedFile, ApiError> {
+    let bytes_max = state.settings.bulk_bytes_max;
+    let room = match format {
+        FileFormat::Ubl => return Ok(SizedFile::Small(file)),
+        FileFormat::Xlsx => {
+            let bytes = memory_bytes(format, &file.bytes)?;
+            Some(file.reserve(state, bytes).await?)
+        }
+        FileFormat::Csv | FileFormat::Ndjson | FileFormat::Json => None,
+    };
+    let names = profile.columns.clone();
+    let sized = file.hand_over(state, move |file| {
+        let sized = size(format, &names, bytes_max, file);
+        drop(room);
+        sized
+    });
+    Ok(sized.await??)
+}
+
+fn size(
+    format: FileFormat,
+    names: &BTreeMap<String, String>,
+    bytes_max: usize,
+    mut file: BodyText,
+) -> Result<SizedFile, Fault> {
+    let is_long = file.bytes.len() > bytes_max;
+    let table = match format {
+        FileFormat::Xlsx => Some(csv_table::write(&xlsx_table::read(&file.bytes)?)),
+        _ => None,
+    };
+    let text = match &table {
+        Some(table) => Ok(table.as_str()),
+        None => std::str::from_utf8(&file.bytes),
+    };
+    let text = text.map_err(|_| file_fault("encoding", "The file is not UTF-8."));
+    let cuts = text.and_then(|text| Cuts::find(format, text, names).map(|cuts| (cuts, text)));
+    let cuts = match cuts {
+        Ok((cuts, text)) if is_long || cuts.documents() > INVOICES_MAX => {
+            cuts.check(format, text, names)?;
+            cuts
+        }
+        Err(fault) if is_long || fault.rule() == TOO_MANY_RULE => return Err(fault),
+        Ok(_) | Err(_) => return Ok(SizedFile::Small(file)),
+    };
+    let text = table.unwrap_or_else(|| {
+        let bytes = std::mem::take(&mut file.bytes);
+        String::from_utf8(bytes).unwrap_or_default()
+    });
+    if text.contains('\0') {
+        return Err(file_fault("encoding", "The file has a NUL character."));
+    }
+    Ok(SizedFile::Large(LargeText {
+        text,
+        cuts,
+        _body: file,
+    }))
+}
+
+/// A file that is to be read, with everything that decides over it.
+struct ImportTask {
+    format: FileFormat,
+    form: ImportForm,
+    profile: ImportProfile,
+    import_no: String,
+    taxpayer: Taxpayer,
+    today: Date,
+    catalog: Arc<Catalog>,
+}
+
+impl ImportTask {
+    /// Reads the file on another thread if it is large.
+    async fn read(self, state: &ApiState, file: BodyText) -> Result<ImportInvoices, ApiError> {
+        let bytes = memory_bytes(self.format, &file.bytes)?;
+        let read = file.read_file(state, bytes, move |file| self.command(file));
+        Ok(read.await??)
+    }
+
+    fn command(self, file: &[u8]) -> Result<ImportInvoices, Fault> {
+        let source = read_source(self.format, self.form, &self.profile, file)?;
+        if source.documents.is_empty() {
+            return Err(file_fault("min", "The file has no invoice."));
+        }
+        let context = ImportContext {
+            form: self.form,
+            profile: &self.profile,
+            service_id: &self.taxpayer.service_id,
+            today: self.today,
+            catalog: &self.catalog,
+        };
+        let (candidates, file) = import::read(source, self.import_no, &context);
+        Ok(ImportInvoices { candidates, file })
+    }
+}
+
+/// Reads the documents of a file.
+fn read_source(
+    format: FileFormat,
+    form: ImportForm,
+    profile: &ImportProfile,
+    file: &[u8],
+) -> Result<SourceFile, Fault> {
+    match format {
+        FileFormat::Ubl => Ok(ubl_document::read(file, form, &profile.units)),
+        FileFormat::Csv => table_documents::read(csv_table::read(file)?, &profile.columns),
+        FileFormat::Xlsx => table_documents::read(xlsx_table::read(file)?, &profile.columns),
+        FileFormat::Ndjson => json_documents::read_lines(file, 0),
+        FileFormat::Json => json_documents::read(file),
+    }
+}
+
+/// Estimates the memory that reading a file takes, in bytes. It may be too high, but never far too low.
+fn memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault> {
+    let count = |marks: &[u8]| file.iter().filter(|byte| marks.contains(byte)).count();
+    Ok(match format {
+        FileFormat::Json | FileFormat::Ndjson => counted_bytes(file),
+        FileFormat::Csv => 2 * file.len() + CELL_BYTES * count(b",;\t\n"),
+        FileFormat::Ubl => 2 * file.len() + ELEMENT_BYTES * count(b"<"),
+        FileFormat::Xlsx => {
+            let unpacked = usize::try_from(xlsx_table::unpacked_bytes(file)?);
+            XLSX_BYTES_PER_BYTE * unpacked.unwrap_or(usize::MAX / XLSX_BYTES_PER_BYTE)
+        }
+    })
+}
+
+/// Returns the digest of everything that decides what becomes of a file.
+fn file_digest(
+    file: &str,
+    format: FileFormat,
+    form: ImportForm,
+    profile: &ImportProfile,
+) -> String {
+    let profile = document_digest(&serde_json::to_value(profile).unwrap_or_default());
+    hex::encode(Sha256::digest(format!("{format} {form} {profile} {file}")))
+}

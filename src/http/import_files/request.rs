@@ -1,0 +1,162 @@
+//! What a request wants of its file: the form whose bodies the documents become, the format, and whether it is a
+//! preview.
+
+use std::future::{Ready, ready};
+use std::ops::Range;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+use actix_web::{FromRequest, HttpRequest};
+
+use crate::domain::import::source::{FileFormat, ImportForm};
+use crate::http::extract::role::NeedsRole;
+use crate::http::forms::query::Query;
+use crate::http::import_files::multipart::{self, MULTIPART_TYPE};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+const XML_TYPE: &str = "application/xml";
+pub(crate) const CSV_TYPE: &str = "text/csv";
+const XLSX_TYPE: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+const NDJSON_TYPE: &str = "application/x-ndjson";
+/// The media types that are read beside JSON.
+pub(crate) const FILE_TYPES: &[&str] =
+    &[XML_TYPE, CSV_TYPE, XLSX_TYPE, NDJSON_TYPE, MULTIPART_TYPE];
+/// The formats by the endings of the names of files.
+const ENDINGS: [(&str, FileFormat); 6] = [
+    ("xml", FileFormat::Ubl),
+    ("csv", FileFormat::Csv),
+    ("xlsx", FileFormat::Xlsx),
+    ("ndjson", FileFormat::Ndjson),
+    ("jsonl", FileFormat::Ndjson),
+    ("json", FileFormat::Json),
+];
+
+#[derive(Debug, Clone)]
+pub(crate) struct FileRequest {
+    place: FilePlace,
+    pub(super) form: ImportForm,
+    pub(crate) is_preview: bool,
+}
+
+/// Where the file is in the body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FilePlace {
+    Whole(FileFormat),
+    /// A field of a form with this boundary.
+    Field(String),
+}
+
+impl NeedsRole for FileRequest {}
+
+impl FromRequest for FileRequest {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::new(request))
+    }
+}
+
+impl FileRequest {
+    /// Reads the format from the content type, the form and whether it is a preview from the query.
+    pub(crate) fn new(request: &HttpRequest) -> Result<Self, ApiError> {
+        let query = Query::from_text(request.query_string());
+        let form = query.word("form", ImportForm::parse, ImportForm::allowed)?;
+        Ok(Self {
+            place: file_place(request.headers())?,
+            form: form.unwrap_or(ImportForm::Standard),
+            is_preview: query.flag("preview")?,
+        })
+    }
+
+    /// Finds the file in the body.
+    pub(super) fn find_file(&self, body: &[u8]) -> Result<(FileFormat, Range<usize>), ApiError> {
+        let boundary = match &self.place {
+            FilePlace::Whole(format) => return Ok((*format, 0..body.len())),
+            FilePlace::Field(boundary) => boundary,
+        };
+        let field = multipart::find_file(body, boundary)?;
+        let by_name = || format_by_name(field.file_name.as_deref()?);
+        let by_type = || format_by_type(field.content_type.as_deref()?);
+        let format = by_type().or_else(by_name).ok_or_else(unsupported_error)?;
+        Ok((format, field.bytes))
+    }
+}
+
+fn file_place(headers: &HeaderMap) -> Result<FilePlace, ApiError> {
+    let text = headers
+        .get(CONTENT_TYPE)
+        .map_or("", |value| value.to_str().unwrap_or("?"));
+    if let Some(boundary) = multipart::boundary(text) {
+        return Ok(FilePlace::Field(boundary));
+    }
+    // A body without a type is JSON, as everywhere.
+    let format = match text.trim() {
+        "" => Some(FileFormat::Json),
+        text => format_by_type(text),
+    };
+    format.map(FilePlace::Whole).ok_or_else(unsupported_error)
+}
+
+/// Returns the format that a content type names.
+fn format_by_type(text: &str) -> Option<FileFormat> {
+    let mut parts = text.split(';');
+    let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_utf8 = parts.all(|part| {
+        part.split_once('=').is_none_or(|(name, value)| {
+            !name.trim().eq_ignore_ascii_case("charset")
+                || value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+        })
+    });
+    match essence.as_str() {
+        XML_TYPE | "text/xml" => Some(FileFormat::Ubl),
+        XLSX_TYPE => Some(FileFormat::Xlsx),
+        _ if !is_utf8 => None,
+        CSV_TYPE => Some(FileFormat::Csv),
+        NDJSON_TYPE | "application/jsonl" => Some(FileFormat::Ndjson),
+        "application/json" => Some(FileFormat::Json),
+        _ => None,
+    }
+}
+
+fn format_by_name(name: &str) -> Option<FileFormat> {
+    let (_, ending) = name.rsplit_once('.')?;
+    let known = ENDINGS
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(ending));
+    known.map(|(_, format)| *format)
+}
+
+fn unsupported_error() -> ApiError {
+    let message = format!(
+        "The file must be application/json, {}, in UTF-8, as the raw body or as the field `file` of a form",
+        FILE_TYPES.join(", ")
+    );
+    ApiError::new(ErrorCode::UnsupportedMediaType, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_known_by_the_type_or_by_the_ending_of_a_name() {
+        for (text, format) in [
+            ("text/csv; charset=UTF-8", Some(FileFormat::Csv)),
+            ("Text/XML", Some(FileFormat::Ubl)),
+            ("text/csv; charset=latin1", None),
+            ("application/octet-stream", None),
+        ] {
+            assert_eq!(format_by_type(text), format, "{text}");
+        }
+        for (name, format) in [
+            ("July.CSV", Some(FileFormat::Csv)),
+            ("a.b.xlsx", Some(FileFormat::Xlsx)),
+            ("csv", None),
+            ("a.exe", None),
+        ] {
+            assert_eq!(format_by_name(name), format, "{name}");
+        }
+    }
+}

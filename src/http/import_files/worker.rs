@@ -1,0 +1,128 @@
+//! Imports the stored pieces of large files, one after the other. What became of a piece is stored with its invoices, so
+//! that a process that takes over after a crash goes on with the next piece, and nothing is created twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use database::StoreError;
+use jiff::tz::Offset;
+use timing::clock::SharedClock;
+
+use crate::actors::dispatch::WorkStatus;
+use crate::actors::taxpayer::commands::ImportPiece;
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::import_files::large::PieceReader;
+use crate::http::respond::error::ApiError;
+use crate::http::state::latest_date;
+use crate::store::Store;
+use crate::store::accounts::taxpayers;
+use crate::store::invoices::import_pieces::{self, ImportKey, NextPiece};
+use crate::store::lanes::Lease;
+use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
+
+/// The maximum number of files that a process imports concurrently.
+pub const IMPORTS_MAX: usize = 2;
+/// After this many pieces of a file, another file that waits has its turn.
+const PIECES_PER_TURN: usize = 20;
+/// How long an import waits whose taxpayer may not create invoices now, or is paused.
+const REFUSED_DELAY: Duration = Duration::from_mins(1);
+
+#[derive(Clone)]
+pub struct ImportWorker {
+    pub store: Store,
+    pub taxpayers: Arc<TaxpayerHandle>,
+    pub catalog: SharedCatalog,
+    pub clock: SharedClock,
+    /// The offset of the authority's time zone from UTC.
+    pub utc_offset: Offset,
+}
+
+impl ImportWorker {
+    /// Imports the next pieces of the file of this lane, then releases the lane.
+    pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
+        let Some(key) = ImportKey::parse_lane_key(&lease.key) else {
+            return self.release(lease, None).await;
+        };
+        for _ in 0..PIECES_PER_TURN {
+            let Some(next) = import_pieces::next(&self.store, key).await? else {
+                return self.release(lease, None).await;
+            };
+            match self.import(key.taxpayer, next).await {
+                // Stale: another process has imported the piece.
+                Ok(()) | Err(PieceError::Command(TaxpayerError::Store(StoreError::Stale))) => {}
+                Err(PieceError::Command(TaxpayerError::Store(error))) => return Err(error),
+                Err(PieceError::Command(
+                    TaxpayerError::Busy { .. }
+                    | TaxpayerError::Overloaded { .. }
+                    | TaxpayerError::Interrupted { .. },
+                )) => return Ok(WorkStatus::Unfinished),
+                Err(error) => {
+                    let import = &lease.key;
+                    tracing::warn!(import, %error, "failed to import a piece of a file; will retry");
+                    return self.release(lease, Some(REFUSED_DELAY)).await;
+                }
+            }
+        }
+        self.release(lease, Some(Duration::ZERO)).await
+    }
+
+    async fn import(&self, id: TaxpayerId, next: NextPiece) -> Result<(), PieceError> {
+        let taxpayer = taxpayers::with_id(self.store.reader(), id)
+            .await
+            .map_err(TaxpayerError::Store)?;
+        let taxpayer = taxpayer.ok_or(PieceError::NoTaxpayer)?;
+        let reader = PieceReader {
+            import_no: next.import.import_no.clone(),
+            form: next.import.form,
+            source: next.source,
+            service_id: taxpayer.service_id,
+            today: latest_date(self.clock.now(), self.utc_offset),
+            catalog: self.catalog.clone(),
+            documents_before: next.import.counts.total(),
+        };
+        let (invoices, _) = reader
+            .read(next.piece)
+            .await
+            .map_err(|error| PieceError::Unreadable(Box::new(error)))?;
+        let command = ImportPiece {
+            invoices,
+            number: next.number,
+            so_far: next.import,
+        };
+        self.taxpayers.send(id, command).await?;
+        Ok(())
+    }
+
+    /// Releases the lane for this long, or deletes it because nothing is left to do.
+    async fn release(
+        &self,
+        lease: &Lease,
+        again: Option<Duration>,
+    ) -> Result<WorkStatus, StoreError> {
+        let next_claim = match again {
+            Some(_) => NextClaim::Ordinary,
+            None => NextClaim::Never,
+        };
+        let release = LaneRelease {
+            next_claim,
+            ..LaneRelease::new(lease, again)
+        };
+        let tx = self.store.begin().await?;
+        leases::release(&tx, &[release]).await?;
+        tx.commit().await?;
+        Ok(WorkStatus::Released)
+    }
+}
+
+/// Why a piece was not imported.
+#[derive(Debug, thiserror::Error)]
+enum PieceError {
+    #[error(transparent)]
+    Command(#[from] TaxpayerError),
+    #[error("the taxpayer is gone")]
+    NoTaxpayer,
+    #[error("the piece cannot be read: {0}")]
+    Unreadable(Box<ApiError>),
+}

@@ -1,0 +1,366 @@
+//! The pieces of large files. An import reads one after the other; its record and what is left of the piece are written
+//! in the transaction that creates the invoices of the piece, so that each piece is imported once.
+
+use database::column::json;
+use database::{StoreError, Transaction};
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::import::pieces::Piece;
+use crate::domain::import::profile::ImportProfile;
+use crate::domain::import::record::Import;
+use crate::domain::import::source::FileFormat;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::Store;
+use crate::store::invoices::imports;
+use crate::store::lanes::{self, LaneKind, Wake};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "import_pieces")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub import_no: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub piece: i64,
+    pub content: String,
+    pub places_before: i64,
+    pub errors_csv: String,
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// How the pieces of a file are read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PieceSource {
+    pub format: FileFormat,
+    /// The profile at the time of the upload.
+    pub profile: ImportProfile,
+}
+
+/// A large file whose pieces are stored.
+#[derive(Debug)]
+pub struct NewImport {
+    pub import: Import,
+    pub source: PieceSource,
+    /// The number of pieces.
+    pub pieces: usize,
+}
+
+/// The name of an import.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportKey<'a> {
+    pub taxpayer: TaxpayerId,
+    pub import_no: &'a str,
+}
+
+/// The next piece of an import, with what became of the pieces before it.
+#[derive(Debug)]
+pub struct NextPiece {
+    pub import: Import,
+    pub source: PieceSource,
+    pub number: i64,
+    pub piece: Piece,
+}
+
+/// What became of a piece.
+#[derive(Debug)]
+pub struct ImportedPiece {
+    pub number: i64,
+    /// The record of the import with this piece.
+    pub import: Import,
+    pub errors_header: String,
+    pub errors_csv: String,
+}
+
+impl<'a> ImportKey<'a> {
+    /// Returns the key of the import's lane.
+    fn lane_key(self) -> String {
+        format!("{}/{}", self.taxpayer, self.import_no)
+    }
+
+    /// Reads the key of a lane.
+    pub fn parse_lane_key(key: &'a str) -> Option<Self> {
+        let (taxpayer, import_no) = key.split_once('/')?;
+        Some(Self {
+            taxpayer: TaxpayerId(taxpayer.parse().ok()?),
+            import_no,
+        })
+    }
+}
+
+/// Stores a piece of an upload. The same piece of an earlier upload of the same file stays.
+pub async fn add(
+    store: &Store,
+    key: ImportKey<'_>,
+    number: usize,
+    piece: Piece,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let row = Model {
+        taxpayer_id: key.taxpayer.0,
+        import_no: key.import_no.to_owned(),
+        piece: i64::try_from(number).unwrap_or(i64::MAX),
+        content: piece.content,
+        places_before: i64::try_from(piece.places_before).unwrap_or(i64::MAX),
+        errors_csv: String::new(),
+        created_at: now.as_microsecond(),
+    };
+    let tx = store.begin().await?;
+    Entity::insert(row.into_active_model())
+        .on_conflict(
+            OnConflict::columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
+                .do_nothing()
+                .to_owned(),
+        )
+        .exec_without_returning(&tx)
+        .await?;
+    tx.commit().await
+}
+
+/// Starts the import of a file whose pieces are stored. Does nothing if it was started before.
+pub async fn start(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    new: NewImport,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let import_no = new.import.import_no.as_str();
+    let key = ImportKey {
+        taxpayer,
+        import_no,
+    }
+    .lane_key();
+    let source = json(&new.source);
+    let row = imports::Model::with_pieces(taxpayer, new.import, source, new.pieces, now);
+    let tx = store.begin().await?;
+    imports::insert(&tx, row).await?;
+    lanes::wake(&tx, LaneKind::Import, &[key], Wake::All).await?;
+    tx.commit().await
+}
+
+/// Loads the next piece of an import; `None` if all are imported.
+pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>, StoreError> {
+    let ImportKey {
+        taxpayer,
+        import_no,
+    } = key;
+    let found = imports::Entity::find_by_id((taxpayer.0, import_no.to_owned()))
+        .one(store.reader())
+        .await?;
+    let Some(row) = found.filter(|row| row.next_piece < row.pieces) else {
+        return Ok(None);
+    };
+    let at = imports::row_ref(taxpayer, import_no);
+    let piece = Entity::find_by_id((taxpayer.0, import_no.to_owned(), row.next_piece))
+        .one(store.reader())
+        .await?;
+    let piece = piece.ok_or_else(|| at.corrupt(format!("piece {} is gone", row.next_piece)))?;
+    Ok(Some(NextPiece {
+        import: row.import()?,
+        source: at.json(row.source.as_deref().unwrap_or_default())?,
+        number: row.next_piece,
+        piece: Piece {
+            content: piece.content,
+            places_before: u64::try_from(piece.places_before).unwrap_or_default(),
+        },
+    }))
+}
+
+/// Writes what became of a piece. Fails with `Stale` if it is not the next piece any more.
+pub async fn finish(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    done: &ImportedPiece,
+) -> Result<(), StoreError> {
+    let import_no = done.import.import_no.as_str();
+    let advanced = imports::Entity::update_many()
+        .col_expr(imports::Column::Report, Expr::value(json(&done.import)))
+        .col_expr(
+            imports::Column::ErrorsCsv,
+            Expr::value(done.errors_header.as_str()),
+        )
+        .col_expr(imports::Column::NextPiece, Expr::value(done.number + 1))
+        .filter(imports::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(imports::Column::ImportNo.eq(import_no))
+        .filter(imports::Column::NextPiece.eq(done.number))
+        .exec(tx)
+        .await?;
+    if advanced.rows_affected == 0 {
+        return Err(StoreError::Stale);
+    }
+    Entity::update_many()
+        .col_expr(Column::Content, Expr::value(""))
+        .col_expr(Column::ErrorsCsv, Expr::value(done.errors_csv.as_str()))
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::ImportNo.eq(import_no))
+        .filter(Column::Piece.eq(done.number))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
+/// Returns the first rows of errors in the pieces from this number on, and the number of the piece behind them.
+pub async fn errors_from(
+    store: &Store,
+    key: ImportKey<'_>,
+    number: i64,
+) -> Result<Option<(String, i64)>, StoreError> {
+    let found: Option<(String, i64)> = Entity::find()
+        .select_only()
+        .columns([Column::ErrorsCsv, Column::Piece])
+        .filter(Column::TaxpayerId.eq(key.taxpayer.0))
+        .filter(Column::ImportNo.eq(key.import_no))
+        .filter(Column::Piece.gte(number))
+        .filter(Column::ErrorsCsv.ne(""))
+        .order_by_asc(Column::Piece)
+        .into_tuple()
+        .one(store.reader())
+        .await?;
+    Ok(found.map(|(csv, piece)| (csv, piece + 1)))
+}
+
+/// Deletes up to `limit` pieces of uploads that broke off before this time. Returns true if more may be left.
+pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
+    let started = Query::select()
+        .expr(Expr::value(1))
+        .from(imports::Entity)
+        .and_where(
+            Expr::col((imports::Entity, imports::Column::TaxpayerId))
+                .equals((Entity, Column::TaxpayerId)),
+        )
+        .and_where(
+            Expr::col((imports::Entity, imports::Column::ImportNo))
+                .equals((Entity, Column::ImportNo)),
+        )
+        .to_owned();
+    let abandoned: Vec<(i64, String, i64)> = Entity::find()
+        .select_only()
+        .columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
+        .filter(Column::CreatedAt.lt(before.as_microsecond()))
+        .filter(Expr::exists(started).not())
+        .order_by_asc(Column::CreatedAt)
+        .limit(limit)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    if abandoned.is_empty() {
+        return Ok(false);
+    }
+    let has_more = abandoned.len() as u64 == limit;
+    let tx = store.begin().await?;
+    for id in abandoned {
+        Entity::delete_by_id(id).exec(&tx).await?;
+    }
+    tx.commit().await?;
+    Ok(has_more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::import::source::ImportForm;
+    use crate::store::testing::stores;
+
+    const ID: TaxpayerId = TaxpayerId(1);
+    const KEY: ImportKey<'_> = ImportKey {
+        taxpayer: ID,
+        import_no: "I1",
+    };
+
+    fn piece(content: &str) -> Piece {
+        Piece {
+            content: content.to_owned(),
+            places_before: 7,
+        }
+    }
+
+    fn import() -> Import {
+        let batch = Some("B1".to_owned());
+        Import::start("I1".to_owned(), ImportForm::Standard, batch, 2)
+    }
+
+    fn new_import(pieces: usize) -> NewImport {
+        let source = PieceSource {
+            format: FileFormat::Ndjson,
+            profile: ImportProfile::default(),
+        };
+        NewImport {
+            import: import(),
+            source,
+            pieces,
+        }
+    }
+
+    async fn finish_once(store: &Store, number: i64, errors: &str) -> Result<(), StoreError> {
+        let done = ImportedPiece {
+            number,
+            import: import(),
+            errors_header: "h\n".to_owned(),
+            errors_csv: errors.to_owned(),
+        };
+        let tx = store.begin().await?;
+        finish(&tx, ID, &done).await?;
+        tx.commit().await
+    }
+
+    #[actix_rt::test]
+    async fn each_piece_is_finished_once_and_its_errors_stay() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::UNIX_EPOCH;
+            for (number, content) in ["a", "b"].into_iter().enumerate() {
+                add(store, KEY, number, piece(content), now).await.unwrap();
+            }
+            // The same upload again changes nothing.
+            add(store, KEY, 0, piece("other"), now).await.unwrap();
+            assert!(next(store, KEY).await.unwrap().is_none());
+            start(store, ID, new_import(2), now).await.unwrap();
+            let first = next(store, KEY).await.unwrap().unwrap();
+            assert_eq!((first.number, first.piece), (0, piece("a")));
+            finish_once(store, 0, "").await.unwrap();
+            let stale = finish_once(store, 0, "x\n").await;
+            assert!(matches!(stale, Err(StoreError::Stale)), "{stale:?}");
+            finish_once(store, 1, "y\n").await.unwrap();
+            assert!(next(store, KEY).await.unwrap().is_none());
+            let errors = errors_from(store, KEY, 0).await.unwrap();
+            assert_eq!(errors, Some(("y\n".to_owned(), 2)));
+            assert_eq!(errors_from(store, KEY, 2).await.unwrap(), None);
+            let other = ImportKey {
+                taxpayer: TaxpayerId(2),
+                ..KEY
+            };
+            assert_eq!(errors_from(store, other, 0).await.unwrap(), None);
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn pieces_of_an_upload_that_broke_off_are_swept() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::UNIX_EPOCH;
+            let later = Timestamp::from_second(60).unwrap();
+            for import_no in ["I1", "I2"] {
+                let key = ImportKey { import_no, ..KEY };
+                add(store, key, 0, piece("a"), now).await.unwrap();
+            }
+            start(store, ID, new_import(1), now).await.unwrap();
+            assert!(!sweep(store, now, 9).await.unwrap(), "nothing is old");
+            assert!(sweep(store, later, 1).await.unwrap());
+            assert!(!sweep(store, later, 1).await.unwrap());
+            let left = Entity::find().all(store.reader()).await.unwrap();
+            let left: Vec<_> = left.iter().map(|row| row.import_no.as_str()).collect();
+            assert_eq!(left, ["I1"]);
+            test.store.close().await;
+        }
+    }
+}

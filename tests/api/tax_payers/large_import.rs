@@ -1,0 +1,225 @@
+//! Files of more than 1,000 invoices, which are imported in the background, and files as the field of a form.
+
+use serde_json::{Value, json};
+use testkit::answer::Answer;
+use testkit::client::Client;
+use testkit::documents::{invoice, invoice_no, invoice_numbered};
+use testkit::each_database;
+use testkit::edit::with;
+use testkit::patience::eventually;
+
+use crate::support::world::World;
+use crate::tax_payers::import::{IMPORT, csv, import, outcomes, row};
+
+const NDJSON: &str = "application/x-ndjson";
+const DOCUMENTS: usize = 1_001;
+
+/// Returns the numbers of a file, which all differ.
+fn numbers() -> Vec<String> {
+    let start = invoice_no();
+    (0..DOCUMENTS).map(|at| format!("{start}X{at}")).collect()
+}
+
+fn lines(bodies: impl IntoIterator<Item = Value>) -> String {
+    let lines = bodies.into_iter().map(|body| format!("{body}\n"));
+    lines.collect()
+}
+
+/// Waits for the end of an import.
+async fn wait_until_done(taxpayer: &Client, path: &str) -> Value {
+    eventually("the end of an import", async || {
+        let read = taxpayer.get(path).await.expect_status(200);
+        (read.data()["state"] == "done").then(|| read.data().clone())
+    })
+    .await
+}
+
+#[each_database]
+async fn a_large_file_is_imported_in_the_background_and_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let numbers = numbers();
+    taxpayer.invoice(&invoice_numbered(&numbers[7])).await;
+    let bodies = numbers.iter().enumerate().map(|(at, number)| match at {
+        700 => with(
+            &invoice_numbered(number),
+            "invoice_date",
+            json!("yesterday"),
+        ),
+        701 => with(&invoice_numbered(number), "customer.email", Value::Null),
+        1_000 => invoice_numbered(&numbers[0]),
+        _ => invoice_numbered(number),
+    });
+    let file = lines(bodies);
+    let counts = |data: &Value| {
+        ["documents", "created", "duplicates", "failed", "unanswered"]
+            .map(|name| data[name].as_u64().unwrap())
+    };
+    let preview = import(&taxpayer, "?preview=true", NDJSON, file.clone()).await;
+    let preview = preview.expect_status(200);
+    assert_eq!(preview.data()["state"], "preview");
+    assert_eq!(counts(preview.data()), [1_001, 997, 2, 1, 1]);
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(listed.data()["total"], 1, "a preview changes nothing");
+
+    let started = import(&taxpayer, "", NDJSON, file.clone())
+        .await
+        .expect_status(202);
+    assert_eq!(started.message(), "Import started");
+    assert_eq!(started.data()["state"], "running");
+    let path = started.header("location").to_owned();
+    let done = wait_until_done(&taxpayer, &path).await;
+    assert_eq!(counts(&done), [1_001, 997, 2, 1, 1]);
+    assert_eq!(done["documents_done"], 1_001);
+    let places: Vec<_> = done["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["index"].clone(), item["source"].clone()))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            (json!(700), json!("line 701")),
+            (json!(701), json!("line 702"))
+        ]
+    );
+    let batch_no = done["batch_no"].as_str().unwrap();
+    let batch = taxpayer
+        .list_invoices(&format!("?batch_no={batch_no}"))
+        .await;
+    assert_eq!(batch.data()["total"], 997);
+    let errors = taxpayer
+        .get(&format!("{path}/errors"))
+        .await
+        .expect_status(200);
+    let errors: Vec<_> = errors.text.lines().collect();
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    assert_eq!(errors[0], "index,source,invoice_no,error");
+    assert!(errors[1].starts_with("700,line 701,"), "{errors:?}");
+
+    let again = import(&taxpayer, "", NDJSON, file).await.expect_status(200);
+    assert_eq!(again.message(), "This file was imported before");
+    assert_eq!(again.data(), &done);
+    let other = world.taxpayer().await;
+    for path in [path.clone(), format!("{path}/errors")] {
+        other
+            .get(&path)
+            .await
+            .expect_refusal(404, "IMPORT_NOT_FOUND");
+    }
+}
+
+#[each_database]
+async fn each_format_may_be_large(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let numbers = numbers();
+    let rows: Vec<_> = numbers
+        .iter()
+        .flat_map(|number| [row(number, "2"), row(number, "3")])
+        .collect();
+    let started = import(&taxpayer, "", "text/csv", csv(&rows))
+        .await
+        .expect_status(202);
+    let done = wait_until_done(&taxpayer, started.header("location")).await;
+    assert_eq!(done["created"], 1_001, "{done}");
+    let array: Vec<_> = numbers
+        .iter()
+        .map(|number| invoice_numbered(number))
+        .collect();
+    let body = json!({ "invoices": array }).to_string();
+    let started = import(&taxpayer, "", "application/json", body)
+        .await
+        .expect_status(202);
+    let done = wait_until_done(&taxpayer, started.header("location")).await;
+    assert_eq!(done["duplicates"], 1_001, "{done}");
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(listed.data()["total"], 1_001);
+}
+
+#[each_database]
+async fn a_large_file_with_a_fault_of_its_own_is_refused_as_a_whole(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let numbers = numbers();
+    let mut rows: Vec<_> = numbers.iter().map(|number| row(number, "2")).collect();
+    rows.push(row(&numbers[0], "2"));
+    let apart = import(&taxpayer, "", "text/csv", csv(&rows)).await;
+    let apart = apart.expect_refusal(422, "VALIDATION_FAILED");
+    assert!(
+        apart
+            .message()
+            .starts_with("Line 1003 has the invoice_no of an invoice further up"),
+        "{}",
+        apart.message()
+    );
+    rows.pop();
+    rows.push(row("=1+1", "2"));
+    let formula = import(&taxpayer, "", "text/csv", csv(&rows)).await;
+    formula.expect_refusal(422, "VALIDATION_FAILED");
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(listed.data()["total"], 0);
+}
+
+/// Returns a form with this field.
+fn form(disposition: &str, kind: Option<&str>, content: &str) -> String {
+    let kind = kind.map(|kind| format!("Content-Type: {kind}\r\n"));
+    let kind = kind.unwrap_or_default();
+    format!(
+        "--B\r\nContent-Disposition: form-data; {disposition}\r\n{kind}\r\n{content}\r\n--B--\r\n"
+    )
+}
+
+#[each_database]
+async fn a_file_may_be_the_field_of_a_form(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let multipart = "multipart/form-data; boundary=B";
+    let file = csv(&[row(&invoice_no(), "2")]);
+    let named = "name=\"file\"; filename=\"July.CSV\"";
+    let by_name = form(named, Some("application/octet-stream"), &file);
+    let made = import(&taxpayer, "", multipart, by_name)
+        .await
+        .expect_status(201);
+    assert_eq!(outcomes(&made), ["line 2 created"]);
+    let by_type = form("name=\"file\"", Some("text/csv"), &file);
+    for (kind, body) in [(multipart, by_type), ("text/csv", file.clone())] {
+        let again = import(&taxpayer, "", kind, body).await.expect_status(200);
+        assert_eq!(again.data(), made.data(), "{kind}");
+    }
+    let strange = form("name=\"file\"; filename=\"a.exe\"", None, &file);
+    import(&taxpayer, "", multipart, strange)
+        .await
+        .expect_refusal(415, "UNSUPPORTED_MEDIA_TYPE");
+    for body in [
+        form("name=\"other\"", Some("text/csv"), &file),
+        form(named, None, &file).replace("--B--", "--C--"),
+        String::new(),
+    ] {
+        import(&taxpayer, "", multipart, body)
+            .await
+            .expect_refusal(422, "VALIDATION_FAILED");
+    }
+}
+
+#[each_database]
+async fn an_idempotency_key_replays_a_started_import(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let file = lines(
+        numbers()
+            .iter()
+            .map(|number| with(&invoice(), "invoice_no", json!(number))),
+    );
+    let send = async || {
+        let request = taxpayer.request("POST", IMPORT);
+        let request = request.header("content-type", NDJSON);
+        Answer::to(
+            request
+                .header("idempotency-key", "large-1")
+                .body(file.clone()),
+        )
+        .await
+    };
+    let first = send().await.expect_status(202);
+    let again = send().await.expect_status(202);
+    assert_eq!(again.body, first.body);
+    let done = wait_until_done(&taxpayer, first.header("location")).await;
+    assert_eq!(done["created"], 1_001);
+}
