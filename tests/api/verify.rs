@@ -138,7 +138,7 @@ async fn calls_are_limited_for_each_address(world: &World) {
     assert!(answers.iter().any(|answer| answer.status == 404));
 }
 
-/// Returns the links that answers give to a caller who names this host: the verify link and the place of a new invoice.
+/// Returns the links that answers give to a caller who names this host: the verify link and the place of a new batch.
 async fn links(taxpayer: &Taxpayer, stored: &Value, host: &str) -> (Value, String) {
     let path = format!(
         "/v1/tax-payers/invoices/{}?include=verify_link",
@@ -147,9 +147,9 @@ async fn links(taxpayer: &Taxpayer, stored: &Value, host: &str) -> (Value, Strin
     let request = taxpayer.request("GET", &path).header("host", host);
     let link = Answer::to(request).await.expect_status(200).data()["verify_link"].clone();
     let request = taxpayer
-        .request("POST", "/v1/tax-payers/invoices")
+        .request("POST", "/v1/tax-payers/invoices/bulk")
         .header("host", host)
-        .json(&invoice());
+        .json(&json!({ "invoices": [invoice()] }));
     let made = Answer::to(request).await.expect_status(201);
     (link, made.header("location").to_owned())
 }
@@ -182,7 +182,7 @@ async fn links_begin_with_the_address_in_the_settings(world: &World) {
         "{link}"
     );
     assert!(
-        location.starts_with(&format!("{begin}/v1/tax-payers/invoices/")),
+        location.starts_with(&format!("{begin}/v1/tax-payers/invoices/batches/")),
         "{location}"
     );
 }

@@ -75,6 +75,7 @@ pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
     for part in parts {
         merge_part(root, &lines, part);
     }
+    remove_odd_rates(root);
 }
 
 fn merge_part(root: &mut Element, lines: &[usize], part: &Beside) -> Option<()> {
@@ -98,8 +99,20 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &Beside) -> Option<()> 
         }
         return add_element(parent, element);
     };
+    if parent.name == "cbc:BaseQuantity" && parent.text.is_empty() {
+        // The writer leaves out a base of one.
+        "1".clone_into(&mut parent.text);
+    }
     set_attribute(parent, name, &part.value);
     Some(())
+}
+
+/// Takes the rate from lines that are not subject to tax (BR-O-05). The reader fills in the one of the sum of the tax.
+fn remove_odd_rates(element: &mut Element) {
+    if element.name == "cac:ClassifiedTaxCategory" && element.peek_at("cbc:ID") == "O" {
+        element.children.retain(|child| child.name != "cbc:Percent");
+    }
+    element.children.iter_mut().for_each(remove_odd_rates);
 }
 
 /// Returns the child at a step of a path. Makes the next one if the writer made none. `lines` are
