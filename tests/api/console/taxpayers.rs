@@ -114,7 +114,7 @@ async fn the_search_leads_to_what_the_text_names(world: &World) {
     let nothing = viewer.get("/console/search?q=no%20such%20thing").await;
     nothing.shows_all(&[
         "Nothing has this name or number",
-        "Request ids cannot be found here",
+        "are found only if they are UUIDs",
     ]);
     let hostile = viewer
         .get("/console/search?q=%22%3E%3Cimg%20src=x%3E")
