@@ -15,7 +15,7 @@ pub(crate) struct Badge {
     pub(crate) text: &'static str,
 }
 
-const fn badge(class: &'static str, text: &'static str) -> Badge {
+pub(crate) const fn badge(class: &'static str, text: &'static str) -> Badge {
     Badge { class, text }
 }
 
@@ -55,8 +55,8 @@ impl From<AuthorityStatus> for Badge {
             AuthorityStatus::Transmitted => badge("ok", "Transmitted"),
             AuthorityStatus::Acknowledged => badge("ok", "Received by the customer"),
             AuthorityStatus::Reported => badge("ok", "Reported"),
-            AuthorityStatus::Rejected => badge("bad", "Refused by the authority"),
-            AuthorityStatus::Failed => badge("bad", "Stopped"),
+            AuthorityStatus::Rejected => badge("bad", "Rejected"),
+            AuthorityStatus::Failed => badge("bad", "Failed"),
         }
     }
 }
@@ -68,7 +68,7 @@ impl From<RunState> for Badge {
             RunState::Waiting => badge("wait", "Waiting"),
             RunState::Paused => badge("warn", "Paused"),
             RunState::Succeeded => badge("ok", "Done"),
-            RunState::Refused => badge("bad", "Refused"),
+            RunState::Refused => badge("bad", "Rejected"),
             RunState::Cancelled => badge("idle", "Cancelled"),
         }
     }
@@ -79,7 +79,7 @@ impl From<DeliveryState> for Badge {
         match state {
             DeliveryState::Pending => badge("wait", "Waiting"),
             DeliveryState::Delivered => badge("ok", "Delivered"),
-            DeliveryState::Dead => badge("bad", "Given up"),
+            DeliveryState::Dead => badge("bad", "Failed"),
         }
     }
 }
@@ -98,8 +98,8 @@ impl From<ItemOutcome> for Badge {
     fn from(outcome: ItemOutcome) -> Self {
         match outcome {
             ItemOutcome::Created => badge("ok", "Created"),
-            ItemOutcome::Duplicate => badge("idle", "Existed already"),
-            ItemOutcome::Failed => badge("bad", "Refused"),
+            ItemOutcome::Duplicate => badge("idle", "Duplicate"),
+            ItemOutcome::Failed => badge("bad", "Rejected"),
         }
     }
 }

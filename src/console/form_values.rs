@@ -30,6 +30,13 @@ impl FormValues {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Returns these fields with others, whose values count where both have one.
+    #[must_use]
+    pub(crate) fn with(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
     /// Returns these fields as a JSON object. Blank fields are left out.
     pub(crate) fn object(&self, names: &[&str]) -> Map<String, Value> {
         let filled = names
@@ -110,6 +117,19 @@ impl FormState {
             .collect::<Vec<_>>()
             .join(" ");
         (!text.is_empty()).then_some(text)
+    }
+
+    /// Returns the paths of the fields that have faults.
+    pub(crate) fn fault_paths(&self) -> Vec<String> {
+        self.faults.iter().map(|fault| fault.path.clone()).collect()
+    }
+
+    /// Returns each fault as its field and its sentence, for the summary at the top of a page.
+    pub(crate) fn summary(&self) -> Vec<(String, String)> {
+        let faults = self.faults.iter();
+        faults
+            .map(|fault| (fault.path.clone(), fault.to_string()))
+            .collect()
     }
 
     /// Returns the messages about fields that the page does not show.

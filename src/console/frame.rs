@@ -20,6 +20,8 @@ pub(crate) struct NavigationEntry {
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) title: String,
+    /// The entry of the navigation that the page belongs to.
+    pub(crate) section: String,
     pub(crate) assets: &'static AssetAddresses,
     pub(crate) navigation: Vec<NavigationEntry>,
     /// The account whose pages these are; `None` on other pages.
@@ -62,11 +64,20 @@ impl Frame {
     pub(crate) fn for_account(session: &AccountSession, title: &str) -> Self {
         Self {
             account: Some(session.account.clone()),
-            navigation: accounts::navigation(session.taxpayer, session.person.owner),
+            navigation: accounts::navigation(session),
             notice: session.notice.clone(),
             can_act: session.role >= ContactRole::Accountant,
             can_own: session.role >= ContactRole::Owner,
             ..Self::for_person(&session.person, &session.csrf, title)
+        }
+    }
+
+    /// Makes the page belong to this entry of the navigation instead of the one with its title.
+    #[must_use]
+    pub(crate) fn below(self, section: &str) -> Self {
+        Self {
+            section: section.to_owned(),
+            ..self
         }
     }
 
@@ -84,6 +95,7 @@ impl Frame {
     pub(crate) fn for_visitor(title: &str) -> Self {
         Self {
             title: title.to_owned(),
+            section: title.to_owned(),
             assets: &ASSET_ADDRESSES,
             navigation: Vec::new(),
             account: None,

@@ -1,6 +1,6 @@
 //! Parts of a page that change by themselves: a stream of server-sent events (WHATWG HTML, section 9.2), each with the
-//! part's HTML. All browsers that watch a part through one worker thread share one rendering a second, and nothing is
-//! rendered while nobody watches.
+//! part's HTML. All operators that watch a part through one worker thread share one rendering a second; each browser of
+//! an account has renderings of its own, less often. Nothing is rendered while nobody watches.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -31,14 +31,25 @@ const EVENTS_MAX: u32 = 60;
 /// Renders a part. The caller has checked that the person may see it.
 type Render = dyn Fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
 
+/// The same for a browser of an account. Its stream ends so soon that the session is only checked when it connects again.
+const ACCOUNT_EVENT_INTERVAL: Duration = Duration::from_secs(5);
+const ACCOUNT_EVENTS_MAX: u32 = 6;
+
 /// The last renderings of all parts, by name.
 #[derive(Default)]
 pub(crate) struct LiveParts(DashMap<String, Arc<Cached<Option<Bytes>>>>);
 
+/// Who watches a part.
+enum Watcher {
+    /// An operator, by the token of the session.
+    Operator(SecretString),
+    Account,
+}
+
 /// The stream of a part to one browser.
 struct PartStream {
     state: web::Data<ApiState>,
-    session: SecretString,
+    watcher: Watcher,
     part: Arc<Cached<Option<Bytes>>>,
     render: Box<Render>,
     last_sent: Option<Bytes>,
@@ -60,19 +71,69 @@ impl LiveParts {
             .0
             .entry(name)
             .or_insert_with(|| Arc::new(Cached::new(RENDERING_SHARED_FOR)));
+        let token = session::token(request).unwrap_or_default();
         let part_stream = PartStream {
             state: state.clone(),
-            session: session::token(request).unwrap_or_default(),
+            watcher: Watcher::Operator(token),
             part: Arc::clone(&part),
             render: Box::new(render),
             last_sent: None,
             events: 0,
         };
-        let events = stream::unfold(part_stream, next_event);
+        part_stream.into_response()
+    }
+}
+
+/// Streams a part to a person of an account, who has been checked.
+pub(crate) fn stream_to_account(
+    state: &web::Data<ApiState>,
+    render: impl Fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>> + 'static,
+) -> HttpResponse {
+    let part_stream = PartStream {
+        state: state.clone(),
+        watcher: Watcher::Account,
+        part: Arc::new(Cached::new(RENDERING_SHARED_FOR)),
+        render: Box::new(render),
+        last_sent: None,
+        events: 0,
+    };
+    part_stream.into_response()
+}
+
+impl Watcher {
+    fn event_interval(&self) -> Duration {
+        match self {
+            Self::Operator(_) => EVENT_INTERVAL,
+            Self::Account => ACCOUNT_EVENT_INTERVAL,
+        }
+    }
+
+    fn events_max(&self) -> u32 {
+        match self {
+            Self::Operator(_) => EVENTS_MAX,
+            Self::Account => ACCOUNT_EVENTS_MAX,
+        }
+    }
+}
+
+impl PartStream {
+    fn into_response(self) -> HttpResponse {
         HttpResponse::Ok()
             .content_type("text/event-stream")
             .insert_header((CACHE_CONTROL, "no-store"))
-            .streaming(events)
+            .streaming(stream::unfold(self, next_event))
+    }
+
+    /// True if the watcher may still see the part. A session that cannot be looked up ends the stream, too: the browser
+    /// connects again.
+    async fn may_go_on(&self) -> bool {
+        match &self.watcher {
+            Watcher::Operator(token) if self.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) => {
+                let may_view = operators::may_view_pages(&self.state, token).await;
+                may_view.unwrap_or(false)
+            }
+            Watcher::Operator(_) | Watcher::Account => true,
+        }
     }
 }
 
@@ -83,18 +144,15 @@ async fn next_event(
 ) -> Option<(Result<Bytes, Infallible>, PartStream)> {
     if part_stream.events > 0 {
         tokio::select! {
-            () = rt::time::sleep(EVENT_INTERVAL) => {}
+            () = rt::time::sleep(part_stream.watcher.event_interval()) => {}
             () = part_stream.state.stopping.wait_for_stop() => return None,
         }
     }
-    if part_stream.events == EVENTS_MAX {
+    if part_stream.events == part_stream.watcher.events_max() {
         return None;
     }
-    if part_stream.events > 0 && part_stream.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) {
-        // A stream whose session cannot be looked up ends, too: the browser connects again.
-        let may_view_pages =
-            operators::may_view_pages(&part_stream.state, &part_stream.session).await;
-        may_view_pages.ok().filter(|may| *may)?;
+    if part_stream.events > 0 && !part_stream.may_go_on().await {
+        return None;
     }
     part_stream.events += 1;
     let render = (part_stream.render)(part_stream.state.clone());

@@ -22,6 +22,7 @@
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |
 //! | `actor_name` | who acted, in words |
+//! | `deadline_words` | a deadline in words |
 //! | `filters` | template filters that write times, durations and amounts |
 //! | `assets` | style, script and icon |
 
@@ -31,6 +32,7 @@ mod assets;
 mod badges;
 mod chart;
 mod confirm;
+mod deadline_words;
 mod filters;
 mod form_values;
 mod frame;

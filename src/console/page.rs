@@ -15,7 +15,7 @@ use askama::Template;
 use serde::de::DeserializeOwned;
 
 use crate::console::frame::Frame;
-use crate::console::session::{self, NoticeRead, Refusal};
+use crate::console::session::{self, NoticeRead, Refusal, accounts};
 use crate::http::extract::form;
 use crate::http::extract::role::NeedsRole;
 use crate::http::middleware::access_log::MatchedRoute;
@@ -162,20 +162,18 @@ pub(crate) async fn error_pages(
     };
     let request = response.request();
     let page = if let Some(error) = error.as_error::<ApiError>() {
-        show_failure(error, request)
+        show_failure(error, request).await
     } else if let Some(refusal) = error.as_error::<Refusal>() {
         match refusal {
             Refusal::NotSignedIn => redirect(&session::sign_in_path(request)),
             Refusal::CodeMissing => redirect("/sign-in/code"),
             Refusal::ConfirmationMissing => redirect(&session::confirm_path(request)),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
-            Refusal::NotAllowed(sentence) => failure_page(
-                StatusCode::FORBIDDEN,
-                (*sentence).to_owned(),
-                Vec::new(),
-                request,
-            ),
-            Refusal::Failed(error) => show_failure(error, request),
+            Refusal::NotAllowed(sentence) => {
+                let sentence = (*sentence).to_owned();
+                failure_page(StatusCode::FORBIDDEN, sentence, Vec::new(), request).await
+            }
+            Refusal::Failed(error) => show_failure(error, request).await,
         }
     } else {
         return Ok(response);
@@ -214,7 +212,7 @@ fn database_message(error: &ApiError, request: &HttpRequest) -> Option<String> {
 const DATABASE_SILENT: &str = "The database does not answer, so this page cannot be shown. The overview, Supervision and \
      Breakers show what this process knows, and the overview says since when.";
 
-fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
+async fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     if let Some(cause) = &error.cause
         && error.status.is_server_error()
     {
@@ -222,7 +220,7 @@ fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     }
     let faults = error.faults.iter().map(ToString::to_string).collect();
     let message = database_message(error, request).unwrap_or_else(|| error.message.to_string());
-    let mut page = failure_page(error.status, message, faults, request);
+    let mut page = failure_page(error.status, message, faults, request).await;
     if let Some(wait) = error.retry_after {
         page.headers_mut()
             .insert(RETRY_AFTER, wait.as_secs().max(1).into());
@@ -230,21 +228,33 @@ fn show_failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     page
 }
 
-fn failure_page(
+async fn failure_page(
     status: StatusCode,
     message: String,
     faults: Vec<String>,
     request: &HttpRequest,
 ) -> HttpResponse {
-    let title = status_title(status);
     let request_id = session::request_id(request);
     let page = FailurePage {
-        frame: Frame::for_visitor(title),
+        frame: failure_frame(status, request).await,
         message,
         faults,
         request_id,
     };
     show_with_status(status, &page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
+}
+
+/// Returns the frame of the account for who may see it, so that the navigation stays. After a failure of ours nothing more
+/// is asked of the database.
+async fn failure_frame(status: StatusCode, request: &HttpRequest) -> Frame {
+    let title = status_title(status);
+    if status.is_server_error() {
+        return Frame::for_visitor(title);
+    }
+    match accounts::visible_account(request).await {
+        Some(session) => Frame::for_account(&session, title),
+        None => Frame::for_visitor(title),
+    }
 }
 
 fn status_title(status: StatusCode) -> &'static str {

@@ -23,7 +23,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::people::{self, SignIn};
 use crate::store::accounts::sessions;
 
-const WRONG_PASSWORD_TEXT: &str = "This email and password do not belong together.";
+const WRONG_PASSWORD_TEXT: &str = "Wrong email or password.";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![

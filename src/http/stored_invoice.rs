@@ -17,7 +17,7 @@ use crate::domain::invoice::stored_document::{
 use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::party::{Customer, Taxpayer};
+use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::pipeline::{Operation, RunState};
 use crate::domain::reference::catalog::Catalog;
@@ -73,6 +73,16 @@ impl StoredInvoice {
         })
     }
 
+    /// Returns the data of the customer; `None` if it is not stored.
+    pub(crate) fn customer(&self) -> Option<&CustomerDetails> {
+        self.customer.as_ref().map(|customer| &customer.details)
+    }
+
+    /// Returns the invoice that this one corrects; `None` if it refers to none.
+    pub(crate) fn original_irn(&self) -> Option<&Irn> {
+        self.original.as_ref().map(|original| &original.irn)
+    }
+
     /// Adds to the document what is stored and has no field in it: the states of both addresses, the registration of the
     /// taxpayer and the number of its customer. In a self-billed document the two have changed places.
     pub(crate) fn complete(&self, document: &mut TradeDocument) {
@@ -103,7 +113,7 @@ impl StoredInvoice {
         let parts = StoredParts {
             invoice: &self.invoice,
             supplier: &self.supplier,
-            customer: self.customer.as_ref().map(|customer| &customer.details),
+            customer: self.customer(),
             original: self.original.as_ref(),
             catalog,
         };

@@ -132,6 +132,26 @@ impl Visitor {
             .await;
     }
 
+    /// Ticks the box with this label.
+    pub(crate) async fn tick(&self, label: &str) {
+        self.find_element(&format!("box {label:?}"), FIELD_SCRIPT, &[label])
+            .await
+            .click()
+            .await;
+    }
+
+    /// Chooses an entry of the list with this label.
+    pub(crate) async fn choose(&self, label: &str, entry: &str) {
+        self.find_element(&format!("list {label:?}"), FIELD_SCRIPT, &[label])
+            .await;
+        let script = format!(
+            "const list = (() => {{ {FIELD_SCRIPT} }})();
+             const [, entry] = arguments;
+             list.value = [...list.options].find((option) => option.text === entry).value;"
+        );
+        self.session.script(&script, &[label, entry]).await;
+    }
+
     /// Presses the button with these words.
     pub(crate) async fn press(&self, words: &str) {
         self.find_element(

@@ -72,7 +72,7 @@ impl Showcase {
         let supplied = supplies::received(world, taxpayer).await;
         let delivery = wait_for_delivery(&integrator, id).await;
         receiver.answer_always(Reply::Status(500));
-        taxpayer.invoice(&documents::invoice()).await;
+        let draft = taxpayer.invoice(&documents::invoice()).await;
         let operator = world.new_operator().await;
         let dead = async || {
             let letters = operator
@@ -99,6 +99,8 @@ impl Showcase {
         let facts = Facts {
             taxpayer: id,
             invoice: signed["id"].clone(),
+            editable: approved["id"].clone(),
+            draft: draft["id"].clone(),
             irn: text(&signed["irn"]),
             batch: text(&batch.data()["batch_no"]),
             import: text(&imported.data()["import_no"]),
@@ -184,6 +186,9 @@ async fn wait_for_delivery(integrator: &testkit::roles::Integrator, id: i64) -> 
 struct Facts {
     taxpayer: i64,
     invoice: Value,
+    /// An invoice that can still be changed.
+    editable: Value,
+    draft: Value,
     irn: String,
     batch: String,
     import: String,
@@ -293,6 +298,8 @@ impl Facts {
         let Self {
             taxpayer,
             invoice,
+            editable,
+            draft,
             batch,
             import,
             supplied,
@@ -326,6 +333,14 @@ impl Facts {
             (
                 "/dashboard/{taxpayer}/invoices/{id}",
                 format!("/invoices/{invoice}"),
+            ),
+            (
+                "/dashboard/{taxpayer}/invoices/bulk",
+                format!("/invoices/bulk?act=approve&filter=&id={draft}"),
+            ),
+            (
+                "/dashboard/{taxpayer}/invoices/{id}/edit",
+                format!("/invoices/{editable}/edit"),
             ),
             ("/dashboard/{taxpayer}/keys", "/keys".to_owned()),
             ("/dashboard/{taxpayer}/profile", "/profile".to_owned()),

@@ -64,7 +64,16 @@ impl PipelineHandle {
     ) -> Result<Run, TaxpayerError> {
         let deadline = Instant::now() + patience;
         let run = self.taxpayers.send(taxpayer, OpenRun(request)).await?;
-        if run.is_settled() || patience.is_zero() {
+        self.wait_until_settled(run, deadline).await
+    }
+
+    /// Waits until the caller can get a response about an open run (`is_settled`), but not beyond the deadline.
+    pub async fn wait_until_settled(
+        &self,
+        run: Run,
+        deadline: Instant,
+    ) -> Result<Run, TaxpayerError> {
+        if run.is_settled() || Instant::now() >= deadline {
             return Ok(run);
         }
         let Run {

@@ -90,7 +90,7 @@ fn read_person(reader: &mut BodyReader<'_>) -> Option<PersonForm> {
 
 fn describe_role(role: ContactRole) -> &'static str {
     match role {
-        ContactRole::ReadOnly => "Looks only",
+        ContactRole::ReadOnly => "Read-only",
         ContactRole::Accountant => "Accountant: invoices, deliveries and the inbox",
         ContactRole::Owner => "Owner: everything, also keys, webhooks and people",
     }

@@ -1,14 +1,13 @@
 //! Why the authority refused an invoice, in plain words, and the correction that the service suggests.
 
-use actix_web::web;
-use askama::Template;
+use actix_web::{HttpRequest, web};
 use serde_json::Value;
 
+use crate::console::accounts::invoice::{self, Forms};
+use crate::console::accounts::invoice_fields::{field_name, label};
 use crate::console::accounts::timeline::operation_name;
-use crate::console::accounts::{base, invoice};
 use crate::console::form_values::FormValues;
-use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, show};
+use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::Accountant;
 use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
 use crate::domain::pipeline::{Operation, Run, RunState};
@@ -31,7 +30,9 @@ pub(super) struct RefusedRun {
 
 /// One reason of a refusal. A text is empty if there is nothing to say.
 pub(super) struct Reason {
+    /// The name of the field in the form that changes the stored invoice.
     pub(super) field: String,
+    pub(super) label: String,
     pub(super) message: String,
     pub(super) expected: String,
     pub(super) actual: String,
@@ -41,7 +42,7 @@ pub(super) struct Reason {
 
 impl RefusedRun {
     /// Returns the reasons of a run; `None` if it was not refused.
-    pub(super) fn from_run(run: &Run) -> Option<Self> {
+    pub(super) fn from_run(run: &Run, field_name: impl Fn(&str) -> String) -> Option<Self> {
         if run.state() != RunState::Refused {
             return None;
         }
@@ -60,7 +61,7 @@ impl RefusedRun {
             .unwrap_or("The authority gave no reason.");
         let reasons = authority::explain(words, &run.document())
             .into_iter()
-            .map(Reason::from)
+            .map(|why| Reason::new(why, &field_name))
             .collect();
         Some(Self {
             name,
@@ -70,11 +71,19 @@ impl RefusedRun {
     }
 }
 
+impl RefusedRun {
+    /// Returns the names of the fields that the reasons are about.
+    pub(super) fn fields(&self) -> impl Iterator<Item = String> {
+        self.reasons.iter().map(|reason| reason.field.clone())
+    }
+}
+
 impl Reason {
     fn from_message(message: String) -> Self {
         let none = String::new;
         Self {
             field: none(),
+            label: none(),
             message,
             expected: none(),
             actual: none(),
@@ -83,14 +92,16 @@ impl Reason {
     }
 }
 
-impl From<Explanation> for Reason {
-    fn from(why: Explanation) -> Self {
+impl Reason {
+    fn new(why: Explanation, field_name: impl Fn(&str) -> String) -> Self {
         let quoted = why
             .authority_message
             .filter(|words| *words != why.message)
             .unwrap_or_default();
+        let field = why.path.as_deref().map(field_name).unwrap_or_default();
         Self {
-            field: why.path.unwrap_or_default(),
+            label: label(&field),
+            field,
             expected: why.expected.unwrap_or_default(),
             actual: value_text(&why.actual),
             message: why.message,
@@ -108,49 +119,78 @@ fn value_text(value: &Value) -> String {
     }
 }
 
-#[derive(Template)]
-#[template(path = "accounts/correction.html")]
-struct CorrectionPage {
-    frame: Frame,
-    /// The address of the invoice, and its number.
-    invoice: String,
-    number: String,
-    changes: Vec<Change>,
+/// A correction of the rejected document that the service suggests.
+pub(super) struct Suggestion {
+    pub(super) changes: Vec<Change>,
     /// True if the corrected document is valid; `None` if the authority could not be asked.
-    suffices: Option<bool>,
-    patch: String,
+    pub(super) suffices: Option<bool>,
+    /// The same changes as a JSON Patch.
+    pub(super) patch: String,
 }
 
-struct Change {
-    field: String,
-    action: &'static str,
-    value: String,
-    why: String,
+/// A change of one field. A text is empty if there is no value.
+pub(super) struct Change {
+    /// The name of the field in the form that changes the stored invoice.
+    pub(super) field: String,
+    pub(super) label: String,
+    pub(super) old: String,
+    pub(super) new: String,
+    pub(super) why: String,
+}
+
+impl Suggestion {
+    /// Returns the names of the fields that it changes.
+    pub(super) fn fields(&self) -> impl Iterator<Item = String> {
+        self.changes.iter().map(|change| change.field.clone())
+    }
+
+    /// Returns the new values of the fields.
+    pub(super) fn values(&self) -> FormValues {
+        let changes = self.changes.iter();
+        changes
+            .map(|change| (change.field.as_str(), change.new.as_str()))
+            .collect()
+    }
 }
 
 impl Change {
-    fn from_operation(operation: &Value) -> Self {
+    /// Reads an operation of a JSON Patch of the document.
+    fn from_operation(
+        operation: &Value,
+        document: &Value,
+        field_name: impl Fn(&str) -> String,
+    ) -> Self {
         let text = |name: &str| operation.get(name).map(value_text).unwrap_or_default();
-        let (action, value) = match text("op").as_str() {
-            "remove" => ("Remove it", String::new()),
-            "move" => ("Take it from", text("from")),
-            "add" => ("Add", text("value")),
-            _ => ("Change it to", text("value")),
+        let at = |pointer: &str| {
+            document
+                .pointer(pointer)
+                .map(value_text)
+                .unwrap_or_default()
         };
+        let pointer = text("path");
+        let new = match text("op").as_str() {
+            "remove" => String::new(),
+            "move" => at(&text("from")),
+            _ => text("value"),
+        };
+        let field = field_name(&pointer.trim_start_matches('/').replace('/', "."));
         Self {
-            field: text("path"),
-            action,
-            value,
+            label: label(&field),
+            field,
+            old: at(&pointer),
+            new,
             why: text("why"),
         }
     }
 }
 
-/// POST …/correction: asks the authority what would make the refused document valid. Changes nothing.
+/// POST …/correction: asks the authority what would make the rejected document valid, and shows it on the page of the
+/// invoice. Changes nothing.
 pub(super) async fn suggest(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
+    request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
     let store = &state.store;
@@ -180,12 +220,18 @@ pub(super) async fn suggest(
         .await
         .add_to(&mut details);
     let operations = details.patch.unwrap_or_default();
-    show(&CorrectionPage {
-        frame: Frame::for_account(&session, "Suggested correction"),
-        invoice: format!("{}/invoices/{}", base(&session), invoice.id),
-        number: invoice.invoice_no,
-        changes: operations.iter().map(Change::from_operation).collect(),
+    let document = Value::Object(body);
+    let name = |path: &str| field_name(&invoice, &catalog, path);
+    let changes = operations.iter();
+    let changes = changes.map(|operation| Change::from_operation(operation, &document, name));
+    let suggestion = Suggestion {
+        changes: changes.collect(),
         suffices: details.patch_suffices,
-        patch: format!("{:#}", Value::Array(operations)),
-    })
+        patch: format!("{:#}", Value::Array(operations.clone())),
+    };
+    let forms = Forms {
+        suggestion: Some(suggestion),
+        ..Forms::default()
+    };
+    invoice::render(&state, &request, &session, invoice, forms).await
 }

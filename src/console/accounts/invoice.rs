@@ -1,34 +1,42 @@
-//! The page of one invoice: the document, what the authority and the webhook did with it, its
-//! payments, and the forms for what an accountant may do with it (`invoice_actions`).
+//! The page of one invoice: the document, its payments, why it was rejected, and the forms for what an accountant may do
+//! with it (`invoice_actions`, `invoice_submission`, `invoice_edit`). What a developer wants to know is behind a tab.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use database::page::Page;
 use serde_json::{Map, Value};
-use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
-use crate::console::accounts::correction::{self, RefusedRun};
-use crate::console::accounts::timeline::{Happening, operation_name};
+use crate::console::accounts::correction::{self, RefusedRun, Suggestion};
+use crate::console::accounts::invoice_developer;
+use crate::console::accounts::invoice_fields::{
+    EditField, field_name, named_fields, present_values,
+};
+use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
+use crate::console::accounts::timeline::Happening;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
 use crate::console::filters;
-use crate::console::form_values::FormState;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, show_with_status};
+use crate::console::page::{Answer, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::qr_picture::QrPicture;
-use crate::domain::kernel::codes::SettableStatus;
+use crate::domain::invoice::stored_document::type_code;
+use crate::domain::invoice::timeline::EntryKind;
+use crate::domain::kernel::codes::AuthorityStatus;
+use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
-use crate::domain::party::Taxpayer;
+use crate::domain::party::{Address, Taxpayer};
 use crate::domain::payment::LedgerEntry;
-use crate::domain::pipeline::{Run, RunPhase, WaitReason};
+use crate::domain::pipeline::{Operation, Run};
+use crate::domain::reference::catalog::ReferenceList;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
 use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
@@ -37,7 +45,6 @@ use crate::http::stored_invoice::StoredInvoice;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices::{self, payments, timeline};
 use crate::store::runs;
-use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -49,41 +56,37 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The number of deliveries that the page shows. The log of deliveries shows all.
-const NEWEST_DELIVERIES: Page = Page {
-    number: 1,
-    per_page: 10,
-};
+/// The word of the query that selects the developer's view.
+const DEVELOPER_TAB: &str = "developer";
 
 #[derive(Template)]
 #[template(path = "accounts/invoice.html")]
-struct InvoiceDetailsPage {
+struct InvoicePage {
     frame: Frame,
-    base: String,
+    head: InvoiceHead,
     invoice: Invoice,
+    type_name: String,
     seller: Taxpayer,
-    /// The address of the list of the customer's invoices.
-    customer_invoices_address: String,
+    /// The address of the customer; `None` if it is not stored.
+    buyer: Option<Address>,
     breakdown: Breakdown,
     /// Where the document that was sent to the authority is not the stored invoice.
     differences: Differences,
     qr: Option<QrPicture>,
     /// The address of the public page of a signed invoice.
     verify_link: Option<String>,
-    status: Badge,
-    authority: Badge,
-    payment: Badge,
     paid: Amount,
     left: Option<Amount>,
     ledger: Vec<Payment>,
-    runs: Vec<RunLine>,
     refused: Vec<RefusedRun>,
-    deliveries: Vec<DeliveryLine>,
-    happenings: Vec<Happening>,
-    is_cut: bool,
-    statuses: Vec<StatusAction>,
-    status_form: FormState,
-    payment_form: FormState,
+    activity: Vec<Happening>,
+    /// The fields that the reasons of a rejection name, to be changed in place.
+    edit_fields: Vec<EditField>,
+    /// The faults of the forms: the field, and the sentence.
+    faults: Vec<(String, String)>,
+    forms: Forms,
+    /// The time of the last change that the page knows of, in microseconds.
+    seen: i64,
 }
 
 struct Payment {
@@ -93,41 +96,38 @@ struct Payment {
     badge: Badge,
 }
 
-struct RunLine {
-    run: Run,
-    name: &'static str,
-    badge: Badge,
-    why: String,
-}
-
-struct DeliveryLine {
-    logged: LoggedDelivery,
-    badge: Badge,
-}
-
-/// A status that the invoice can be set to. Approving is the main action of the page; the other statuses have folded
-/// forms.
-struct StatusAction {
-    value: &'static str,
-    label: &'static str,
-    is_main: bool,
-    /// The question before the change; empty if none is asked.
-    question: &'static str,
-}
-
 /// The forms of the page: empty, or with the values and faults of a refused attempt.
 #[derive(Default)]
 pub(super) struct Forms {
     pub(super) status: FormState,
     pub(super) payment: FormState,
+    /// What the stored invoice lacks for its submission.
+    pub(super) submission: FormState,
+    pub(super) edit: FormState,
+    pub(super) suggestion: Option<Suggestion>,
+}
+
+impl Forms {
+    fn is_refused(&self) -> bool {
+        self.all().iter().any(|form| form.is_refused())
+    }
+
+    fn all(&self) -> [&FormState; 4] {
+        [&self.status, &self.payment, &self.submission, &self.edit]
+    }
 }
 
 async fn show_invoice(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
+    query: Query,
     request: HttpRequest,
 ) -> Answer {
+    if query.text("tab") == Some(DEVELOPER_TAB) {
+        let stored = find_stored(&state, &session, &ids.1).await?;
+        return invoice_developer::show(&state, &session, stored).await;
+    }
     let invoice = find(&state, &session, &ids.1).await?;
     render(&state, &request, &session, invoice, Forms::default()).await
 }
@@ -140,10 +140,7 @@ async fn get_file(
     request: HttpRequest,
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(&ids.2).ok_or_else(ApiError::route_not_found)?;
-    let invoice = find(&state, &session, &ids.1).await?;
-    let supplier = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
-    let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
-    let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
+    let stored = find_stored(&state, &session, &ids.1).await?;
     invoice_files::make(&state, &request, &stored, file).await
 }
 
@@ -158,70 +155,132 @@ pub(super) async fn find(
     found.ok_or_else(ApiError::invoice_not_found)
 }
 
+/// Returns the same with what its document needs beside it.
+pub(super) async fn find_stored(
+    state: &ApiState,
+    session: &AccountSession,
+    id: &str,
+) -> Result<StoredInvoice, ApiError> {
+    let invoice = find(state, session, id).await?;
+    load_stored(state, session, invoice).await
+}
+
+async fn load_stored(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: Invoice,
+) -> Result<StoredInvoice, ApiError> {
+    let supplier = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
+    StoredInvoice::load(&state.store, supplier, invoice).await
+}
+
+pub(super) fn go_to_invoice(
+    session: &AccountSession,
+    invoice: &Invoice,
+    notice: &str,
+) -> HttpResponse {
+    go_to(
+        &format!("{}/invoices/{}", base(session), invoice.id),
+        notice,
+    )
+}
+
+/// Returns the form with the reasons of a refusal. Returns any other error as it is, because it is not about the form.
+pub(super) fn refusal_form(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
+    if !error.faults.is_empty() {
+        return Ok(FormState::with_faults(values, error.faults));
+    }
+    if ![StatusCode::CONFLICT, StatusCode::PRECONDITION_FAILED].contains(&error.status) {
+        return Err(error);
+    }
+    let whole = Fault::new("", error.code.as_str(), error.message);
+    Ok(FormState::with_faults(values, whole.into()))
+}
+
 pub(super) async fn render(
     state: &ApiState,
     request: &HttpRequest,
     session: &AccountSession,
     invoice: Invoice,
-    forms: Forms,
+    mut forms: Forms,
 ) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
-    let supplier = taxpayers::with_id(store.reader(), id)
-        .await?
-        .ok_or_else(ApiError::taxpayer_not_found)?;
+    let stored = load_stored(state, session, invoice).await?;
+    let invoice = &stored.invoice;
     let entries = payments::owned_by_with_invoice(store, id, invoice.id).await?;
     let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
-    let filter = DeliveryFilter {
-        irn: Some(invoice.irn.to_string()),
-        ..DeliveryFilter::default()
-    };
-    let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
     let catalog = state.catalog.get();
-    let stored = StoredInvoice::load(store, supplier, invoice).await?;
-    let verify_link = invoice_files::verify_link(state, request, &stored.invoice).await?;
-    let differences = sent_differences(&runs, &stored.document(&catalog)?);
-    let StoredInvoice {
-        invoice, supplier, ..
-    } = stored;
-    let digits = catalog.currency_digits(&invoice.currency);
-    let is_refused = forms.status.is_refused() || forms.payment.is_refused();
-    let page = InvoiceDetailsPage {
-        frame: Frame::for_account(session, &invoice.invoice_no),
-        base: base(session),
-        breakdown: Breakdown::from_invoice(&invoice, &catalog).map_err(ApiError::internal)?,
-        customer_invoices_address: customer_invoices_address(session, &invoice),
-        qr: QrPicture::from_text(&invoice.authority.qr_code),
-        verify_link,
-        status: invoice.status.into(),
-        authority: invoice.authority.status.into(),
-        payment: invoice.payment.status.into(),
-        paid: invoice.payment.paid.with_digits(digits),
-        left: invoice
-            .payment
-            .payable
-            .minus(invoice.payment.paid)
-            .map(|left| left.with_digits(digits)),
-        ledger: entries.into_iter().map(Payment::from).collect(),
-        refused: runs.iter().filter_map(RefusedRun::from_run).collect(),
-        runs: runs.into_iter().map(RunLine::from).collect(),
-        deliveries: deliveries.into_iter().map(DeliveryLine::from).collect(),
-        happenings: timeline.entries.iter().rev().map(Happening::from).collect(),
-        is_cut: timeline.is_cut,
-        statuses: settable_statuses(&invoice),
-        status_form: forms.status,
-        payment_form: forms.payment,
-        invoice,
-        seller: supplier,
-        differences,
+    let head = InvoiceHead::new(state, session, invoice, &runs, InvoiceTab::Invoice).await?;
+    let refused = refused_runs(invoice, &runs, |path| field_name(invoice, &catalog, path));
+    let mut paths: Vec<_> = refused.iter().flat_map(RefusedRun::fields).collect();
+    paths.extend(forms.suggestion.iter().flat_map(Suggestion::fields));
+    paths.extend(
+        [&forms.submission, &forms.edit]
+            .iter()
+            .flat_map(|form| form.fault_paths()),
+    );
+    let edit_fields = if head.acts.is_editable {
+        named_fields(invoice, paths)
+    } else {
+        Vec::new()
     };
-    let status = if is_refused {
+    if !forms.edit.is_refused() {
+        let suggested = forms.suggestion.as_ref().map(Suggestion::values);
+        let present = present_values(&stored, &catalog);
+        forms.edit = FormState::new(present.with(suggested.unwrap_or_default()));
+    }
+    let digits = catalog.currency_digits(&invoice.currency);
+    let left = invoice.payment.payable.minus(invoice.payment.paid);
+    let code = type_code(invoice, &catalog);
+    let type_name = code.and_then(|code| {
+        let name = catalog.name(ReferenceList::InvoiceTypes, &code);
+        name.map(str::to_owned)
+    });
+    let events = timeline.entries.iter().rev();
+    let events = events.filter(|entry| entry.kind == EntryKind::Event);
+    let status = if forms.is_refused() {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {
         StatusCode::OK
     };
+    let page = InvoicePage {
+        frame: Frame::for_account(session, &invoice.invoice_no).below("Invoices"),
+        breakdown: Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?,
+        qr: QrPicture::from_text(&invoice.authority.qr_code),
+        verify_link: invoice_files::verify_link(state, request, invoice).await?,
+        type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
+        paid: invoice.payment.paid.with_digits(digits),
+        left: left.map(|left| left.with_digits(digits)),
+        ledger: entries.into_iter().map(Payment::from).collect(),
+        differences: sent_differences(&runs, &stored.document(&catalog)?),
+        buyer: stored.customer().map(|customer| customer.address.clone()),
+        activity: events.map(Happening::from).collect(),
+        seen: invoice.updated_at.as_microsecond(),
+        faults: forms.all().iter().flat_map(|form| form.summary()).collect(),
+        invoice: invoice.clone(),
+        seller: stored.supplier,
+        refused,
+        edit_fields,
+        forms,
+        head,
+    };
     show_with_status(status, &page)
+}
+
+/// Returns the runs that were rejected and that still matter: a submission does not if the invoice was changed since.
+fn refused_runs(
+    invoice: &Invoice,
+    runs: &[Run],
+    field: impl Fn(&str) -> String,
+) -> Vec<RefusedRun> {
+    let is_rejected = invoice.authority.status == AuthorityStatus::Rejected;
+    runs.iter()
+        .filter(|run| run.operation() != Operation::Submit || is_rejected)
+        .filter_map(|run| RefusedRun::from_run(run, &field))
+        .collect()
 }
 
 /// Compares what the last submission sent with the document of the stored invoice.
@@ -229,48 +288,6 @@ fn sent_differences(runs: &[Run], stored: &Map<String, Value>) -> Differences {
     let sent = runs.iter().find_map(|run| run.payload.submission());
     sent.map(|sent| Differences::between(&sent.callers_body(), stored))
         .unwrap_or_default()
-}
-
-fn customer_invoices_address(session: &AccountSession, invoice: &Invoice) -> String {
-    let no = &invoice.customer.external_customer_no;
-    let query = Serializer::new(String::new())
-        .append_pair("customer_no", no)
-        .finish();
-    format!("{}/invoices?{query}", base(session))
-}
-
-/// Returns the statuses that the invoice can be set to. There are none for an invoice that is paid or that the
-/// authority has validated.
-fn settable_statuses(invoice: &Invoice) -> Vec<StatusAction> {
-    let Some(present) = SettableStatus::parse(invoice.status.as_str()) else {
-        return Vec::new();
-    };
-    let order = [
-        SettableStatus::Approved,
-        SettableStatus::Draft,
-        SettableStatus::Cancelled,
-    ];
-    order
-        .into_iter()
-        .filter(|status| *status != present)
-        .map(StatusAction::from)
-        .collect()
-}
-
-impl From<SettableStatus> for StatusAction {
-    fn from(status: SettableStatus) -> Self {
-        let (label, question) = match status {
-            SettableStatus::Approved => ("Approve", ""),
-            SettableStatus::Draft => ("Back to draft", "Take this invoice back to draft?"),
-            SettableStatus::Cancelled => ("Cancel the invoice", "Cancel this invoice?"),
-        };
-        Self {
-            value: status.as_str(),
-            label,
-            is_main: status == SettableStatus::Approved,
-            question,
-        }
-    }
 }
 
 impl From<LedgerEntry> for Payment {
@@ -282,49 +299,4 @@ impl From<LedgerEntry> for Payment {
             entry,
         }
     }
-}
-
-impl From<Run> for RunLine {
-    fn from(run: Run) -> Self {
-        Self {
-            name: operation_name(run.operation()),
-            badge: run.state().into(),
-            why: explain_state(&run),
-            run,
-        }
-    }
-}
-
-impl From<LoggedDelivery> for DeliveryLine {
-    fn from(logged: LoggedDelivery) -> Self {
-        Self {
-            badge: logged.delivery.state.into(),
-            logged,
-        }
-    }
-}
-
-/// Says what a run waits for, or what its end means.
-fn explain_state(run: &Run) -> String {
-    let text = match run.phase {
-        RunPhase::Running { .. } => "It is being carried out now.",
-        RunPhase::Waiting { reason, .. } => match reason {
-            WaitReason::HealthCheckDown => {
-                "The authority says that it is not well. It is asked again by itself."
-            }
-            WaitReason::AccessPointOffline => {
-                "The access point of the customer or of this service is offline. It goes on by itself."
-            }
-            WaitReason::AuthorityUnavailable => {
-                "The authority does not answer at present. It goes on by itself."
-            }
-        },
-        RunPhase::Paused => {
-            "It failed for too long. An operator of this service has to let it go on."
-        }
-        RunPhase::Succeeded => "It is done.",
-        RunPhase::Refused => "The document has to be corrected and sent again.",
-        RunPhase::Cancelled => "It was cancelled. The document may be sent again.",
-    };
-    text.to_owned()
 }

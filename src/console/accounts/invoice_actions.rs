@@ -1,21 +1,19 @@
-//! Sets the status of one invoice and records its payments for an accountant, as the JSON API does. If an action is refused, the page of the invoice is shown again with the values and
-//! the faults of its form.
+//! Sets the status of one invoice and records its payments for an accountant, as the JSON API does. If an action is
+//! refused, the page of the invoice is shown again with the values and the faults of its form.
 
-use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::{Pay, SetStatus};
-use crate::console::accounts::base;
-use crate::console::accounts::invoice::{Forms, find, render};
+use crate::console::accounts::invoice::{Forms, find, go_to_invoice, refusal_form, render};
+use crate::console::accounts::invoice_fields::amount;
 use crate::console::form_values::{FormState, FormValues};
-use crate::console::page::{Answer, Form, go_to};
+use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::money::Amount;
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{payment_update, report, update_status};
@@ -116,7 +114,7 @@ async fn set_payment(
         &invoice,
         form.0.object(&["payment_status", "reference", "remark"]),
     );
-    if let Ok(amount) = Amount::parse(form.0.text("amount")) {
+    if let Some(amount) = amount(form.0.text("amount")) {
         body.insert("amount".to_owned(), json!(amount));
     } else if !form.0.text("amount").is_empty() {
         body.insert("amount".to_owned(), form.0.text("amount").into());
@@ -171,7 +169,7 @@ async fn payment_faults(
     }
     let entries =
         payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
-    let amount = Amount::parse(form.text("amount")).ok();
+    let amount = amount(form.text("amount"));
     let since = state
         .now()
         .saturating_sub(SAME_PAYMENT_WITHIN)
@@ -197,23 +195,4 @@ fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<Strin
         UniqueNoType::PortalId.as_str().into(),
     );
     body
-}
-
-fn go_to_invoice(session: &AccountSession, invoice: &Invoice, notice: &str) -> HttpResponse {
-    go_to(
-        &format!("{}/invoices/{}", base(session), invoice.id),
-        notice,
-    )
-}
-
-/// Returns the form with the reasons of a refusal. Returns any other error as it is, because it is not about the form.
-fn refusal_form(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
-    if !error.faults.is_empty() {
-        return Ok(FormState::with_faults(values, error.faults));
-    }
-    if error.status != StatusCode::CONFLICT {
-        return Err(error);
-    }
-    let whole = Fault::new("", error.code.as_str(), error.message);
-    Ok(FormState::with_faults(values, whole.into()))
 }

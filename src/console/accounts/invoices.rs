@@ -1,13 +1,17 @@
-//! The list of an account's invoices, with the filters of the API call List Invoices.
+//! The list of an account's invoices, with the filters of the API call List Invoices. Its tabs are filters, too. Counts are
+//! bounded, so that the page of a large account is as fast as any other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use actix_web::web;
 use askama::Template;
+use database::page::Page;
 use jiff::civil::Date;
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
+use crate::console::accounts::bulk_selection::{BulkBar, Selection};
+use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -16,7 +20,7 @@ use crate::console::page::{Answer, Pages, show};
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
-use crate::domain::money::Amount;
+use crate::domain::money::{Amount, group_digits};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
@@ -25,7 +29,8 @@ use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{InvoicePage, PagePart, PageStart};
+use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
+use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -35,51 +40,101 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
+/// The invoices of the list are counted up to this number.
+pub(super) const COUNTED_MAX: u64 = 10_000;
+/// The invoices of a tab are counted up to this number.
+pub(super) const TAB_COUNTED_MAX: u64 = 1_000;
+/// The totals are those of all invoices that match, if there are at most so many.
+const SUMMED_MAX: u64 = 2_000;
+
 #[derive(Template)]
 #[template(path = "accounts/invoices.html")]
 struct InvoicesPage {
     frame: Frame,
     base: String,
+    tabs: Vec<Tab>,
     filter: FormState,
+    /// True if a filter is set that the page keeps folded.
+    is_unfolded: bool,
     statuses: Vec<(&'static str, Badge)>,
     payment_statuses: Vec<(&'static str, Badge)>,
     authority_statuses: Vec<(&'static str, Badge)>,
-    orders: &'static [(&'static str, &'static str)],
     is_filtered: bool,
     /// The filters and the order as a query, with its question mark; empty without any.
     query: String,
+    columns: Vec<SortColumn>,
     rows: Vec<InvoiceRow>,
-    sums: Vec<CurrencySum>,
+    /// `None` if too many invoices match to be summed up.
+    sums: Option<Vec<CurrencySum>>,
+    bulk: BulkBar,
+    /// The number of invoices that match, such as `10,000+`.
+    counted: String,
     pages: Pages,
+}
+
+/// A tab: a set of filters. `count` is empty if the invoices are not counted.
+struct Tab {
+    label: &'static str,
+    address: String,
+    count: String,
+    is_current: bool,
+}
+
+/// A column by which the list can be ordered.
+struct SortColumn {
+    label: &'static str,
+    class: &'static str,
+    address: String,
+    /// The value of `aria-sort`; empty if the list is not ordered by this column.
+    order: &'static str,
 }
 
 struct InvoiceRow {
     invoice: Invoice,
     payable: Amount,
-    status: Badge,
-    authority: Badge,
+    lifecycle: Badge,
     payment: Badge,
     is_overdue: bool,
 }
 
-/// The total of the invoices of one currency on this page.
+/// The total of the invoices of one currency.
 struct CurrencySum {
     currency: String,
     payable: Amount,
     paid: Amount,
 }
 
-/// The orders that the page offers, each with its name.
-const ORDERS: [(&str, &str); 6] = [
-    ("", "Newest first"),
-    ("created_at", "Oldest first"),
-    ("-invoice_date", "Issued last"),
-    ("due_date", "Due first"),
-    ("-payable", "Largest amount"),
-    ("payable", "Smallest amount"),
+/// The tabs that have no counts: all invoices, and those that are paid, which are most of them.
+const ALL_TAB: (&str, &str) = ("All", "");
+const PAID_TAB: (&str, &str) = ("Paid", "payment_status=PAID");
+
+/// Returns the words of a tab, and its filters as a query.
+pub(super) fn tab_words(tab: WorkTab) -> (&'static str, &'static str) {
+    match tab {
+        WorkTab::Attention => ("Needs attention", "authority_status=REJECTED,FAILED"),
+        WorkTab::Draft => ("Draft", "status=draft"),
+        WorkTab::ToSubmit => ("To submit", "status=approved&authority_status=PENDING"),
+        WorkTab::Waiting => ("Waiting", "authority_status=QUEUED,VALIDATED"),
+        WorkTab::Rejected => ("Rejected", "authority_status=REJECTED"),
+        WorkTab::Overdue => ("Overdue", "overdue=true"),
+        WorkTab::Signed => ("Signed", "status=submitted"),
+    }
+}
+
+/// Writes a count that may be too low.
+pub(super) fn count_text(count: u64, is_more: bool) -> String {
+    let more = if is_more { "+" } else { "" };
+    format!("{}{more}", group_digits(&count.to_string()))
+}
+
+/// The columns by which the list can be ordered: their names, the words of `sort`, and their classes.
+const SORT_COLUMNS: [(&str, &str, &str); 3] = [
+    ("Issued", "invoice_date", ""),
+    ("Due", "due_date", ""),
+    ("Payable", "payable", "num"),
 ];
 
-/// The whole list with its filters as a file, for the links of the page.
+/// The whole list with its filters as a file, or the ticked invoices, for the links and buttons of the page.
 async fn get_file(
     state: web::Data<ApiState>,
     Reader(session): Reader,
@@ -87,10 +142,58 @@ async fn get_file(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let format = TableFormat::from_extension(&ids.1).ok_or_else(ApiError::route_not_found)?;
-    let asked = invoice_filters::read(&query, state.today())?;
+    let values = FormValues::from(&query);
+    // The form with the ticked rows names its filter, even if it is empty.
+    let list = if query.text("filter").is_some() {
+        Selection::read(&values)?.into_list(&state, session.taxpayer)?
+    } else {
+        invoice_filters::read(&query, state.today())?.into_list(session.taxpayer)
+    };
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
-    let list = asked.into_list(session.taxpayer);
     exports::invoices_file(&state, holder, list, format).await
+}
+
+/// The part of the list that is shown, with its counts and sums.
+struct FoundPart {
+    invoices: Vec<Invoice>,
+    total: u64,
+    is_more: bool,
+    sums: Option<Vec<CurrencySum>>,
+}
+
+impl FoundPart {
+    async fn load(state: &ApiState, list: &InvoiceList, page: Page) -> Result<Self, ApiError> {
+        let store = &state.store;
+        let counted = list.count_up_to(store, COUNTED_MAX + 1).await?;
+        let part = PagePart {
+            start: PageStart::At((page.number - 1).saturating_mul(page.per_page)),
+            limit: page.per_page,
+        };
+        let found = list
+            .counted_page(store, part, counted, Fields::Shown)
+            .await?;
+        let sums = if counted <= SUMMED_MAX {
+            let amounts = list.amounts(store, SUMMED_MAX).await?;
+            Some(sums(&amounts, &state.catalog.get()))
+        } else {
+            None
+        };
+        Ok(Self {
+            invoices: found.invoices,
+            total: counted.min(COUNTED_MAX),
+            is_more: counted > COUNTED_MAX,
+            sums,
+        })
+    }
+
+    fn none() -> Self {
+        Self {
+            invoices: Vec::new(),
+            total: 0,
+            is_more: false,
+            sums: Some(Vec::new()),
+        }
+    }
 }
 
 async fn list_invoices(
@@ -99,46 +202,35 @@ async fn list_invoices(
     query: Query,
 ) -> Answer {
     let page = query.page(PER_PAGE);
-    let start = PageStart::At((page.number - 1).saturating_mul(page.per_page));
     let values = FormValues::from(&query);
     let today = state.today();
     let (found, filter) = match invoice_filters::read(&query, today) {
         Ok(asked) => {
-            let part = PagePart {
-                start,
-                limit: page.per_page,
-            };
             let list = asked.into_list(session.taxpayer);
-            let found = list.page(&state.store, part).await?;
+            let found = FoundPart::load(&state, &list, page).await?;
             (found, FormState::new(values.clone()))
         }
-        Err(faults) => {
-            let none = InvoicePage {
-                invoices: Vec::new(),
-                long_invoices: HashMap::new(),
-                total: 0,
-                next: None,
-            };
-            (none, FormState::with_faults(values.clone(), faults))
-        }
+        Err(faults) => (
+            FoundPart::none(),
+            FormState::with_faults(values.clone(), faults),
+        ),
     };
+    let counts = work_tabs::count(&state.store, session.taxpayer, today, TAB_COUNTED_MAX).await?;
     let base = base(&session);
-    let query = list_query(&values);
+    let list_query = list_query(&values, &[]);
     let catalog = state.catalog.get();
-    let sums = sums(&found.invoices, &catalog);
     let rows = found.invoices.into_iter().map(|invoice| {
         let digits = catalog.currency_digits(&invoice.currency);
         InvoiceRow::new(invoice, digits, today)
     });
+    let is_set = |name: &str| !values.text(name).is_empty();
+    let words = |status: &WorkflowStatus| (status.as_str(), Badge::from(*status));
     show(&InvoicesPage {
         frame: Frame::for_account(&session, "Invoices"),
-        is_filtered: FILTER_NAMES
-            .iter()
-            .any(|name| !values.text(name).is_empty()),
-        statuses: WorkflowStatus::ALL
-            .iter()
-            .map(|status| (status.as_str(), (*status).into()))
-            .collect(),
+        tabs: tabs(&base, &values, &counts),
+        is_filtered: FILTER_NAMES.iter().any(|name| is_set(name)),
+        is_unfolded: FOLDED_FILTERS.iter().any(|name| is_set(name)) || filter.is_refused(),
+        statuses: WorkflowStatus::ALL.iter().map(words).collect(),
         payment_statuses: PaymentStatus::ALL
             .iter()
             .map(|one| (one.as_str(), (*one).into()))
@@ -147,26 +239,80 @@ async fn list_invoices(
             .iter()
             .map(|one| (one.as_str(), (*one).into()))
             .collect(),
-        orders: &ORDERS,
-        sums,
+        columns: sort_columns(&base, &values),
+        sums: found.sums,
+        bulk: BulkBar::new(&list_query),
+        counted: count_text(found.total, found.is_more),
         pages: Pages::new(
             page.number,
             found.total,
             page.per_page,
-            format!("{base}/invoices{query}"),
+            format!("{base}/invoices{list_query}"),
         ),
-        query,
+        query: list_query,
         rows: rows.collect(),
         filter,
         base,
     })
 }
 
-/// Returns the filters and the order as a query, without the number of the page.
-fn list_query(values: &FormValues) -> String {
+/// The filters that the page folds.
+const FOLDED_FILTERS: [&str; 6] = [
+    "date_from",
+    "date_to",
+    "due_after",
+    "due_before",
+    "amount_min",
+    "amount_max",
+];
+
+fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
+    let filters = list_query(values, &["sort", "per_page"]);
+    let tab = |(label, query): (&'static str, &str), count: String| {
+        let separator = if query.is_empty() { "" } else { "?" };
+        Tab {
+            label,
+            address: format!("{base}/invoices{separator}{query}"),
+            count,
+            is_current: filters.trim_start_matches('?') == query.replace(',', "%2C"),
+        }
+    };
+    let all = [tab(ALL_TAB, String::new())];
+    let counted = counts
+        .iter()
+        .map(|one| tab(tab_words(one.tab), count_text(one.count, one.is_more)));
+    all.into_iter()
+        .chain(counted)
+        .chain([tab(PAID_TAB, String::new())])
+        .collect()
+}
+
+/// Returns the columns with the addresses that order the list by them, and the other way round.
+fn sort_columns(base: &str, values: &FormValues) -> Vec<SortColumn> {
+    let filters = list_query(values, &["sort"]);
+    let separator = if filters.is_empty() { "?" } else { "&" };
+    let present = values.text("sort");
+    let column = |(label, word, class): (&'static str, &'static str, &'static str)| {
+        let (next, order) = match present.strip_prefix('-').unwrap_or(present) {
+            by if by != word => (format!("-{word}"), ""),
+            _ if present.starts_with('-') => (word.to_owned(), "descending"),
+            _ => (format!("-{word}"), "ascending"),
+        };
+        SortColumn {
+            label,
+            class,
+            address: format!("{base}/invoices{filters}{separator}sort={next}"),
+            order,
+        }
+    };
+    SORT_COLUMNS.map(column).into()
+}
+
+/// Returns the filters and the order as a query, without the number of the page and without these parameters.
+fn list_query(values: &FormValues, without: &[&str]) -> String {
     let mut pairs = Serializer::new(String::new());
     for name in FILTER_NAMES.into_iter().chain(["sort", "per_page"]) {
-        if !values.text(name).is_empty() {
+        if !values.text(name).is_empty() && !without.contains(&name) {
             pairs.append_pair(name, values.text(name));
         }
     }
@@ -178,18 +324,13 @@ fn list_query(values: &FormValues) -> String {
     }
 }
 
-fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<CurrencySum> {
+fn sums(amounts: &[(String, Amount, Amount)], catalog: &Catalog) -> Vec<CurrencySum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
-    for invoice in invoices {
+    for (currency, payable, paid) in amounts {
         let sum = sums
-            .entry(&invoice.currency)
+            .entry(currency)
             .or_insert(Some((Amount::ZERO, Amount::ZERO)));
-        *sum = sum.and_then(|(payable, paid)| {
-            Some((
-                payable.plus(invoice.payment.payable)?,
-                paid.plus(invoice.payment.paid)?,
-            ))
-        });
+        *sum = sum.and_then(|before| Some((before.0.plus(*payable)?, before.1.plus(*paid)?)));
     }
     let sum = |(currency, sum): (&str, Option<(Amount, Amount)>)| {
         let (payable, paid) = sum?;
@@ -207,8 +348,7 @@ impl InvoiceRow {
     fn new(invoice: Invoice, digits: u32, today: Date) -> Self {
         Self {
             payable: invoice.payment.payable.with_digits(digits),
-            status: invoice.status.into(),
-            authority: invoice.authority.status.into(),
+            lifecycle: Lifecycle::from(&invoice).into(),
             payment: invoice.payment.status.into(),
             is_overdue: invoice.is_overdue(today),
             invoice,

@@ -2,10 +2,14 @@
 //!
 //! | Pages | File |
 //! |---|---|
-//! | what is to be done, and how the account fares | `overview` |
+//! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator | `taxpayers` |
-//! | invoices: the list, one invoice with its timeline, the correction of a refused one | `invoices`, `invoice`, `timeline`, `correction` |
-//! | what an accountant does with an invoice | `invoice_actions` |
+//! | the list of invoices, and acts on many of them | `invoices`, `invoices_bulk`, `bulk_selection` |
+//! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
+//! | how far an invoice has come, in one word | `lifecycle` |
+//! | why an invoice was rejected, and the correction that the service suggests | `correction` |
+//! | what can be done with an invoice, and what an accountant does with it | `invoice_acts`, `invoice_actions`, `invoice_submission` |
+//! | the change of a stored invoice, and its fields | `invoice_edit`, `invoice_fields` |
 //! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
@@ -14,6 +18,7 @@
 
 mod activity;
 mod batches;
+mod bulk_selection;
 mod contacts;
 mod correction;
 mod deliveries;
@@ -22,9 +27,21 @@ mod inbox;
 mod integration;
 mod invoice;
 mod invoice_actions;
+mod invoice_acts;
+mod invoice_developer;
+mod invoice_edit;
+mod invoice_fields;
+mod invoice_head;
+mod invoice_submission;
 mod invoices;
+mod invoices_bulk;
 mod keys;
+mod lifecycle;
+mod outage_banner;
 mod overview;
+mod overview_money;
+mod overview_part;
+mod overview_work;
 mod profile;
 mod settings;
 mod taxpayers;
@@ -34,13 +51,12 @@ mod webhooks;
 
 use crate::console::frame::NavigationEntry;
 use crate::console::session::accounts::AccountSession;
-use crate::domain::access::session::SessionOwner;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::http::endpoint::Path;
 
-/// The pages in the navigation, in this order: each with its label, and its path below `/dashboard/{taxpayer}`. The
-/// label is also the title of the page.
-const PAGES: &[(&str, &str)] = &[
+/// The pages in the navigation that everybody of the account may see, in this order: each with its label, and its path
+/// below `/dashboard/{taxpayer}`. The label is also the title of the page.
+const PAGES: [(&str, &str); 8] = [
     ("Overview", ""),
     ("Invoices", "/invoices"),
     ("Import", "/import"),
@@ -49,6 +65,9 @@ const PAGES: &[(&str, &str)] = &[
     ("Webhooks", "/webhooks"),
     ("Deliveries", "/webhooks/deliveries"),
     ("Profile", "/profile"),
+];
+/// The pages that only owners may see. They come after the others.
+const OWNER_PAGES: [(&str, &str); 4] = [
     ("API keys", "/keys"),
     ("Integration", "/integration"),
     ("People", "/contacts"),
@@ -65,8 +84,11 @@ pub(super) fn endpoints() -> Vec<Path> {
     ];
     let of_invoices = [
         invoices::endpoints(),
+        invoices_bulk::endpoints(),
         invoice::endpoints(),
         invoice_actions::endpoints(),
+        invoice_submission::endpoints(),
+        invoice_edit::endpoints(),
         import::endpoints(),
         batches::endpoints(),
         inbox::endpoints(),
@@ -88,14 +110,19 @@ pub(super) fn endpoints() -> Vec<Path> {
     all.flatten().collect()
 }
 
-pub(super) fn navigation(taxpayer: TaxpayerId, person: SessionOwner) -> Vec<NavigationEntry> {
-    let all = matches!(person, SessionOwner::Integrator(_)).then(|| NavigationEntry {
+/// Returns the pages that the person may open.
+pub(super) fn navigation(session: &AccountSession) -> Vec<NavigationEntry> {
+    let is_integrator = matches!(session.person.owner, SessionOwner::Integrator(_));
+    let all = is_integrator.then(|| NavigationEntry {
         label: "All taxpayers",
         path: "/dashboard/taxpayers".to_owned(),
     });
-    let own = PAGES.iter().map(|(label, path)| NavigationEntry {
+    let is_owner = session.role >= ContactRole::Owner;
+    let of_owner = OWNER_PAGES.iter().filter(|_| is_owner);
+    let own = PAGES.iter().chain(of_owner);
+    let own = own.map(|(label, path)| NavigationEntry {
         label,
-        path: format!("/dashboard/{taxpayer}{path}"),
+        path: format!("{}{path}", base(session)),
     });
     all.into_iter().chain(own).collect()
 }

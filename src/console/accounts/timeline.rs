@@ -161,6 +161,19 @@ pub(super) fn operation_name(operation: Operation) -> &'static str {
     }
 }
 
+/// Returns the operation that takes a step of this name.
+pub(super) fn step_operation(name: &str) -> Option<Operation> {
+    let step = Step::parse(name)?;
+    // The receipt follows a transmission, but is no step of it.
+    let step = if step == Step::Receipt {
+        Step::Send
+    } else {
+        step
+    };
+    let mut all = Operation::ALL.iter().copied();
+    all.find(|operation| operation.steps().contains(&step))
+}
+
 fn step_name(step: Step) -> &'static str {
     match step {
         Step::IrnCheck => "Check of the IRN",

@@ -90,7 +90,7 @@ impl Health {
         let Some(failing) = failing else {
             return health(
                 "ok",
-                "Well",
+                "Healthy",
                 "The last attempt succeeded, or none was made yet.",
             );
         };
@@ -103,7 +103,7 @@ impl Health {
                 );
                 Self {
                     until: Some(until),
-                    ..health("bad", "Parked", &note)
+                    ..health("bad", "Paused", &note)
                 }
             }
         }
@@ -344,7 +344,7 @@ mod tests {
             updated_at: at,
         };
         let parked = Health::from_endpoint(Some(&endpoint), Some(&failing));
-        assert_eq!((parked.badge.text, parked.until), ("Parked", Some(at)));
+        assert_eq!((parked.badge.text, parked.until), ("Paused", Some(at)));
         assert!(
             parked.note.starts_with("7 attempts in a row failed."),
             "{}",
@@ -352,7 +352,7 @@ mod tests {
         );
         assert_eq!(
             Health::from_endpoint(Some(&endpoint), None).badge.text,
-            "Well"
+            "Healthy"
         );
         assert_eq!(Health::from_endpoint(None, None).badge.text, "Not set up");
         let disabled = Endpoint {

@@ -85,6 +85,25 @@
     navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
     button.textContent = button.dataset.copied;
   });
+  // The key / leads to the search, except where somebody types.
+  document.addEventListener("keydown", (event) => {
+    const search = document.querySelector("[data-search], .search input");
+    const isTyping = event.target.closest("input, select, textarea, [contenteditable]");
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping || !search) return;
+    event.preventDefault();
+    search.focus();
+    search.select();
+  });
+  // A link that leads to a folded form opens it.
+  document.addEventListener("click", (event) => {
+    const { opens } = event.target.closest("[data-opens]")?.dataset ?? {};
+    const folded = opens && document.getElementById(opens);
+    if (!folded) return;
+    event.preventDefault();
+    folded.open = true;
+    folded.scrollIntoView();
+    folded.querySelector("input:not([type=hidden]), select")?.focus();
+  });
   // A chosen file is sent as a field of the form, in base64.
   document.addEventListener("change", (event) => {
     const { into } = event.target.dataset;
@@ -168,7 +187,11 @@
     if (form.dataset.sent || (question && !window.confirm(question))) return event.preventDefault();
     if (form.method !== "post") return;
     form.dataset.sent = "true";
-    setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
+    const { busy } = event.submitter?.dataset ?? {};
+    setTimeout(() => {
+      form.querySelectorAll("button").forEach((button) => { button.disabled = true; });
+      if (busy) event.submitter.textContent = busy;
+    });
   });
   // The tokens that make forms count once stay with the page's entry in the history: a page that Back loads anew gets
   // those that it had, so that sending its form again is no second wish.
@@ -184,6 +207,7 @@
     delete form.dataset.sent;
     form.querySelectorAll("button").forEach((button) => { button.disabled = false; });
   }));
+  document.querySelector("[data-focus]")?.focus();
   reach();
   if (!document.hidden) start();
 })();

@@ -138,6 +138,11 @@ async fn account_session(
     })
 }
 
+/// Returns the session of somebody who may see the account in the path, for the frame of a failure there.
+pub(crate) async fn visible_account(request: &HttpRequest) -> Option<AccountSession> {
+    account_session(request, ContactRole::ReadOnly).await.ok()
+}
+
 /// Lets handlers take each type as a parameter. People with a lower role than this are refused.
 macro_rules! role_extractors {
     ($($right:ident = $least:expr;)+) => {$(

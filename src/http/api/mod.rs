@@ -2,7 +2,7 @@
 //! its paths. A handler extracts the request, sends one command or runs one query, and returns one view. Business rules
 //! are in the domain and the actors.
 
-pub(super) mod app;
+pub(crate) mod app;
 pub(super) mod authority;
 pub(super) mod core;
 pub(crate) mod ops;

@@ -68,6 +68,16 @@ pub(crate) struct JsonObject {
     _room: Option<BodyPermit>,
 }
 
+impl From<Map<String, Value>> for JsonObject {
+    /// Makes the object that a request could have sent. It has no reserved memory.
+    fn from(members: Map<String, Value>) -> Self {
+        Self {
+            members,
+            _room: None,
+        }
+    }
+}
+
 impl Deref for JsonObject {
     type Target = Map<String, Value>;
 

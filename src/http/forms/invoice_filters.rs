@@ -151,9 +151,9 @@ impl FilterReader<'_> {
             payment_status: self.read("payment_status", |text| {
                 parse_word(text, PaymentStatus::parse, PaymentStatus::allowed)
             }),
-            authority_status: self.read("authority_status", |text| {
-                parse_word(text, AuthorityStatus::parse, AuthorityStatus::allowed)
-            }),
+            authority_statuses: self
+                .read("authority_status", authority_statuses)
+                .unwrap_or_default(),
             category: self.read("invoice_category", |text| {
                 parse_word(text, Category::parse, Category::allowed)
             }),
@@ -167,6 +167,7 @@ impl FilterReader<'_> {
             customer_no: self.text("customer_no"),
             q: self.read("q", short_text),
             updated_since: self.read("updated_since", moment),
+            ids: None,
         }
     }
 
@@ -219,6 +220,14 @@ impl FilterReader<'_> {
 
 fn short_text(text: &str) -> Result<String, FieldRule> {
     text_checks::check_chars(text, 0, TEXT_CHARS_MAX).map(|()| text.to_owned())
+}
+
+/// Parses one status at the authority, or several with commas between them.
+fn authority_statuses(text: &str) -> Result<Vec<AuthorityStatus>, FieldRule> {
+    let words = text.split(',').map(str::trim);
+    words
+        .map(|word| parse_word(word, AuthorityStatus::parse, AuthorityStatus::allowed))
+        .collect()
 }
 
 /// Parses an amount of at least 0, which is what invoices are about.
@@ -388,7 +397,7 @@ mod tests {
         let found = filters(
             "authority_status=rejected&overdue=true&due_before=2026-02-02&due_after=2026-02-01&amount_min=1.50&amount_max=1e3",
         );
-        assert_eq!(found.authority_status, Some(AuthorityStatus::Rejected));
+        assert_eq!(found.authority_statuses, [AuthorityStatus::Rejected]);
         assert_eq!(found.overdue_on, Some(TODAY));
         assert_eq!(found.due_before, Some(Date::constant(2026, 2, 2)));
         assert_eq!(found.due_after, Some(Date::constant(2026, 2, 1)));

@@ -7,7 +7,7 @@ use database::StoreError;
 use database::column::RowRef;
 use database::sql::SqlOnce;
 use jiff::Timestamp;
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IdenStatic, Iterable, PaginatorTrait, QueryFilter,
     QuerySelect, Select, Statement,
@@ -16,6 +16,7 @@ use sea_orm::{
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 use crate::store::invoices::list_query::IndexHint;
@@ -55,6 +56,48 @@ impl InvoiceList {
         let condition = self.condition(IndexHint::none(store.backend()));
         let matching = Entity::find().filter(condition);
         Ok(matching.count(store.reader()).await?)
+    }
+
+    /// Counts the invoices that match the filter, but only up to `max`.
+    pub async fn count_up_to(&self, store: &Store, max: u64) -> Result<u64, StoreError> {
+        let mut part = Query::select();
+        part.expr(Expr::cust("1"))
+            .from(Entity)
+            .cond_where(self.condition(IndexHint::none(store.backend())))
+            .limit(max);
+        let mut count = Query::select();
+        count
+            .expr_as(Expr::cust("COUNT(*)"), "invoices")
+            .from_subquery(part, "part");
+        let statement = store.backend().build(&count);
+        let row = store.reader().query_one_raw(statement).await?;
+        let count: i64 = row.map_or(Ok(0), |row| row.try_get("", "invoices"))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// Returns the payable and the paid amount of each invoice that matches the filter, with its currency, of at most
+    /// `max` invoices.
+    pub async fn amounts(
+        &self,
+        store: &Store,
+        max: u64,
+    ) -> Result<Vec<(String, Amount, Amount)>, StoreError> {
+        let columns = [Column::Currency, Column::Payable, Column::Paid];
+        let rows: Vec<(String, String, String)> = Entity::find()
+            .select_only()
+            .columns(columns)
+            .filter(self.condition(IndexHint::none(store.backend())))
+            .limit(max)
+            .into_tuple()
+            .all(store.reader())
+            .await?;
+        let at = RowRef {
+            table: "invoices",
+            id: "amounts",
+        };
+        rows.into_iter()
+            .map(|(currency, payable, paid)| Ok((currency, at.parse(&payable)?, at.parse(&paid)?)))
+            .collect()
     }
 
     /// Counts the invoices and loads one page of them.

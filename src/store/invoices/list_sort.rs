@@ -123,7 +123,7 @@ impl fmt::Display for SortKey {
 /// An invoice without a due date is ordered as if it were due on the last day of the calendar.
 const NO_DUE_DATE: Date = Date::MAX;
 /// The index is made of this very expression (migration m0028), in which `NO_DUE_DATE` stands.
-const DUE_DATE_SQL: &str = "COALESCE(due_date, '9999-12-31')";
+pub(super) const DUE_DATE_SQL: &str = "COALESCE(due_date, '9999-12-31')";
 const PAYABLE_POSTGRES_SQL: &str = "CAST(payable AS numeric)";
 /// SQLite has no exact numbers of this size, so the digits before the decimal point are padded to `WHOLE_DIGITS`, and
 /// zeros at the end are cut. Then the order of the texts is the order of the amounts, which are never negative.

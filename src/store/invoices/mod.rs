@@ -12,9 +12,11 @@ pub mod items;
 pub mod list;
 mod list_query;
 pub mod list_sort;
+pub mod owed;
 pub mod payments;
 pub mod timeline;
 pub mod verify_links;
+pub mod work_tabs;
 
 use std::collections::BTreeMap;
 

@@ -52,6 +52,24 @@ pub async fn owned_by_with_irn(
     )
 }
 
+/// Counts the invoices in a taxpayer's inbox that are not acknowledged, among the newest `max`.
+pub async fn count_unacknowledged_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    max: u64,
+) -> Result<u64, StoreError> {
+    let newest: Vec<Option<i64>> = owned_by(taxpayer)
+        .select_only()
+        .column(Column::AcknowledgedAt)
+        .order_by_desc(Column::ReceivedAt)
+        .limit(max)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let open = newest.iter().filter(|acknowledged| acknowledged.is_none());
+    Ok(u64::try_from(open.count()).unwrap_or(u64::MAX))
+}
+
 /// Loads one page of a taxpayer's inbox, newest first, and the number of all invoices in that inbox.
 pub async fn page_owned_by(
     store: &Store,

@@ -14,12 +14,12 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect,
+    QuerySelect, Statement,
 };
 
 use crate::domain::kernel::crash::{CRASHES_MAX, PANICS_MAX};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::Run;
+use crate::domain::pipeline::{Run, RunState};
 use crate::store::Store;
 use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::runs::run_row::{Column, Entity, Model};
@@ -93,23 +93,89 @@ pub async fn with_trace_id(
     rows.into_iter().map(Run::try_from).collect()
 }
 
-/// The runs that need attention. The partial index `pipeline_runs_stopped` has the same condition, word for word.
+/// The runs that need attention. The partial index `pipeline_runs_stopped_by_deadline` has the same condition,
+/// word for word.
 const STOPPED_CONDITION: &str = "state IN ('waiting', 'paused', 'refused')";
 
-/// Loads the runs of a taxpayer that wait, are paused or were refused, latest change first.
+/// Loads the runs of a taxpayer in one of these states, which are among those that need attention, earliest deadline first.
 pub async fn stopped_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
+    states: &[RunState],
     limit: u64,
 ) -> Result<Vec<Run>, StoreError> {
-    let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Expr::cust(STOPPED_CONDITION))
-        .order_by_desc(Column::UpdatedAt)
-        .limit(limit)
-        .all(store.reader())
-        .await?;
-    rows.into_iter().map(Run::try_from).collect()
+    let mut runs = Vec::new();
+    // The index has the runs of each state by their deadlines.
+    for state in states {
+        let rows = Entity::find()
+            .filter(Column::TaxpayerId.eq(taxpayer.0))
+            .filter(Column::State.eq(state.as_str()))
+            .filter(Expr::cust(STOPPED_CONDITION))
+            .order_by_asc(Column::DeadlineAt)
+            .limit(limit)
+            .all(store.reader())
+            .await?;
+        for row in rows {
+            runs.push(Run::try_from(row)?);
+        }
+    }
+    runs.sort_by_key(|run| run.deadline_at);
+    runs.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(runs)
+}
+
+/// The number of runs of a taxpayer that stand still, up to a maximum each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoppedCounts {
+    pub waiting: u64,
+    pub paused: u64,
+    /// Those of them that wait and whose deadline is before a moment.
+    pub near: u64,
+}
+
+static STOPPED_COUNTS: SqlOnce = SqlOnce::new(|_| {
+    let count = |name: &str, condition: &str| {
+        format!(
+            "SELECT '{name}' AS name, (SELECT COUNT(*) FROM (SELECT 1 FROM pipeline_runs \
+             WHERE taxpayer_id = $1 AND {condition} AND {STOPPED_CONDITION} LIMIT $2) AS part) AS runs"
+        )
+    };
+    let near = "state = 'waiting' AND deadline_at < $3";
+    [
+        count("waiting", "state = 'waiting'"),
+        count("paused", "state = 'paused'"),
+        count("near", near),
+    ]
+    .join(" UNION ALL ")
+});
+
+/// Counts the runs of a taxpayer that stand still, up to `max` in each state. `near` is the end of the time in which a
+/// deadline is near.
+pub async fn count_stopped_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    near: Timestamp,
+    max: u64,
+) -> Result<StoppedCounts, StoreError> {
+    let backend = store.backend();
+    let limit = i64::try_from(max).unwrap_or(i64::MAX);
+    let values = [
+        taxpayer.0.into(),
+        limit.into(),
+        near.as_microsecond().into(),
+    ];
+    let statement = Statement::from_sql_and_values(backend, STOPPED_COUNTS.get(backend), values);
+    let mut counts = StoppedCounts::default();
+    for row in store.reader().query_all_raw(statement).await? {
+        let (name, runs): (String, i64) = (row.try_get("", "name")?, row.try_get("", "runs")?);
+        let count = match name.as_str() {
+            "waiting" => &mut counts.waiting,
+            "paused" => &mut counts.paused,
+            _ => &mut counts.near,
+        };
+        *count = runs.unsigned_abs();
+    }
+    Ok(counts)
 }
 
 /// The runs in quarantine. The partial index `pipeline_runs_quarantined` has the same condition, word for word.

@@ -17,7 +17,7 @@ const APART: [(&str, &str); 2] = [
     ("CONSOLE__SECOND_FACTOR", "always"),
 ];
 const TOGETHER: [(&str, &str); 1] = [("CONSOLE__SECOND_FACTOR", "always")];
-const REFUSED: &str = "This email and password do not belong together.";
+const REFUSED: &str = "Wrong email or password.";
 
 async fn new_operator(world: &World) -> (String, String) {
     let email = format!("operator{}@house.example", number());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use testkit::documents::{self, submission};
-use testkit::edit::with;
+use testkit::edit::{with, without};
 use testkit::patience::eventually;
 use testkit::receiver::Receiver;
 use testkit::roles::TAXPAYERS;
@@ -100,21 +100,107 @@ fn a_refused_invoice_is_explained_corrected_and_signed() {
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(no).await;
-            owner.wait_to_see("why it was refused").await;
+            owner.wait_to_see("why it was rejected").await;
             owner.press("Suggest a correction").await;
             owner
                 .wait_to_see("There is no change that the service can suggest safely.")
                 .await;
-            account
-                .taxpayer
-                .app()
-                .submit_to_the_end(&right)
-                .await
-                .expect_status(200);
-            owner.follow(no).await;
+            // The stored invoice is right: what was submitted was not it.
+            owner.wait_to_see("The submitted document differs").await;
+            owner.press("Send again").await;
             owner
                 .wait_to_see("Signed by the authority. It does not change any more.")
                 .await;
+        })
+    });
+}
+
+#[test]
+fn an_invoice_is_approved_submitted_transmitted_and_paid_on_its_page() {
+    run_alone("to-paid", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            account.set_role(world, "accountant").await;
+            let person = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            person.follow("Invoices").await;
+            person.follow(invoice["invoice_no"].as_str().unwrap()).await;
+            person.wait_to_see("NGN 1,075.00").await;
+            person.press("Approve").await;
+            person.wait_to_see("The status was changed.").await;
+            person.press("Submit").await;
+            person
+                .wait_to_see("The authority signed the invoice.")
+                .await;
+            person.press("Transmit").await;
+            person
+                .wait_to_see("The invoice was transmitted to the customer.")
+                .await;
+            person.follow("Record payment").await;
+            person.fill("Amount, if a part was paid", "75.00").await;
+            person.choose("Payment", "A part was paid").await;
+            person.fill("Remark", "first part").await;
+            person.press("Record the payment").await;
+            person.wait_to_see("left to pay 1,000.00").await;
+            person.press("Credit note").await;
+            person
+                .wait_to_see("The credit note is a draft over the whole invoice.")
+                .await;
+            person.press("Save").await;
+            person.wait_to_see("The invoice was changed.").await;
+            person.press("Approve").await;
+            person.wait_to_see("The status was changed.").await;
+            person.press("Submit").await;
+            person
+                .wait_to_see("The authority signed the invoice.")
+                .await;
+        })
+    });
+}
+
+#[test]
+fn what_an_invoice_lacks_is_filled_in_on_its_page_and_sent_again() {
+    run_alone("corrected", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let lacking = without(&documents::invoice(), "invoice_lines.0.product_category");
+            let invoice = account.taxpayer.invoice(&lacking).await;
+            let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            owner.follow("Invoices").await;
+            owner.follow(invoice["invoice_no"].as_str().unwrap()).await;
+            owner.press("Approve").await;
+            owner.wait_to_see("The status was changed.").await;
+            owner.press("Submit").await;
+            owner.wait_to_see("This could not be done.").await;
+            owner.fill("Line 1, HSN code", "8471.30").await;
+            owner.press("Save and send again").await;
+            owner.wait_to_see("The authority signed the invoice.").await;
+        })
+    });
+}
+
+#[test]
+fn two_hundred_drafts_are_approved_and_submitted_in_five_clicks() {
+    run_alone("bulk", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let drafts: Vec<_> = (0..200).map(|_| documents::invoice()).collect();
+            account
+                .taxpayer
+                .create_batch(&drafts)
+                .await
+                .expect_status(201);
+            let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            owner.follow("Invoices").await;
+            owner.follow("Draft 200").await;
+            owner.tick("All 200 that match").await;
+            owner.press("Approve and submit …").await;
+            owner.press("Approve and submit: 200 invoices").await;
+            owner.wait_to_see("Approve and submit: 200 done").await;
+            eventually("the signatures", async || {
+                (account.taxpayer.count_events("invoice.submitted").await == 200).then_some(())
+            })
+            .await;
         })
     });
 }
@@ -140,8 +226,11 @@ fn an_owner_sets_a_webhook_up_and_sends_a_delivery_again() {
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             owner.follow("Invoices").await;
             owner.follow(invoice["invoice_no"].as_str().unwrap()).await;
+            owner.follow("Developer").await;
+            owner.wait_to_see("Deliveries to your webhook").await;
+            owner.press("Attempts").await;
             owner
-                .reload_until_seen("Your webhook was told of invoice.created")
+                .wait_to_see("Your webhook was told of invoice.created")
                 .await;
             owner.follow("invoice.created").await;
             owner.press("Send it again").await;

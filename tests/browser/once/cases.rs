@@ -39,6 +39,10 @@ fn events_query(kind: &str) -> String {
     format!("SELECT count(*) FROM events WHERE kind = '{kind}'")
 }
 
+fn runs_query(operation: &str) -> String {
+    format!("SELECT count(*) FROM pipeline_runs WHERE operation = '{operation}'")
+}
+
 /// Gives the newest of some accounts a second factor, as its person would by an authenticator app.
 fn second_factor(kind: &str, accounts: &str) -> String {
     format!(
@@ -82,8 +86,38 @@ pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
         case(
             DRAFT,
             "/dashboard/{taxpayer}/invoices/{id}/status",
-            "status=approved&remark=as agreed",
+            "status=approved",
             events_query("invoice.status-updated"),
+        ),
+        case(
+            DRAFT,
+            "/dashboard/{taxpayer}/invoices/{id}/submit",
+            "",
+            runs_query("submit"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/bulk",
+            "/dashboard/{taxpayer}/invoices/bulk",
+            "",
+            events_query("invoice.status-updated"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/{id}/edit",
+            "/dashboard/{taxpayer}/invoices/{id}/edit",
+            "due_date=2026-03-01",
+            events_query("invoice.updated"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/{id}",
+            "/dashboard/{taxpayer}/invoices/{id}/credit-note",
+            "",
+            events_query("invoice.created"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/{id}",
+            "/dashboard/{taxpayer}/invoices/{id}/transmit",
+            "",
+            runs_query("transmit"),
         ),
         case(
             "/dashboard/{taxpayer}/invoices/{id}",

@@ -5,15 +5,19 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
+use serde_json::{Map, json};
 
 use crate::domain::access::caller::Caller;
+use crate::domain::invoice::calculation::Calculation;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::http::api::app::run_response;
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer;
 use crate::http::extract::acting_taxpayer::TaxpayerHint;
-use crate::http::extract::body::Body;
+use crate::http::extract::body::{Body, JsonObject};
 use crate::http::extract::prefer::Prefer;
 use crate::http::extract::role::NeedsRole;
 use crate::http::forms::query::Query;
@@ -111,11 +115,49 @@ async fn submit(
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let mut body =
-        DocumentBody::complete(&state, DocumentCall::Submit, taxpayer.as_ref(), body).await?;
+    let submission = prepare_submission(&state, taxpayer.as_ref(), body, calculates).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let run = state
+        .pipeline
+        .perform(taxpayer.id, submission.request, prefer.wait)
+        .await?;
+    Ok(run_response::submission_response(&state, &run, prefer)
+        .await?
+        .with_member("calculated", submission.calculation.as_ref())
+        .warn(&submission.warnings))
+}
+
+/// A submission that can be started.
+pub(crate) struct Submission {
+    pub(crate) request: RunRequest,
+    /// What the sender should know.
+    pub(crate) warnings: Vec<String>,
+    calculation: Option<Calculation>,
+}
+
+/// Prepares the submission of the stored invoice with this IRN, as a body that has only the IRN does.
+pub(crate) async fn prepare_stored_submission(
+    state: &ApiState,
+    taxpayer: &Taxpayer,
+    irn: &Irn,
+) -> Result<Submission, ApiError> {
+    taxpayer.check_verified(state.settings.verification)?;
+    let body = Map::from_iter([("irn".to_owned(), json!(irn))]);
+    prepare_submission(state, Some(taxpayer), body.into(), false).await
+}
+
+/// Reads the document of a body, or that of the stored invoice that it names. The memory of the body is free
+/// afterwards, since the wait for the run may be long.
+async fn prepare_submission(
+    state: &ApiState,
+    taxpayer: Option<&Taxpayer>,
+    body: JsonObject,
+    calculates: bool,
+) -> Result<Submission, ApiError> {
+    let mut body = DocumentBody::complete(state, DocumentCall::Submit, taxpayer, body).await?;
     let catalog = state.catalog.get();
     let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
-    let form = submission::read(body.source(), body.fields(), taxpayer.as_ref(), &catalog);
+    let form = submission::read(body.source(), body.fields(), taxpayer, &catalog);
     let form = calculated::join(form, outcome);
     let (mut form, calculation) = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     form.warnings.extend(submission::future_issue_date_warning(
@@ -124,7 +166,7 @@ async fn submit(
     ));
     form.warnings.extend_from_slice(body.warnings());
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let differences = body.differences(&state, &taxpayer, &form.value.irn).await?;
+    let differences = body.differences(state, taxpayer, &form.value.irn).await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }
@@ -133,16 +175,11 @@ async fn submit(
         irn: form.value.irn,
         payload: RunPayload::Submit(Box::new(document)),
     };
-    // The wait for the run may be long, so the memory of the body is freed first.
-    drop(body);
-    let run = state
-        .pipeline
-        .perform(taxpayer.id, request, prefer.wait)
-        .await?;
-    Ok(run_response::submission_response(&state, &run, prefer)
-        .await?
-        .with_member("calculated", calculation.as_ref())
-        .warn(&form.warnings))
+    Ok(Submission {
+        request,
+        warnings: form.warnings,
+        calculation,
+    })
 }
 
 /// POST /v1/app/invoices/transmit: Transmit.

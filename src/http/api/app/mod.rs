@@ -1,6 +1,6 @@
 //! `/v1/app`: the authority pipeline, for taxpayers and for integrators that act for them.
 
-mod documents;
+pub(crate) mod documents;
 mod relay;
 mod run_response;
 mod validate;

@@ -25,7 +25,7 @@ async fn a_batch_says_what_became_of_each_invoice(world: &World) {
         &page,
         &[
             "Created",
-            "Refused",
+            "Rejected",
             "<code>invoice_date</code> The invoice_date field must be",
         ],
     );

@@ -32,8 +32,7 @@ async fn the_list_is_searched_and_filtered(world: &World) {
             &other_no,
             "NGN 1,075.00",
             "Draft",
-            "On this page",
-            "2,150.00",
+            "NGN 2,150.00, of which paid 0.00",
         ],
     );
     let approved = account.page("/invoices?status=approved").await;
@@ -77,10 +76,12 @@ async fn a_page_shows_the_whole_document_and_escapes_it(world: &World) {
             "<svg class=\"qr\"",
         ],
     );
-    assert_shows(
-        &page,
-        &["The invoice was created", "This invoice was not submitted."],
-    );
+    assert_shows(&page, &["The invoice was created"]);
+    let developer = account
+        .page(&format!("/invoices/{}?tab=developer", invoice["id"]))
+        .await;
+    assert_shows(&developer, &[irn, "This invoice was not submitted."]);
+    assert!(!developer.contains("<script>alert"), "{developer}");
     assert!(!page.contains("<script>alert"), "{page}");
     let list = account.page("/invoices").await;
     assert!(
@@ -107,15 +108,17 @@ async fn a_signed_invoice_shows_each_step(world: &World) {
         .submit_to_the_end(&body)
         .await
         .expect_status(200);
-    let page = account.page(&format!("/invoices/{}", invoice["id"])).await;
+    let path = format!("/invoices/{}", invoice["id"]);
+    let page = account.page(&path).await;
     assert_shows(
         &page,
-        &[
-            "Signed by the authority.",
-            "Check of the IRN: done",
-            "Signature: done",
-            "It is done.",
-        ],
+        &["Signed by the authority.", "Transmit", "Credit note"],
+    );
+    assert!(!page.contains(&format!("{path}/submit")), "{page}");
+    let developer = account.page(&format!("{path}?tab=developer")).await;
+    assert_shows(
+        &developer,
+        &["Check of the IRN: done", "Signature: done", "It is done."],
     );
 }
 
@@ -128,8 +131,9 @@ async fn a_refused_invoice_says_why_and_how_to_correct_it(world: &World) {
     assert_shows(
         &page,
         &[
-            "why it was refused",
-            "Refused by the authority",
+            "why it was rejected",
+            "Rejected",
+            "Line 1, HSN code",
             "Suggest a correction",
         ],
     );

@@ -2,10 +2,12 @@
 
 mod activity;
 mod batches;
+mod bulk;
 mod contacts;
 mod import;
 mod inbox;
 mod integration;
+mod invoice_acts;
 mod invoices;
 mod keys;
 mod once;

@@ -243,6 +243,7 @@ async fn no_form_counts_without_its_token(world: &World) {
         "/sign-in/code",
         "/account/confirm",
         "/dashboard/{taxpayer}/invoices/{id}/correction",
+        "/dashboard/{taxpayer}/invoices/{id}/retry",
         "/dashboard/{taxpayer}/webhooks/test",
         "/dashboard/{taxpayer}/webhooks/grade",
     ];

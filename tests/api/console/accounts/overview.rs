@@ -31,7 +31,7 @@ async fn a_new_account_is_led_to_its_first_invoice(world: &World) {
         &page,
         &[
             "/invoices?status=draft\">1<",
-            "Nothing waits and nothing was refused.",
+            "Nothing needs you: nothing was rejected and nothing has failed.",
         ],
     );
     let refused = account.refused_invoice().await;
@@ -40,7 +40,9 @@ async fn a_new_account_is_led_to_its_first_invoice(world: &World) {
         &page,
         &[
             "Submission",
-            "Refused",
+            "Rejected",
+            "Correct and send again",
+            "missed by",
             refused["invoice_no"].as_str().unwrap(),
         ],
     );
@@ -77,6 +79,21 @@ async fn an_integrator_sees_the_usage_of_its_taxpayers(world: &World) {
         .await
         .expect(200)
         .html;
-    assert_shows(&page, &["All taxpayers", "On this page"]);
+    assert_shows(&page, &["All taxpayers", "of which paid"]);
     person.get(&account.path("/keys")).await.expect(200);
+}
+
+#[each_database]
+async fn the_overview_changes_by_itself_for_its_own_people_only(world: &World) {
+    let account = Account::new(world).await;
+    let other = Account::new(world).await;
+    let refused = account.refused_invoice().await;
+    let path = account.path("/live/overview");
+    let event = account.owner.first_event(&path).await;
+    assert!(event.starts_with("data: "), "{event}");
+    assert_shows(
+        &event,
+        &[refused["invoice_no"].as_str().unwrap(), "Needs you"],
+    );
+    other.owner.get(&path).await.expect(404);
 }

@@ -62,6 +62,12 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         format!("/invoices/{invoice}/status"),
         format!("/invoices/{invoice}/payment"),
         format!("/invoices/{invoice}/correction"),
+        format!("/invoices/{invoice}/submit"),
+        format!("/invoices/{invoice}/retry"),
+        format!("/invoices/{invoice}/transmit"),
+        format!("/invoices/{invoice}/edit"),
+        format!("/invoices/{invoice}/credit-note"),
+        "/invoices/bulk".to_owned(),
         format!("/inbox/{irn}/acknowledge"),
         format!("/webhooks/deliveries/{id}/resend"),
     ];
@@ -133,14 +139,19 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
             1,
             "only the sign-out: {page}"
         );
+        assert!(!page.contains("API keys</a>"), "an owner's page: {page}");
     }
     for page in OWNERS_PAGES {
-        account.owner.get(&account.path(page)).await.expect(403);
+        let refused = account.owner.get(&account.path(page)).await.expect(403);
+        refused.shows(">Invoices</a>");
     }
     for form in owners.iter().chain(&accountants) {
         account.post(form, &[]).await.expect(403);
     }
+    let edit = account.path(&format!("/invoices/{invoice}/edit"));
+    account.owner.get(&edit).await.expect(403);
     account.set_role(world, "accountant").await;
+    account.owner.get(&edit).await.expect(200);
     for form in &owners {
         account.post(form, &[]).await.expect(403);
     }

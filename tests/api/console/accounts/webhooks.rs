@@ -33,7 +33,7 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
     let secret = set_up(&account, &receiver).await;
     assert!(secret.starts_with("whsec_"), "{secret}");
     let page = account.page("/webhooks").await;
-    assert_shows(&page, &["Well", "value=\"invoice.created\" checked"]);
+    assert_shows(&page, &["Healthy", "value=\"invoice.created\" checked"]);
     assert!(!page.contains(&secret), "{page}");
     let test = account.post("/webhooks/test", &[]).await.expect(200).html;
     assert_shows(&test, &["Your endpoint took the message."]);
@@ -65,7 +65,9 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
         .expect(303);
     let again = async || (receiver.received_notifications().len() > before).then_some(());
     eventually("the same event again", again).await;
-    let page = account.page(&format!("/invoices/{}", invoice["id"])).await;
+    let page = account
+        .page(&format!("/invoices/{}?tab=developer", invoice["id"]))
+        .await;
     assert_shows(&page, &[&path, "Your webhook was told of invoice.created"]);
     account.page("/webhooks/deliveries?state=odd").await;
 }
@@ -90,7 +92,7 @@ async fn a_failing_endpoint_says_why_and_what_to_do(world: &World) {
         .post("/webhooks/enable", &[("replay", "none")])
         .await
         .expect(303);
-    assert_shows(&account.page("/webhooks").await, &["Well"]);
+    assert_shows(&account.page("/webhooks").await, &["Healthy"]);
     let replay = [("since", "2020-01-01"), ("only", "all")];
     account.post("/webhooks/replay", &replay).await.expect(303);
     assert_shows(&account.page("/webhooks").await, &["Looked at"]);

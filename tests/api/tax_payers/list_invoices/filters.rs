@@ -239,6 +239,15 @@ async fn invoices_are_found_by_their_status_at_the_authority(world: &World) {
         found(&taxpayer, "authority_status=REJECTED").await,
         [] as [Value; 0]
     );
+    let mut both = found(&taxpayer, "authority_status=pending,%20SUBMITTED").await;
+    both.sort_by_key(Value::as_i64);
+    assert_eq!(both, [signed["id"].clone(), other["id"].clone()]);
+    let unsettled = "authority_status=QUEUED,VALIDATED,REJECTED,FAILED";
+    assert_eq!(found(&taxpayer, unsettled).await, [] as [Value; 0]);
+    taxpayer
+        .list_invoices("?authority_status=PENDING,")
+        .await
+        .expect_status(422);
 }
 
 #[each_database]

@@ -100,7 +100,7 @@ fn list_doc() -> OperationDoc {
         .query("batch_no", "of a batch number from Bulk")
         .query("status", "of a workflow status")
         .query("payment_status", "of a payment status")
-        .query("authority_status", "of a status at the authority")
+        .query("authority_status", "of a status at the authority, or of one of several with commas between them")
         .query("invoice_category", "B2B, B2C or B2G")
         .query("date_from", "issued on this day or later, YYYY-MM-DD")
         .query("date_to", "issued on this day or before, YYYY-MM-DD")

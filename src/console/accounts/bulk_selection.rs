@@ -1,0 +1,134 @@
+//! What can be done with many invoices of the list at once, and which of them a person took.
+
+use crate::console::form_values::FormValues;
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus, words};
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId, parse_number};
+use crate::http::forms::invoice_filters;
+use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
+
+words! {
+    /// What is done with each invoice.
+    BulkAct {
+        Approve = "approve",
+        Submit = "submit",
+        ApproveAndSubmit = "approve-submit",
+    }
+}
+
+impl BulkAct {
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Approve => "Approve",
+            Self::Submit => "Submit",
+            Self::ApproveAndSubmit => "Approve and submit",
+        }
+    }
+
+    /// Says what will happen to each invoice.
+    pub(super) fn effect(self) -> &'static str {
+        match self {
+            Self::Approve => "Each of these drafts is approved. It can then be submitted and paid.",
+            Self::Submit => {
+                "The stored document of each goes to the authority, which signs it. A signed invoice does not change any more."
+            }
+            Self::ApproveAndSubmit => {
+                "Each of these drafts is approved and goes to the authority, which signs it. A signed invoice does not change any more."
+            }
+        }
+    }
+
+    pub(super) fn approves(self) -> bool {
+        self != Self::Submit
+    }
+
+    /// Returns the status of the invoices that it is for.
+    pub(super) fn status(self) -> WorkflowStatus {
+        if self.approves() {
+            WorkflowStatus::Draft
+        } else {
+            WorkflowStatus::Approved
+        }
+    }
+
+    /// Returns why the act is not for this invoice; `None` if it is.
+    pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
+        let is_at_rest = matches!(
+            invoice.authority.status,
+            AuthorityStatus::Pending | AuthorityStatus::Rejected
+        );
+        match (self.approves(), invoice.status) {
+            (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) if is_at_rest => None,
+            (true, WorkflowStatus::Draft) | (false, WorkflowStatus::Approved) => {
+                Some("with the authority already")
+            }
+            (true, _) => Some("no draft"),
+            (false, WorkflowStatus::Draft) => Some("not approved yet"),
+            (false, _) => Some("not to be submitted"),
+        }
+    }
+}
+
+/// The buttons above the list.
+pub(super) struct BulkBar {
+    pub(super) filter: String,
+    pub(super) acts: Vec<(&'static str, &'static str)>,
+}
+
+impl BulkBar {
+    /// `query` is that of the list, with its question mark.
+    pub(super) fn new(query: &str) -> Self {
+        let acts = BulkAct::ALL.iter();
+        Self {
+            filter: query.trim_start_matches('?').to_owned(),
+            acts: acts.map(|act| (act.as_str(), act.label())).collect(),
+        }
+    }
+}
+
+/// The invoices that a person took from the list.
+pub(super) enum Selection {
+    Ticked(Vec<InvoiceId>),
+    /// All that match this filter.
+    Matching(String),
+}
+
+impl Selection {
+    pub(super) fn read(values: &FormValues) -> Result<Self, ApiError> {
+        if !values.text("all").is_empty() {
+            return Ok(Self::Matching(values.text("filter").to_owned()));
+        }
+        let ids = values.checked_values("id").filter_map(parse_number);
+        let ids: Vec<_> = ids.map(InvoiceId).collect();
+        if ids.is_empty() {
+            let message = "Nothing is chosen. Go back and tick what you mean.";
+            return Err(ApiError::new(ErrorCode::ValidationFailed, message));
+        }
+        Ok(Self::Ticked(ids))
+    }
+
+    pub(super) fn into_list(
+        self,
+        state: &ApiState,
+        taxpayer: TaxpayerId,
+    ) -> Result<InvoiceList, ApiError> {
+        match self {
+            Self::Matching(filter) => {
+                let query = Query::from_text(&filter);
+                Ok(invoice_filters::read(&query, state.today())?.into_list(taxpayer))
+            }
+            Self::Ticked(ids) => Ok(InvoiceList {
+                taxpayer,
+                filters: InvoiceFilter {
+                    ids: Some(ids),
+                    ..InvoiceFilter::default()
+                },
+                sort: InvoiceSort::NEWEST_FIRST,
+            }),
+        }
+    }
+}

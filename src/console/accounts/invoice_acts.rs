@@ -1,0 +1,174 @@
+//! The acts that the page of an invoice offers in its present state.
+
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::lifecycle::{Stage, Transition};
+use crate::domain::kernel::codes::{
+    AuthorityStatus, PaymentStatus, SettableStatus, WorkflowStatus,
+};
+use crate::domain::pipeline::{Operation, Run, RunState};
+
+/// An act with a button of its own in the head of the page. The first one is the main act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeadAct {
+    /// The path of its form below that of the invoice.
+    pub(super) path: &'static str,
+    pub(super) label: &'static str,
+    /// The status that the form sets; empty for other forms.
+    pub(super) status: &'static str,
+    /// Says what the act does, for the title of the button.
+    pub(super) effect: &'static str,
+}
+
+/// A status to which the invoice can be set back. Its form is folded, and asks before the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StatusAct {
+    pub(super) value: &'static str,
+    pub(super) label: &'static str,
+    pub(super) question: &'static str,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Acts {
+    pub(super) in_head: Vec<HeadAct>,
+    pub(super) is_payable: bool,
+    pub(super) is_editable: bool,
+    pub(super) is_creditable: bool,
+    pub(super) statuses: Vec<StatusAct>,
+}
+
+const APPROVE: HeadAct = HeadAct {
+    path: "status",
+    label: "Approve",
+    status: "approved",
+    effect: "The invoice can then be submitted and paid.",
+};
+const SUBMIT: HeadAct = HeadAct {
+    path: "submit",
+    label: "Submit",
+    status: "",
+    effect: "The stored invoice goes to the authority to be signed.",
+};
+const SEND_AGAIN: HeadAct = HeadAct {
+    label: "Send again",
+    ..SUBMIT
+};
+const TRY_NOW: HeadAct = HeadAct {
+    path: "retry",
+    label: "Try now",
+    status: "",
+    effect: "The authority is called at once instead of at the next attempt.",
+};
+const TRANSMIT: HeadAct = HeadAct {
+    path: "transmit",
+    label: "Transmit",
+    status: "",
+    effect: "The signed invoice goes to the customer.",
+};
+
+impl Acts {
+    pub(super) fn new(invoice: &Invoice, runs: &[Run]) -> Self {
+        let submission = run_state(runs, Operation::Submit);
+        let transmission = run_state(runs, Operation::Transmit);
+        let is_signed = invoice.authority.signed;
+        let mut in_head = Vec::new();
+        if invoice.status == WorkflowStatus::Draft && !is_open(submission) {
+            in_head.push(APPROVE);
+        }
+        if let Some(act) = submit_act(invoice, submission) {
+            in_head.push(act);
+        }
+        if stopped_run(runs).is_some() {
+            in_head.push(TRY_NOW);
+        }
+        let is_transmittable = is_signed
+            && submission == Some(RunState::Succeeded)
+            && invoice.status.stage() < Some(Stage::Transmitted)
+            && invoice.category.needs_tin()
+            && !is_open(transmission);
+        if is_transmittable {
+            in_head.push(TRANSMIT);
+        }
+        let may_be_paid = invoice.status.after(Transition::Pay).is_ok();
+        let is_editable = !is_signed
+            && !invoice.is_full()
+            && invoice.status.after(Transition::Edit).is_ok()
+            && !runs
+                .iter()
+                .any(|run| run.operation() == Operation::Submit && !run.is_replaceable());
+        Self {
+            in_head,
+            is_payable: may_be_paid && invoice.payment.status != PaymentStatus::Paid,
+            is_editable,
+            is_creditable: is_signed,
+            statuses: status_acts(invoice),
+        }
+    }
+}
+
+/// Returns the run that stands still and that an account can set going: it waits for its next attempt, or has failed for
+/// too long. A run in quarantine needs an operator.
+pub(super) fn stopped_run(runs: &[Run]) -> Option<&Run> {
+    let is_stopped = |run: &&Run| match run.state() {
+        RunState::Waiting => true,
+        RunState::Paused => !run.is_quarantined(),
+        _ => false,
+    };
+    runs.iter().find(is_stopped)
+}
+
+/// A draft is approved first, unless the authority has rejected it already.
+fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadAct> {
+    let is_settable = SettableStatus::parse(invoice.status.as_str()).is_some()
+        || invoice.status == WorkflowStatus::Paid;
+    if !is_settable || invoice.authority.signed || is_open(submission) {
+        return None;
+    }
+    let was_sent = submission.is_some() || invoice.authority.status == AuthorityStatus::Rejected;
+    match invoice.status {
+        WorkflowStatus::Cancelled => None,
+        WorkflowStatus::Draft => was_sent.then_some(SEND_AGAIN),
+        _ if was_sent => Some(SEND_AGAIN),
+        _ => Some(SUBMIT),
+    }
+}
+
+/// True for a run that goes on, or that may go on when an operator or the account wants it.
+fn is_open(state: Option<RunState>) -> bool {
+    matches!(
+        state,
+        Some(RunState::Running | RunState::Waiting | RunState::Paused)
+    )
+}
+
+fn run_state(runs: &[Run], operation: Operation) -> Option<RunState> {
+    let found = runs.iter().find(|run| run.operation() == operation);
+    found.map(Run::state)
+}
+
+/// Returns the statuses to which the invoice can be set back. There are none for an invoice that is paid or that the
+/// authority has validated.
+fn status_acts(invoice: &Invoice) -> Vec<StatusAct> {
+    let Some(present) = SettableStatus::parse(invoice.status.as_str()) else {
+        return Vec::new();
+    };
+    let all = [
+        (
+            SettableStatus::Draft,
+            "Back to draft",
+            "Take this invoice back to draft?",
+        ),
+        (
+            SettableStatus::Cancelled,
+            "Cancel the invoice",
+            "Cancel this invoice?",
+        ),
+    ];
+    all.into_iter()
+        .filter(|(status, ..)| *status != present)
+        .map(|(status, label, question)| StatusAct {
+            value: status.as_str(),
+            label,
+            question,
+        })
+        .collect()
+}

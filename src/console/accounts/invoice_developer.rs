@@ -1,0 +1,149 @@
+//! The developer's view of an invoice: its runs with their steps, the deliveries to the webhook, and the document as JSON.
+
+use askama::Template;
+use database::page::Page;
+use serde_json::Value;
+
+use crate::console::accounts::base;
+use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
+use crate::console::accounts::timeline::{Happening, operation_name, step_operation};
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{self, Answer};
+use crate::console::session::accounts::AccountSession;
+use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
+use crate::domain::pipeline::{Run, RunPhase, WaitReason};
+use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
+use crate::store::invoices::timeline;
+use crate::store::runs;
+use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
+
+/// The number of deliveries that the page shows. The log of deliveries shows all.
+const NEWEST_DELIVERIES: Page = Page {
+    number: 1,
+    per_page: 10,
+};
+/// The attempts of a run and of deliveries that the page shows, newest first.
+const ENTRIES_SHOWN_MAX: usize = 50;
+/// A document with more bytes is only linked to.
+const DOCUMENT_BYTES_MAX: usize = 20_000;
+
+#[derive(Template)]
+#[template(path = "accounts/invoice_developer.html")]
+struct DeveloperPage {
+    frame: Frame,
+    base: String,
+    head: InvoiceHead,
+    runs: Vec<RunLine>,
+    deliveries: Vec<DeliveryLine>,
+    attempts: Vec<Happening>,
+    /// True if the timeline has more entries than were read.
+    is_cut: bool,
+    /// The document of the stored invoice; empty if it is long.
+    document: String,
+}
+
+/// A run with its steps, newest first.
+struct RunLine {
+    run: Run,
+    name: &'static str,
+    badge: Badge,
+    why: &'static str,
+    steps: Vec<Happening>,
+}
+
+struct DeliveryLine {
+    logged: LoggedDelivery,
+    badge: Badge,
+}
+
+pub(super) async fn show(
+    state: &ApiState,
+    session: &AccountSession,
+    stored: StoredInvoice,
+) -> Answer {
+    let store = &state.store;
+    let id = session.taxpayer;
+    let invoice = &stored.invoice;
+    let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
+    let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
+    let filter = DeliveryFilter {
+        irn: Some(invoice.irn.to_string()),
+        ..DeliveryFilter::default()
+    };
+    let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
+    let head = InvoiceHead::new(state, session, invoice, &runs, InvoiceTab::Developer).await?;
+    let document = Value::Object(stored.document(&state.catalog.get())?);
+    let document = format!("{document:#}");
+    let attempts = timeline.entries.iter().rev();
+    let attempts = attempts.filter(|entry| entry.kind == EntryKind::Delivery);
+    page::show(&DeveloperPage {
+        frame: Frame::for_account(session, &invoice.invoice_no).below("Invoices"),
+        base: base(session),
+        head,
+        attempts: attempts
+            .take(ENTRIES_SHOWN_MAX)
+            .map(Happening::from)
+            .collect(),
+        runs: runs
+            .into_iter()
+            .map(|run| RunLine::new(run, &timeline.entries))
+            .collect(),
+        deliveries: deliveries.into_iter().map(DeliveryLine::from).collect(),
+        is_cut: timeline.is_cut,
+        document: Some(document)
+            .filter(|text| text.len() <= DOCUMENT_BYTES_MAX)
+            .unwrap_or_default(),
+    })
+}
+
+impl RunLine {
+    fn new(run: Run, entries: &[TimelineEntry]) -> Self {
+        let operation = run.operation();
+        let steps = entries.iter().rev().filter(|entry| {
+            entry.kind == EntryKind::Step && step_operation(&entry.name) == Some(operation)
+        });
+        Self {
+            name: operation_name(operation),
+            badge: run.state().into(),
+            why: explain_state(&run),
+            steps: steps.take(ENTRIES_SHOWN_MAX).map(Happening::from).collect(),
+            run,
+        }
+    }
+}
+
+impl From<LoggedDelivery> for DeliveryLine {
+    fn from(logged: LoggedDelivery) -> Self {
+        Self {
+            badge: logged.delivery.state.into(),
+            logged,
+        }
+    }
+}
+
+/// Says what a run waits for, or what its end means.
+fn explain_state(run: &Run) -> &'static str {
+    match run.phase {
+        RunPhase::Running { .. } => "It is being carried out now.",
+        RunPhase::Waiting { reason, .. } => match reason {
+            WaitReason::HealthCheckDown => {
+                "The authority says that it is not well. It is asked again by itself."
+            }
+            WaitReason::AccessPointOffline => {
+                "The access point of the customer or of this service is offline. It goes on by itself."
+            }
+            WaitReason::AuthorityUnavailable => {
+                "The authority does not answer at present. It goes on by itself."
+            }
+        },
+        RunPhase::Paused => {
+            "It failed for too long. An operator of this service has to let it go on."
+        }
+        RunPhase::Succeeded => "It is done.",
+        RunPhase::Refused => "The document has to be corrected and sent again.",
+        RunPhase::Cancelled => "It was cancelled. The document may be sent again.",
+    }
+}

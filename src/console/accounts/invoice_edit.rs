@@ -1,0 +1,273 @@
+//! Changes a stored invoice as Update Invoice does: on a page with all its fields, or on the page of the invoice with the
+//! fields that its rejection names. Also makes the credit note of a signed invoice, which is then open for changes.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::actors::taxpayer::commands::{
+    CreateInvoice, IfUnchanged, ReviseInvoice, RevisedInvoice, SeenInvoice,
+};
+use crate::console::accounts::base;
+use crate::console::accounts::invoice::{Forms, find_stored, go_to_invoice, refusal_form, render};
+use crate::console::accounts::invoice_fields::{
+    FieldGroup, LINES_MAX, UpdateBody, groups, present_values,
+};
+use crate::console::accounts::invoice_submission::{PATIENCE, go_to_run, prepare};
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show_with_status};
+use crate::console::session::accounts::{AccountSession, Accountant};
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::lifecycle::Transition;
+use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, UniqueNoType};
+use crate::domain::kernel::fault::Faults;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::{report, standard_invoice, update_invoice};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
+use crate::store::invoices;
+
+/// The numbers that are tried for a credit note.
+const CREDIT_NOTES_MAX: u32 = 99;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/invoices/{id}/edit")
+            .page(show_form)
+            .form(edit),
+        path("/dashboard/{taxpayer}/invoices/{id}/credit-note").form(make_credit_note),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/invoice_edit.html")]
+struct EditPage {
+    frame: Frame,
+    address: String,
+    number: String,
+    groups: Vec<FieldGroup>,
+    form: FormState,
+    faults: Vec<(String, String)>,
+    /// The time of the last change that the page knows of, in microseconds.
+    seen: i64,
+}
+
+async fn show_form(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let stored = find_stored(&state, &session, &ids.1).await?;
+    check_editable(&stored.invoice)?;
+    let values = present_values(&stored, &state.catalog.get());
+    show_page(&session, &stored.invoice, FormState::new(values))
+}
+
+fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> Answer {
+    let status = if form.is_refused() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    let page = EditPage {
+        frame: Frame::for_account(session, &format!("Edit {}", invoice.invoice_no))
+            .below("Invoices"),
+        address: format!("{}/invoices/{}", base(session), invoice.id),
+        number: invoice.invoice_no.clone(),
+        groups: groups(invoice),
+        faults: form.summary(),
+        form,
+        seen: invoice.updated_at.as_microsecond(),
+    };
+    show_with_status(status, &page)
+}
+
+/// Refuses an invoice that no form here can hold. The authority's lock is checked by the command.
+fn check_editable(invoice: &Invoice) -> Result<(), ApiError> {
+    invoice.status.after(Transition::Edit)?;
+    if invoice.is_full() || invoice.lines.len() > LINES_MAX {
+        let message = "This invoice was created as a full document, or has many lines. Correct it in the system that made it.";
+        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+    }
+    Ok(())
+}
+
+/// POST of either form. The fields that it does not have keep their values. With `then=submit` the changed invoice is
+/// submitted at once.
+async fn edit(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    request: HttpRequest,
+    form: Form<FormValues>,
+) -> Answer {
+    let stored = find_stored(&state, &session, &ids.1).await?;
+    check_editable(&stored.invoice)?;
+    let sent = form.0;
+    let is_in_place = sent.text("place") == "invoice";
+    let is_submitted = sent.text("then") == "submit";
+    let seen = seen_at(&sent).unwrap_or(stored.invoice.updated_at);
+    let values = present_values(&stored, &state.catalog.get()).with(sent);
+    match revise(&state, &session, &stored.invoice, &values, seen).await {
+        Ok(revised) if is_submitted => {
+            submit_revised(&state, &session, &request, revised.invoice).await
+        }
+        Ok(revised) => Ok(go_to_invoice(
+            &session,
+            &revised.invoice,
+            "The invoice was changed.",
+        )),
+        Err(error) => {
+            let form = refusal_form(error, values)?;
+            if is_in_place {
+                let forms = Forms {
+                    edit: form,
+                    ..Forms::default()
+                };
+                render(&state, &request, &session, stored.invoice, forms).await
+            } else {
+                show_page(&session, &stored.invoice, form)
+            }
+        }
+    }
+}
+
+fn seen_at(sent: &FormValues) -> Option<Timestamp> {
+    Timestamp::from_microsecond(sent.text("seen").parse().ok()?).ok()
+}
+
+async fn revise(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    values: &FormValues,
+    seen: Timestamp,
+) -> Result<RevisedInvoice, ApiError> {
+    let catalog = state.catalog.get();
+    let update = UpdateBody::new(invoice, values);
+    let in_form = |faults: &Faults| ApiError::from(update.to_form_faults(faults));
+    let read = report::read(&update.body, &catalog, |reader| {
+        update_invoice::read(reader, &catalog)
+    });
+    let form = read.map_err(|faults| in_form(&faults))?.value;
+    let command = IfUnchanged {
+        seen: Some(SeenInvoice {
+            invoice: form.invoice.clone(),
+            updated_at: seen,
+        }),
+        command: ReviseInvoice {
+            invoice: form.invoice,
+            revision: form.revision,
+        },
+    };
+    let done = session.send(state, command).await.map_err(ApiError::from);
+    done.map_err(|error| {
+        if error.faults.is_empty() {
+            error
+        } else {
+            in_form(&error.faults)
+        }
+    })
+}
+
+/// Submits the invoice after its change. What it still lacks is told on its page.
+async fn submit_revised(
+    state: &ApiState,
+    session: &AccountSession,
+    request: &HttpRequest,
+    invoice: Invoice,
+) -> Answer {
+    match prepare(state, session, &invoice).await {
+        Ok(submission) => {
+            let run = state
+                .pipeline
+                .perform(session.taxpayer, submission, PATIENCE)
+                .await?;
+            Ok(go_to_run(session, &invoice, &run))
+        }
+        Err(error) if !error.faults.is_empty() => {
+            let forms = Forms::for_submission(&error);
+            render(state, request, session, invoice, forms).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// POST of the button Credit note: makes a draft with the content of the signed invoice, which refers to it.
+async fn make_credit_note(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let stored = find_stored(&state, &session, &ids.1).await?;
+    if !stored.invoice.authority.signed {
+        let message =
+            "Only a signed invoice has a credit note. This one can still be changed or cancelled.";
+        let error = ApiError::new(ErrorCode::InvoiceNotSigned, message);
+        return Err(error.with_status(StatusCode::CONFLICT));
+    }
+    let number = free_number(&state, &session, &stored.invoice).await?;
+    let catalog = state.catalog.get();
+    let body = credit_note_body(&state, &stored, &number);
+    let form = report::read(&body, &catalog, standard_invoice::read)?;
+    let draft = form.value.draft;
+    if draft.payable != stored.invoice.payment.payable {
+        let message = "This invoice has fees or allowances that its credit note has to repeat. Create the credit note in the system that made the invoice.";
+        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+    }
+    let made = session.send(&state, CreateInvoice(draft)).await?;
+    let address = format!("{}/invoices/{}/edit", base(&session), made.invoice.id);
+    let notice = "The credit note is a draft over the whole invoice. Remove what is not credited, and save it.";
+    Ok(go_to(&address, notice))
+}
+
+/// Returns a number that no invoice has: that of the invoice with `CN` and a digit, since the authority takes letters
+/// and digits only.
+async fn free_number(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+) -> Result<String, ApiError> {
+    let kind = UniqueNoType::InternalInvoiceNo;
+    for at in 1..=CREDIT_NOTES_MAX {
+        let number = format!("{}CN{at}", invoice.invoice_no);
+        let found =
+            invoices::owned_by_with_unique_no(&state.store, session.taxpayer, kind, &number)
+                .await?;
+        if found.is_none() {
+            return Ok(number);
+        }
+    }
+    let message = "This invoice has many credit notes already. Create the next one in the system that made the invoice.";
+    Err(ApiError::new(ErrorCode::InvalidTransition, message))
+}
+
+/// Makes the body of Create Invoice (Standard) for a credit note over the whole invoice.
+fn credit_note_body(state: &ApiState, stored: &StoredInvoice, number: &str) -> Map<String, Value> {
+    let values = present_values(stored, &state.catalog.get());
+    let UpdateBody { mut body, .. } = UpdateBody::new(&stored.invoice, &values);
+    let today = state.today().to_string();
+    let lines = body.remove("lines").unwrap_or_default();
+    for name in ["unique_no", "unique_no_type", "invoice_type", "note"] {
+        body.remove(name);
+    }
+    let original = &stored.invoice.irn;
+    let kind = UniqueNoType::Irn;
+    body.extend([
+        ("invoice_no".to_owned(), json!(number)),
+        ("invoice_type_code".to_owned(), json!(CREDIT_NOTE_CODE)),
+        ("invoice_date".to_owned(), json!(today)),
+        ("due_date".to_owned(), json!(today)),
+        ("currency".to_owned(), json!(stored.invoice.currency)),
+        ("original_invoice_reference".to_owned(), json!(original)),
+        ("original_invoice_reference_type".to_owned(), json!(kind)),
+        ("invoice_lines".to_owned(), lines),
+    ]);
+    body
+}

@@ -1,0 +1,349 @@
+//! The fields of a stored invoice that a person can change: their names, which are those of Update Invoice, their labels
+//! and present values, and the body of Update Invoice that a form makes of them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::console::form_values::FormValues;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::stored_document::{stored_path, type_code};
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::money::Amount;
+use crate::domain::party::Address;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::stored_invoice::StoredInvoice;
+
+/// A field of the form: its name, its label and the type of its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EditField {
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) kind: &'static str,
+}
+
+/// Fields under one heading.
+#[derive(Debug)]
+pub(super) struct FieldGroup {
+    pub(super) title: String,
+    pub(super) fields: Vec<EditField>,
+    /// The name of the box that takes the line out of the invoice; empty if the group is no line.
+    pub(super) removal: String,
+}
+
+const HEADER_FIELDS: [(&str, &str); 3] = [
+    ("due_date", "Due date"),
+    ("note", "Note"),
+    ("original_invoice_reference", "Corrects the invoice (IRN)"),
+];
+const CUSTOMER_FIELDS: [(&str, &str); 10] = [
+    ("no", "Customer number"),
+    ("name", "Customer name"),
+    ("email", "Customer email"),
+    ("tin", "Customer TIN"),
+    ("business_description", "Customer's business"),
+    ("address_street_name", "Customer's street"),
+    ("address_city", "Customer's city"),
+    ("address_state", "Customer's state"),
+    ("address_postal_code", "Customer's postal code"),
+    ("address_country", "Customer's country"),
+];
+const LINE_FIELDS: [(&str, &str); 12] = [
+    ("item_name", "item"),
+    ("item_no", "item number"),
+    ("item_type", "PRODUCT or SERVICE"),
+    ("product_category", "HSN code"),
+    ("service_category", "ISIC code"),
+    ("quantity", "quantity"),
+    ("price_unit", "unit"),
+    ("unit_price", "unit price"),
+    ("discount_rate", "discount in per cent"),
+    ("discount_amount", "discount"),
+    ("tax_category", "tax category"),
+    ("description", "description"),
+];
+/// The fields of a line whose values are numbers in the body.
+const AMOUNTS: [&str; 4] = ["quantity", "unit_price", "discount_rate", "discount_amount"];
+/// The name of the box that takes a line out of the invoice.
+const REMOVAL: &str = "remove";
+/// The lines that the form can show. An invoice with more is corrected by the system that made it.
+pub(super) const LINES_MAX: usize = 100;
+
+/// The members of the body beside the fields.
+const TYPE: &str = "invoice_type";
+const CATEGORY: &str = "invoice_category";
+
+/// Returns the fields in groups, for a form with all of them.
+pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
+    let group = |title: String, fields: Vec<EditField>, removal: String| FieldGroup {
+        title,
+        fields,
+        removal,
+    };
+    let header = HEADER_FIELDS
+        .iter()
+        .map(|(name, _)| field((*name).to_owned()));
+    let header = group("Document".to_owned(), header.collect(), String::new());
+    let lines = (0..invoice.lines.len()).map(|at| {
+        let fields = LINE_FIELDS
+            .iter()
+            .map(|(name, _)| field(format!("lines.{at}.{name}")));
+        group(
+            format!("Line {}", at + 1),
+            fields.collect(),
+            format!("lines.{at}.{REMOVAL}"),
+        )
+    });
+    let customer = CUSTOMER_FIELDS
+        .iter()
+        .map(|(name, _)| field(format!("customer.{name}")));
+    let customer = group("Customer".to_owned(), customer.collect(), String::new());
+    [header]
+        .into_iter()
+        .chain(lines)
+        .chain([customer])
+        .collect()
+}
+
+/// Returns the fields that these paths name, without those that cannot be changed here.
+pub(super) fn named_fields(
+    invoice: &Invoice,
+    paths: impl IntoIterator<Item = String>,
+) -> Vec<EditField> {
+    let known: BTreeSet<_> = groups(invoice)
+        .into_iter()
+        .flat_map(|group| group.fields)
+        .map(|field| field.name)
+        .collect();
+    let mut named: Vec<_> = paths
+        .into_iter()
+        .filter(|path| known.contains(path))
+        .collect();
+    named.sort();
+    named.dedup();
+    named.into_iter().map(field).collect()
+}
+
+fn field(name: String) -> EditField {
+    EditField {
+        label: label(&name),
+        kind: if name.ends_with("_date") {
+            "date"
+        } else {
+            "text"
+        },
+        name,
+    }
+}
+
+/// Returns what a person calls the field at a path of the stored invoice. A path without a label is returned as it is.
+pub(super) fn label(path: &str) -> String {
+    let found = |names: &[(&str, &'static str)], name: &str| {
+        let entry = names.iter().find(|(known, _)| *known == name);
+        entry.map(|(_, label)| *label)
+    };
+    let known = if let Some(name) = path.strip_prefix("customer.") {
+        found(&CUSTOMER_FIELDS, name).map(str::to_owned)
+    } else if let Some((at, name)) = line_path(path) {
+        found(&LINE_FIELDS, name).map(|label| format!("Line {}, {label}", at + 1))
+    } else {
+        found(&HEADER_FIELDS, path).map(str::to_owned)
+    };
+    known.unwrap_or_else(|| path.to_owned())
+}
+
+/// Splits `lines.0.quantity` into the place of the line and the name of its field.
+fn line_path(path: &str) -> Option<(usize, &str)> {
+    let (at, name) = path.strip_prefix("lines.")?.split_once('.')?;
+    Some((at.parse().ok()?, name))
+}
+
+/// Returns the name of the field that holds the value at this path of the document for the authority.
+pub(super) fn field_name(invoice: &Invoice, catalog: &Catalog, document_path: &str) -> String {
+    form_name(&stored_path(invoice, catalog, document_path))
+}
+
+/// Returns the name of the field at a path of the stored invoice.
+pub(super) fn form_name(stored: &str) -> String {
+    match stored.strip_prefix("invoice_lines.") {
+        Some(rest) => format!("lines.{rest}"),
+        None => stored.to_owned(),
+    }
+}
+
+/// Returns the present values of all fields, and those that the form does not show.
+pub(super) fn present_values(stored: &StoredInvoice, catalog: &Catalog) -> FormValues {
+    let invoice = &stored.invoice;
+    let mut pairs = header_values(stored, catalog);
+    for (at, line) in invoice.lines.iter().enumerate() {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let amount =
+            |value: Option<Amount>| value.map(|value| value.to_string()).unwrap_or_default();
+        let description = line.extras.get("description").and_then(Value::as_str);
+        let values = [
+            ("item_name", line.item_name.clone()),
+            ("item_no", text(&line.item_no)),
+            ("item_type", line.item_type.to_string()),
+            ("product_category", text(&line.product_category)),
+            ("service_category", text(&line.service_category)),
+            ("quantity", line.quantity.to_string()),
+            ("price_unit", line.price_unit.clone()),
+            ("unit_price", line.unit_price.to_string()),
+            ("discount_rate", amount(line.discount_rate)),
+            ("discount_amount", amount(line.discount_amount)),
+            ("tax_category", line.tax_category.clone()),
+            ("description", description.unwrap_or_default().to_owned()),
+        ];
+        pairs.extend(values.map(|(name, value)| (format!("lines.{at}.{name}"), value)));
+    }
+    pairs
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, String)> {
+    let invoice = &stored.invoice;
+    let shown = &invoice.customer;
+    let details = stored.customer();
+    let address = details.map(|details| &details.address);
+    let of_address =
+        |part: fn(&Address) -> Option<&str>| address.and_then(part).unwrap_or_default().to_owned();
+    let kind = type_code(invoice, catalog).unwrap_or_else(|| invoice.invoice_type.clone());
+    let due = invoice
+        .due_date
+        .map(|due| due.to_string())
+        .unwrap_or_default();
+    let note = invoice.extras.get("note").and_then(Value::as_str);
+    let original = stored
+        .original_irn()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let business = details.and_then(|details| details.business_description.clone());
+    let values = [
+        (CATEGORY, invoice.category.to_string()),
+        (TYPE, kind),
+        ("due_date", due),
+        ("note", note.unwrap_or_default().to_owned()),
+        ("original_invoice_reference", original),
+        ("customer.no", shown.external_customer_no.clone()),
+        ("customer.name", shown.name.clone()),
+        ("customer.email", shown.email.clone()),
+        ("customer.tin", shown.tin.clone().unwrap_or_default()),
+        (
+            "customer.business_description",
+            business.unwrap_or_default(),
+        ),
+        (
+            "customer.address_street_name",
+            of_address(|address| Some(&address.street_name)),
+        ),
+        (
+            "customer.address_city",
+            of_address(|address| Some(&address.city)),
+        ),
+        (
+            "customer.address_state",
+            of_address(|address| address.state.as_deref()),
+        ),
+        (
+            "customer.address_postal_code",
+            of_address(|address| Some(&address.postal_code)),
+        ),
+        (
+            "customer.address_country",
+            of_address(|address| Some(&address.country)),
+        ),
+    ];
+    values
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// The body of Update Invoice, and the places that its lines have in the form.
+pub(super) struct UpdateBody {
+    pub(super) body: Map<String, Value>,
+    kept: Vec<usize>,
+}
+
+impl UpdateBody {
+    /// Makes the body from all values. Lines whose box is ticked are left out.
+    pub(super) fn new(invoice: &Invoice, values: &FormValues) -> Self {
+        let removed = |at: usize| !values.text(&format!("lines.{at}.{REMOVAL}")).is_empty();
+        let kept: Vec<_> = (0..invoice.lines.len())
+            .filter(|at| !removed(*at))
+            .collect();
+        let header = HEADER_FIELDS.map(|(name, _)| name);
+        let mut body = values.object(&header);
+        body.extend(values.object(&[TYPE, CATEGORY]));
+        body.insert("unique_no".to_owned(), json!(invoice.id.to_string()));
+        let by_id = UniqueNoType::PortalId.as_str();
+        body.insert("unique_no_type".to_owned(), json!(by_id));
+        let customer = CUSTOMER_FIELDS.map(|(name, _)| name);
+        body.insert(
+            "customer".to_owned(),
+            members(values, "customer", &customer),
+        );
+        let line = LINE_FIELDS.map(|(name, _)| name);
+        let lines = kept
+            .iter()
+            .map(|at| members(values, &format!("lines.{at}"), &line));
+        body.insert("lines".to_owned(), lines.collect());
+        Self { body, kept }
+    }
+
+    /// Renames the paths of faults to the fields of the form.
+    pub(super) fn to_form_faults(&self, faults: &Faults) -> Faults {
+        faults.clone().renamed(|path| match line_path(path) {
+            Some((at, name)) => {
+                let at = self.kept.get(at).copied().unwrap_or(at);
+                format!("lines.{at}.{name}")
+            }
+            None => path.to_owned(),
+        })
+    }
+}
+
+fn members(values: &FormValues, below: &str, names: &[&str]) -> Value {
+    let filled = names.iter().filter_map(|name| {
+        let text = values.text(&format!("{below}.{name}"));
+        let value = match amount(text) {
+            Some(amount) if AMOUNTS.contains(name) => json!(amount),
+            _ => json!(text),
+        };
+        (!text.is_empty()).then(|| ((*name).to_owned(), value))
+    });
+    Value::Object(filled.collect())
+}
+
+/// Reads an amount as pages write it, with or without commas between thousands.
+pub(super) fn amount(text: &str) -> Option<Amount> {
+    Amount::parse(&text.replace(',', "")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_the_words_of_a_person() {
+        for (path, words) in [
+            ("due_date", "Due date"),
+            ("customer.tin", "Customer TIN"),
+            ("lines.0.product_category", "Line 1, HSN code"),
+            ("profile.city", "profile.city"),
+            ("lines.x.quantity", "lines.x.quantity"),
+        ] {
+            assert_eq!(label(path), words);
+        }
+        assert_eq!(form_name("invoice_lines.3.quantity"), "lines.3.quantity");
+    }
+
+    #[test]
+    fn an_amount_is_read_as_pages_write_it() {
+        assert_eq!(amount("1,075.50"), Amount::parse("1075.50").ok());
+        assert_eq!(amount("lots"), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! The head of the pages of one invoice: its number, customer and amount, how far it has come, what can be done with it,
+//! and the way to its neighbours in the list.
+
+use url::form_urlencoded::Serializer;
+
+use crate::console::accounts::base;
+use crate::console::accounts::invoice_acts::Acts;
+use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
+use crate::console::badges::Badge;
+use crate::console::session::accounts::AccountSession;
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::ids::InvoiceId;
+use crate::domain::money::Amount;
+use crate::domain::pipeline::Run;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::list::{
+    Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
+};
+
+/// The views of one invoice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InvoiceTab {
+    Invoice,
+    Developer,
+}
+
+pub(super) struct InvoiceHead {
+    /// The address of the invoice's page.
+    pub(super) address: String,
+    pub(super) list_address: String,
+    pub(super) number: String,
+    pub(super) irn: String,
+    pub(super) batch: Option<String>,
+    pub(super) customer: String,
+    /// The address of the list of the customer's invoices.
+    pub(super) customer_address: String,
+    pub(super) currency: String,
+    pub(super) payable: Amount,
+    pub(super) lifecycle: Badge,
+    pub(super) payment: Badge,
+    pub(super) is_overdue: bool,
+    pub(super) is_signed: bool,
+    pub(super) steps: Vec<LifecycleStep>,
+    pub(super) acts: Acts,
+    pub(super) newer: Option<InvoiceId>,
+    pub(super) older: Option<InvoiceId>,
+    pub(super) tab: InvoiceTab,
+}
+
+impl InvoiceHead {
+    pub(super) async fn new(
+        state: &ApiState,
+        session: &AccountSession,
+        invoice: &Invoice,
+        runs: &[Run],
+        tab: InvoiceTab,
+    ) -> Result<Self, ApiError> {
+        let base = base(session);
+        let digits = state.catalog.get().currency_digits(&invoice.currency);
+        Ok(Self {
+            address: format!("{base}/invoices/{}", invoice.id),
+            list_address: format!("{base}/invoices"),
+            number: invoice.invoice_no.clone(),
+            irn: invoice.irn.to_string(),
+            batch: invoice.batch_no.clone(),
+            customer: invoice.customer.name.clone(),
+            customer_address: customer_invoices_address(&base, invoice),
+            currency: invoice.currency.clone(),
+            payable: invoice.payment.payable.with_digits(digits),
+            lifecycle: Lifecycle::from(invoice).into(),
+            payment: invoice.payment.status.into(),
+            is_overdue: invoice.is_overdue(state.today()),
+            is_signed: invoice.authority.signed,
+            steps: lifecycle::steps(invoice.status, &invoice.authority),
+            acts: Acts::new(invoice, runs),
+            newer: neighbour(state, invoice, false).await?,
+            older: neighbour(state, invoice, true).await?,
+            tab,
+        })
+    }
+}
+
+fn customer_invoices_address(base: &str, invoice: &Invoice) -> String {
+    let no = &invoice.customer.external_customer_no;
+    let query = Serializer::new(String::new())
+        .append_pair("customer_no", no)
+        .finish();
+    format!("{base}/invoices?{query}")
+}
+
+/// Returns the invoice that was created before this one or after it.
+async fn neighbour(
+    state: &ApiState,
+    invoice: &Invoice,
+    is_older: bool,
+) -> Result<Option<InvoiceId>, ApiError> {
+    let sort = InvoiceSort {
+        is_descending: is_older,
+        ..InvoiceSort::NEWEST_FIRST
+    };
+    let list = InvoiceList {
+        taxpayer: invoice.taxpayer_id,
+        filters: InvoiceFilter::default(),
+        sort,
+    };
+    let part = PagePart {
+        start: PageStart::After(sort.place(invoice)),
+        limit: 1,
+    };
+    // The number of all invoices does not matter for a list without filters.
+    let page = list
+        .counted_page(&state.store, part, u64::MAX, Fields::Shown)
+        .await?;
+    Ok(page.invoices.first().map(|found| found.id))
+}

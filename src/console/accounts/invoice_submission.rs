@@ -1,0 +1,168 @@
+//! Submits, retries and transmits one invoice for an accountant, with the commands and the pipeline of the API.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+use tokio::time::Instant;
+
+use crate::actors::taxpayer::commands::{OpenRun, RecheckRun, StoppedRun};
+use crate::console::accounts::base;
+use crate::console::accounts::invoice::{Forms, find, render};
+use crate::console::accounts::invoice_acts::stopped_run;
+use crate::console::accounts::invoice_fields::form_name;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::page::{Answer, Form, go_to};
+use crate::console::session::accounts::{AccountSession, Accountant};
+use crate::domain::invoice::Invoice;
+use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
+use crate::http::api::app::documents::prepare_stored_submission;
+use crate::http::endpoint::{Path, path};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::runs;
+
+/// A page waits for the authority at most so long. Then it shows that the invoice waits.
+pub(super) const PATIENCE: Duration = Duration::from_secs(4);
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/invoices/{id}/submit").form(submit),
+        path("/dashboard/{taxpayer}/invoices/{id}/retry")
+            .form(retry)
+            .repeatable(),
+        path("/dashboard/{taxpayer}/invoices/{id}/transmit").form(transmit),
+    ]
+}
+
+/// POST of the button Submit: submits the stored invoice, as Submit with nothing but an IRN does.
+async fn submit(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    request: HttpRequest,
+    _: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    match prepare(&state, &session, &invoice).await {
+        Ok(request) => {
+            let run = start(&state, &session, request).await?;
+            Ok(go_to_run(&session, &invoice, &run))
+        }
+        Err(error) if !error.faults.is_empty() => {
+            let forms = Forms::for_submission(&error);
+            render(&state, &request, &session, invoice, forms).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Forms {
+    /// Returns the forms of a page whose invoice lacks something that the authority wants.
+    pub(super) fn for_submission(error: &ApiError) -> Self {
+        let faults = error.faults.clone().renamed(form_name);
+        Self {
+            submission: FormState::with_faults(FormValues::default(), faults),
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the request that submits the stored invoice.
+pub(super) async fn prepare(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+) -> Result<RunRequest, ApiError> {
+    let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let submission = prepare_stored_submission(state, &taxpayer, &invoice.irn).await?;
+    Ok(submission.request)
+}
+
+async fn start(
+    state: &ApiState,
+    session: &AccountSession,
+    request: RunRequest,
+) -> Result<Run, ApiError> {
+    let deadline = Instant::now() + PATIENCE;
+    let run = session.send(state, OpenRun(request)).await?;
+    Ok(state.pipeline.wait_until_settled(run, deadline).await?)
+}
+
+/// POST of the button Try now: makes the run of the invoice that stands still call the authority at once.
+async fn retry(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    let keys = vec![invoice.irn.key()];
+    let all = runs::owned_by_with_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
+    let run = stopped_run(&all).ok_or_else(nothing_to_retry_error)?;
+    let stopped = StoppedRun {
+        run: run.id,
+        irn: run.irn.clone(),
+        seen_updated_at: run.updated_at,
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let run = session.send(&state, RecheckRun(stopped)).await?;
+    let run = state.pipeline.wait_until_settled(run, deadline).await?;
+    Ok(go_to_run(&session, &invoice, &run))
+}
+
+fn nothing_to_retry_error() -> ApiError {
+    let message = "Nothing about this invoice waits any more. Go back and reload the page.";
+    ApiError::new(ErrorCode::RunNotFound, message)
+}
+
+/// POST of the button Transmit.
+async fn transmit(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    if !invoice.authority.signed {
+        let message = "The authority has not signed this invoice yet. Submit it first.";
+        let error = ApiError::new(ErrorCode::InvoiceNotSigned, message);
+        return Err(error.with_status(StatusCode::CONFLICT));
+    }
+    let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    taxpayer.check_verified(state.settings.verification)?;
+    let request = RunRequest {
+        irn: invoice.irn.clone(),
+        payload: RunPayload::Transmit,
+    };
+    let run = start(&state, &session, request).await?;
+    Ok(go_to_run(&session, &invoice, &run))
+}
+
+/// Leads to the page of the invoice and says what came of the run.
+pub(super) fn go_to_run(session: &AccountSession, invoice: &Invoice, run: &Run) -> HttpResponse {
+    let address = format!("{}/invoices/{}", base(session), invoice.id);
+    go_to(&address, outcome_sentence(run))
+}
+
+fn outcome_sentence(run: &Run) -> &'static str {
+    match (run.state(), run.operation()) {
+        (RunState::Succeeded, Operation::Submit) => "The authority signed the invoice.",
+        (RunState::Succeeded, Operation::Transmit) => {
+            "The invoice was transmitted to the customer."
+        }
+        (RunState::Succeeded, _) => "It is done.",
+        (RunState::Refused, _) => "The authority rejected the invoice. The reasons are below.",
+        (RunState::Paused, _) => {
+            "It failed for too long. An operator of this service has been told."
+        }
+        (RunState::Cancelled, _) => "It was cancelled.",
+        (RunState::Running | RunState::Waiting, _) => {
+            "The invoice is on its way. The authority has not answered yet; the service goes on by itself."
+        }
+    }
+}

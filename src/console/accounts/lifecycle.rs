@@ -1,0 +1,177 @@
+//! The one word that says how far an invoice has come, and the steps on its way.
+
+use crate::console::badges::{Badge, badge};
+use crate::domain::invoice::lifecycle::Stage;
+use crate::domain::invoice::{AuthorityState, Invoice};
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
+
+/// How far an invoice has come, or what keeps it from going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lifecycle {
+    Draft,
+    Approved,
+    Waiting,
+    Rejected,
+    Failed,
+    Signed,
+    Transmitted,
+    Received,
+    Reported,
+    Cancelled,
+}
+
+impl From<&Invoice> for Lifecycle {
+    fn from(invoice: &Invoice) -> Self {
+        Self::new(invoice.status, invoice.authority.status)
+    }
+}
+
+impl Lifecycle {
+    fn new(status: WorkflowStatus, authority: AuthorityStatus) -> Self {
+        match (status, authority) {
+            (WorkflowStatus::Cancelled, _) => Self::Cancelled,
+            (_, AuthorityStatus::Rejected) => Self::Rejected,
+            (_, AuthorityStatus::Failed) => Self::Failed,
+            (_, AuthorityStatus::Queued | AuthorityStatus::Validated)
+            | (WorkflowStatus::Validated, AuthorityStatus::Pending) => Self::Waiting,
+            (_, AuthorityStatus::Acknowledged) => Self::Received,
+            (WorkflowStatus::Reported, _) | (_, AuthorityStatus::Reported) => Self::Reported,
+            (WorkflowStatus::Transmitted, _) | (_, AuthorityStatus::Transmitted) => {
+                Self::Transmitted
+            }
+            (WorkflowStatus::Submitted, _) | (_, AuthorityStatus::Submitted) => Self::Signed,
+            (WorkflowStatus::Approved | WorkflowStatus::Paid, AuthorityStatus::Pending) => {
+                Self::Approved
+            }
+            (WorkflowStatus::Draft, AuthorityStatus::Pending) => Self::Draft,
+        }
+    }
+}
+
+impl From<Lifecycle> for Badge {
+    fn from(word: Lifecycle) -> Self {
+        match word {
+            Lifecycle::Draft => badge("idle", "Draft"),
+            Lifecycle::Approved => badge("info", "Approved"),
+            Lifecycle::Waiting => badge("wait", "Waiting"),
+            Lifecycle::Rejected => badge("bad", "Rejected"),
+            Lifecycle::Failed => badge("bad", "Failed"),
+            Lifecycle::Signed => badge("ok", "Signed"),
+            Lifecycle::Transmitted => badge("ok", "Transmitted"),
+            Lifecycle::Received => badge("ok", "Received"),
+            Lifecycle::Reported => badge("ok", "Reported"),
+            Lifecycle::Cancelled => badge("idle", "Cancelled"),
+        }
+    }
+}
+
+/// A step on the way of an invoice. `class` is that of its colour; it is empty for a step that is still to come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LifecycleStep {
+    pub(super) label: &'static str,
+    pub(super) class: &'static str,
+    /// True for the step at which the invoice is.
+    pub(super) is_current: bool,
+}
+
+/// Returns the way of an invoice. The step at which it is held up has the word for that instead of its own. There are
+/// no steps for a cancelled invoice.
+pub(super) fn steps(status: WorkflowStatus, authority: &AuthorityState) -> Vec<LifecycleStep> {
+    let word = Lifecycle::new(status, authority.status);
+    if word == Lifecycle::Cancelled {
+        return Vec::new();
+    }
+    let way: &[&str] = if word == Lifecycle::Reported {
+        &["Draft", "Approved", "Signed", "Reported"]
+    } else {
+        &["Draft", "Approved", "Signed", "Transmitted", "Received"]
+    };
+    let obstacle = matches!(
+        word,
+        Lifecycle::Waiting | Lifecycle::Rejected | Lifecycle::Failed
+    );
+    let obstacle = obstacle.then(|| Badge::from(word));
+    let reached = reached_step(status, authority, obstacle.is_some());
+    let current = reached + usize::from(obstacle.is_some());
+    let step = |(at, label): (usize, &&'static str)| match obstacle {
+        Some(badge) if at == current => LifecycleStep {
+            label: badge.text,
+            class: badge.class,
+            is_current: true,
+        },
+        _ => LifecycleStep {
+            label,
+            class: if at <= reached { "ok" } else { "" },
+            is_current: at == current,
+        },
+    };
+    way.iter().enumerate().map(step).collect()
+}
+
+/// Returns the last step that is done. What the authority has seen counts as approved.
+fn reached_step(status: WorkflowStatus, authority: &AuthorityState, is_held_up: bool) -> usize {
+    let stage = status.stage();
+    match authority.status {
+        AuthorityStatus::Acknowledged => 4,
+        _ if stage >= Some(Stage::Transmitted) => 3,
+        _ if authority.signed || stage >= Some(Stage::Submitted) => 2,
+        _ if status != WorkflowStatus::Draft || is_held_up => 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(status: WorkflowStatus, authority: AuthorityStatus) -> String {
+        let state = AuthorityState {
+            status: authority,
+            qr_code: String::new(),
+            signed: false,
+        };
+        let steps = steps(status, &state).into_iter().map(|step| {
+            let label = step.label;
+            match (step.is_current, step.class) {
+                (true, class) => format!("[{label} {class}]"),
+                (false, "") => format!("({label})"),
+                (false, _) => label.to_owned(),
+            }
+        });
+        let steps: Vec<_> = steps.collect();
+        format!(
+            "{}: {}",
+            Badge::from(Lifecycle::new(status, authority)).text,
+            steps.join(" ")
+        )
+    }
+
+    #[test]
+    fn each_state_has_one_word_and_its_place_on_the_way() {
+        let cases = [
+            (WorkflowStatus::Draft, AuthorityStatus::Pending),
+            (WorkflowStatus::Paid, AuthorityStatus::Pending),
+            (WorkflowStatus::Draft, AuthorityStatus::Rejected),
+            (WorkflowStatus::Validated, AuthorityStatus::Queued),
+            (WorkflowStatus::Submitted, AuthorityStatus::Submitted),
+            (WorkflowStatus::Submitted, AuthorityStatus::Rejected),
+            (WorkflowStatus::Transmitted, AuthorityStatus::Transmitted),
+            (WorkflowStatus::Transmitted, AuthorityStatus::Acknowledged),
+            (WorkflowStatus::Reported, AuthorityStatus::Reported),
+            (WorkflowStatus::Cancelled, AuthorityStatus::Rejected),
+        ];
+        let lines = cases.map(|(status, authority)| way(status, authority));
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        Draft: [Draft ok] (Approved) (Signed) (Transmitted) (Received)
+        Approved: Draft [Approved ok] (Signed) (Transmitted) (Received)
+        Rejected: Draft Approved [Rejected bad] (Transmitted) (Received)
+        Waiting: Draft Approved [Waiting wait] (Transmitted) (Received)
+        Signed: Draft Approved [Signed ok] (Transmitted) (Received)
+        Rejected: Draft Approved Signed [Rejected bad] (Received)
+        Transmitted: Draft Approved Signed [Transmitted ok] (Received)
+        Received: Draft Approved Signed Transmitted [Received ok]
+        Reported: Draft Approved Signed [Reported ok]
+        Cancelled: 
+        ");
+    }
+}

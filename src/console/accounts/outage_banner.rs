@@ -1,0 +1,63 @@
+//! What an account has to know of an outage: one sentence at the top of its overview, in plain words.
+
+use jiff::Timestamp;
+
+use crate::domain::incident::Incident;
+
+/// The sentences about the incidents that keep invoices from the authority. `{since}` stands for the time.
+const SENTENCES: [(&str, &str); 5] = [
+    (
+        "authority-out",
+        "The tax authority has not answered since {since}.",
+    ),
+    (
+        "authority-refuses-key",
+        "This service cannot use the tax authority since {since}. Its operator has been told.",
+    ),
+    (
+        "authority-tls",
+        "This service cannot use the tax authority since {since}. Its operator has been told.",
+    ),
+    (
+        "authority-slow",
+        "The tax authority answers slowly since {since}.",
+    ),
+    (
+        "service-paused",
+        "This service sends nothing to the tax authority since {since}. Its operator has paused it.",
+    ),
+];
+
+/// Returns the sentences about the gravest of these incidents; `None` if none is about the authority. `waiting` is the
+/// number of the account's invoices that wait.
+pub(super) fn banner(incidents: &[Incident], waiting: &str) -> Option<String> {
+    let known = SENTENCES.iter().find_map(|(name, sentence)| {
+        let incident = incidents.iter().find(|one| one.kind.name == *name)?;
+        Some((sentence, incident.since))
+    });
+    let (sentence, since) = known?;
+    let sentence = sentence.replace("{since}", &time_text(since));
+    let wait = match waiting {
+        "0" => "Nothing of yours waits.".to_owned(),
+        "1" => "1 invoice waits and goes on by itself; there is nothing to do.".to_owned(),
+        many => format!("{many} invoices wait and go on by themselves; there is nothing to do."),
+    };
+    Some(format!("{sentence} {wait}"))
+}
+
+fn time_text(at: Timestamp) -> String {
+    at.strftime("%d %b %H:%M UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::incident::INCIDENTS;
+
+    #[test]
+    fn each_sentence_is_about_an_incident_of_the_table() {
+        for (name, _) in SENTENCES {
+            assert!(INCIDENTS.iter().any(|kind| kind.name == name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The money on the overview: what is outstanding and overdue, and the VAT of the month, each by currency.
+
+use std::collections::BTreeMap;
+
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::stored_document::type_code;
+use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, WorkflowStatus};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::money::Amount;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::list::{
+    Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
+};
+use crate::store::invoices::owed;
+
+/// The newest invoices that are summed up.
+const OWED_MAX: u64 = 2_000;
+/// The invoices of the month whose VAT is summed up. An account with more gets it from the summary of the API.
+const VAT_MAX: u64 = 300;
+
+/// The sums in one currency.
+pub(super) struct MoneyLine {
+    pub(super) currency: String,
+    pub(super) outstanding: Amount,
+    pub(super) overdue: Amount,
+    /// `None` if the month has too many invoices.
+    pub(super) vat: Option<Amount>,
+}
+
+pub(super) struct Money {
+    pub(super) lines: Vec<MoneyLine>,
+    /// True if only the newest invoices were summed up.
+    pub(super) is_cut: bool,
+}
+
+#[derive(Default)]
+struct Sums {
+    outstanding: Amount,
+    overdue: Amount,
+    vat: Amount,
+}
+
+pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money, ApiError> {
+    let today = state.today();
+    let owed = owed::by_newest(&state.store, taxpayer, OWED_MAX).await?;
+    let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
+    for amount in &owed.amounts {
+        let sum = sums.entry(amount.currency.clone()).or_default();
+        sum.outstanding = sum.outstanding.plus(amount.left).unwrap_or(sum.outstanding);
+        if amount.due_date.is_some_and(|due| due < today) {
+            sum.overdue = sum.overdue.plus(amount.left).unwrap_or(sum.overdue);
+        }
+    }
+    let is_vat_known = add_vat(state, taxpayer, &mut sums).await?;
+    let catalog = state.catalog.get();
+    let line = |(currency, sum): (String, Sums)| {
+        let digits = catalog.currency_digits(&currency);
+        MoneyLine {
+            outstanding: sum.outstanding.with_digits(digits),
+            overdue: sum.overdue.with_digits(digits),
+            vat: is_vat_known.then(|| sum.vat.with_digits(digits)),
+            currency,
+        }
+    };
+    Ok(Money {
+        lines: sums.into_iter().map(line).collect(),
+        is_cut: owed.is_cut,
+    })
+}
+
+/// Adds the VAT of the invoices of this month that the authority has signed, less that of credit notes. Returns false if
+/// they are too many.
+async fn add_vat(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    sums: &mut BTreeMap<String, Sums>,
+) -> Result<bool, ApiError> {
+    let today = state.today();
+    let list = InvoiceList {
+        taxpayer,
+        filters: InvoiceFilter {
+            date_from: Some(today.first_of_month()),
+            date_to: Some(today.last_of_month()),
+            ..InvoiceFilter::default()
+        },
+        sort: InvoiceSort::BY_INVOICE_DATE,
+    };
+    let store = &state.store;
+    let count = list.count_up_to(store, VAT_MAX + 1).await?;
+    if count > VAT_MAX {
+        return Ok(false);
+    }
+    let part = PagePart {
+        start: PageStart::At(0),
+        limit: VAT_MAX,
+    };
+    let page = list.counted_page(store, part, count, Fields::All).await?;
+    let catalog = state.catalog.get();
+    let counted = page
+        .invoices
+        .iter()
+        .filter(|invoice| invoice.authority.signed && invoice.status != WorkflowStatus::Cancelled);
+    for invoice in counted {
+        let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
+        let tax = breakdown.tax().unwrap_or(Amount::ZERO);
+        let sum = sums.entry(invoice.currency.clone()).or_default();
+        let is_credit = type_code(invoice, &catalog).as_deref() == Some(CREDIT_NOTE_CODE);
+        let total = if is_credit {
+            sum.vat.minus(tax)
+        } else {
+            sum.vat.plus(tax)
+        };
+        sum.vat = total.unwrap_or(sum.vat);
+    }
+    Ok(page.long_invoices.is_empty())
+}

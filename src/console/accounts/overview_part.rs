@@ -1,0 +1,199 @@
+//! The part of the overview that changes by itself: what needs a person, what is in progress, the money, and how far the
+//! invoices have come.
+
+use askama::Template;
+use jiff::SignedDuration;
+
+use crate::console::accounts::overview_money::{self, MoneyLine};
+use crate::console::accounts::overview_work::{
+    NeededLine, ProgressLine, needed_lines, progress_lines,
+};
+use crate::console::accounts::webhooks::Health;
+use crate::console::accounts::{invoices, outage_banner};
+use crate::console::badges::Badge;
+use crate::console::deadline_words::NEAR_S;
+use crate::console::filters;
+use crate::domain::kernel::codes::WorkflowStatus;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::list;
+use crate::store::invoices::work_tabs::{self, WorkTab};
+use crate::store::operations::supplier_invoices;
+use crate::store::runs::{self, StoppedCounts};
+use crate::store::webhooks;
+use crate::store::webhooks::delivery_log;
+
+/// Everything is counted up to this number, so that the page of a large account is as fast as any other.
+pub(super) const COUNTED_MAX: u64 = 1_000;
+
+#[derive(Template)]
+#[template(path = "accounts/overview_live.html")]
+struct OverviewPart {
+    base: String,
+    /// What an outage of the authority means for the account.
+    banner: Option<String>,
+    tasks: Vec<Task>,
+    needed: Vec<NeededLine>,
+    in_progress: String,
+    progress: Vec<ProgressLine>,
+    money: Vec<MoneyLine>,
+    /// True if only the newest invoices were summed up.
+    is_money_cut: bool,
+    has_invoices: bool,
+    counts: Vec<StatusCount>,
+    health: Health,
+}
+
+/// Something of which there is some, and that a person has to do.
+struct Task {
+    class: &'static str,
+    count: String,
+    what: &'static str,
+    act: &'static str,
+    path: &'static str,
+}
+
+struct StatusCount {
+    status: &'static str,
+    badge: Badge,
+    count: String,
+    is_none: bool,
+}
+
+/// The numbers of things that need a person.
+struct Needs {
+    rejected: u64,
+    stopped: StoppedCounts,
+    unacknowledged: u64,
+    dead_deliveries: u64,
+}
+
+pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<String, ApiError> {
+    let store = &state.store;
+    let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
+    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), taxpayer)
+        .await?
+        .unzip();
+    let health = Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref());
+    let needs = Needs::load(state, taxpayer).await?;
+    let waiting = count_text(needs.stopped.waiting);
+    let report = state.incidents.last_report();
+    let money = overview_money::load(state, taxpayer).await?;
+    let base = format!("/dashboard/{taxpayer}");
+    let part = OverviewPart {
+        banner: outage_banner::banner(&report.incidents, &waiting),
+        tasks: tasks(&needs, &health),
+        needed: needed_lines(state, taxpayer, &base).await?,
+        in_progress: waiting,
+        progress: progress_lines(state, taxpayer, &base).await?,
+        money: money.lines,
+        is_money_cut: money.is_cut,
+        has_invoices: counts.iter().any(|(_, count)| *count > 0),
+        counts: counts
+            .into_iter()
+            .map(|(status, count)| StatusCount::new(status, count))
+            .collect(),
+        health,
+        base,
+    };
+    part.render().map_err(ApiError::internal)
+}
+
+impl Needs {
+    async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
+        let store = &state.store;
+        let now = state.now();
+        let near = now
+            .saturating_add(SignedDuration::from_secs(NEAR_S))
+            .unwrap_or(now);
+        let max = COUNTED_MAX + 1;
+        let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
+        let rejected = tabs.iter().find(|one| one.tab == WorkTab::Rejected);
+        let open = delivery_log::open_owned_by(store, taxpayer).await?;
+        Ok(Self {
+            rejected: rejected.map_or(0, |one| one.count + u64::from(one.is_more)),
+            stopped: runs::count_stopped_owned_by(store, taxpayer, near, max).await?,
+            unacknowledged: supplier_invoices::count_unacknowledged_owned_by(store, taxpayer, max)
+                .await?,
+            dead_deliveries: open.dead.unsigned_abs(),
+        })
+    }
+}
+
+/// Writes a count of which at most one more than `COUNTED_MAX` were counted.
+fn count_text(count: u64) -> String {
+    invoices::count_text(count.min(COUNTED_MAX), count > COUNTED_MAX)
+}
+
+/// Returns what needs a person, gravest first.
+fn tasks(needs: &Needs, health: &Health) -> Vec<Task> {
+    let task = |class, count: u64, what, act, path| {
+        (count > 0).then(|| Task {
+            class,
+            count: count_text(count),
+            what,
+            act,
+            path,
+        })
+    };
+    let is_failing = ["bad", "warn"].contains(&health.badge.class);
+    [
+        task(
+            "bad",
+            needs.rejected,
+            "rejected",
+            "Correct and send again",
+            "/invoices?authority_status=REJECTED",
+        ),
+        task(
+            "bad",
+            needs.stopped.paused,
+            "failed",
+            "Try again",
+            "/invoices?authority_status=FAILED",
+        ),
+        task(
+            "warn",
+            needs.stopped.near,
+            "waiting with a deadline in less than a day",
+            "Look at them",
+            "/invoices?authority_status=QUEUED,VALIDATED",
+        ),
+        task(
+            "warn",
+            needs.unacknowledged,
+            "received and not acknowledged",
+            "Acknowledge",
+            "/inbox",
+        ),
+        task(
+            "bad",
+            u64::from(is_failing),
+            "webhook that fails",
+            "Mend it",
+            "/webhooks",
+        ),
+        task(
+            "warn",
+            needs.dead_deliveries,
+            "failed deliveries to your webhook",
+            "Send again",
+            "/webhooks/deliveries?state=dead",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+impl StatusCount {
+    fn new(status: WorkflowStatus, count: u64) -> Self {
+        Self {
+            status: status.as_str(),
+            badge: status.into(),
+            count: count_text(count),
+            is_none: count == 0,
+        }
+    }
+}

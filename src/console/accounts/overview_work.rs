@@ -1,0 +1,159 @@
+//! The runs on the overview: those that need a person, and those that go on by themselves.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use url::form_urlencoded::Serializer;
+
+use crate::console::accounts::timeline::operation_name;
+use crate::console::badges::Badge;
+use crate::console::deadline_words::DeadlineWords;
+use crate::domain::kernel::codes::WorkflowStatus;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
+use crate::domain::pipeline::{Run, RunState, WaitReason};
+use crate::http::explain::authority;
+use crate::http::respond::error::{ApiError, capitalize};
+use crate::http::state::ApiState;
+use crate::store::invoices::{self, InvoiceNames};
+use crate::store::runs;
+
+/// The number of runs that each part of the page shows.
+const RUNS_MAX: u64 = 6;
+
+/// A run that was rejected or has failed for too long.
+pub(super) struct NeededLine {
+    pub(super) number: String,
+    pub(super) name: &'static str,
+    pub(super) badge: Badge,
+    pub(super) why: String,
+    pub(super) deadline: DeadlineWords,
+    /// The address of the invoice, or of a search for it if it is not stored.
+    pub(super) address: String,
+    pub(super) act: &'static str,
+}
+
+/// A run that goes on by itself.
+pub(super) struct ProgressLine {
+    pub(super) number: String,
+    pub(super) name: &'static str,
+    pub(super) why: &'static str,
+    /// The time at which it should end; `None` if nobody can know.
+    pub(super) expected: Option<Timestamp>,
+    pub(super) deadline: DeadlineWords,
+    pub(super) address: String,
+}
+
+pub(super) async fn needed_lines(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    base: &str,
+) -> Result<Vec<NeededLine>, ApiError> {
+    let states = [RunState::Refused, RunState::Paused];
+    let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, RUNS_MAX).await?;
+    let known = load_invoices(state, taxpayer, &runs).await?;
+    let now = state.now();
+    let line = |run: Run| {
+        let is_refused = run.state() == RunState::Refused;
+        NeededLine {
+            number: run.irn.invoice_no().to_owned(),
+            name: operation_name(run.operation()),
+            badge: Badge {
+                class: "bad",
+                text: if is_refused { "Rejected" } else { "Failed" },
+            },
+            why: reason(&run),
+            deadline: DeadlineWords::new(run.deadline_at, now),
+            address: address(base, &known, &run),
+            act: if is_refused { "Correct" } else { "Look at it" },
+        }
+    };
+    // Nobody corrects an invoice that was cancelled.
+    let is_open = |run: &Run| {
+        let stored = known.get(&run.irn.key());
+        stored.is_none_or(|(_, status)| *status != WorkflowStatus::Cancelled)
+    };
+    Ok(runs.into_iter().filter(is_open).map(line).collect())
+}
+
+pub(super) async fn progress_lines(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    base: &str,
+) -> Result<Vec<ProgressLine>, ApiError> {
+    let states = [RunState::Waiting];
+    let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, RUNS_MAX).await?;
+    let known = load_invoices(state, taxpayer, &runs).await?;
+    let now = state.now();
+    let mut lines = Vec::with_capacity(runs.len());
+    for run in runs {
+        let position = state.pipeline.backlog.position(&run).await?;
+        let prediction = position.map(|found| found.place.end.prediction);
+        lines.push(ProgressLine {
+            number: run.irn.invoice_no().to_owned(),
+            name: operation_name(run.operation()),
+            why: wait_words(run.wait_reason()),
+            // During an outage the expected end is a mere guess.
+            expected: prediction
+                .filter(|prediction| prediction.latest.is_some())
+                .map(|prediction| prediction.expected),
+            deadline: DeadlineWords::new(run.deadline_at, now),
+            address: address(base, &known, &run),
+        });
+    }
+    Ok(lines)
+}
+
+/// The stored invoices of runs, by IRN key.
+type Known = HashMap<String, (InvoiceId, WorkflowStatus)>;
+
+async fn load_invoices(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    runs: &[Run],
+) -> Result<Known, ApiError> {
+    let names = InvoiceNames {
+        irn_keys: runs.iter().map(|run| run.irn.key()).collect(),
+        ..InvoiceNames::default()
+    };
+    let reader = state.store.reader();
+    let found = invoices::owned_by_with_names(reader, taxpayer, names).await?;
+    let known = found.into_iter();
+    Ok(known
+        .map(|invoice| (invoice.irn.key(), (invoice.id, invoice.status)))
+        .collect())
+}
+
+fn address(base: &str, known: &Known, run: &Run) -> String {
+    if let Some((id, _)) = known.get(&run.irn.key()) {
+        return format!("{base}/invoices/{id}");
+    }
+    let query = Serializer::new(String::new())
+        .append_pair("q", run.irn.as_str())
+        .finish();
+    format!("{base}/invoices?{query}")
+}
+
+/// Returns the first reason of a rejection in plain words, or what the pause means.
+fn reason(run: &Run) -> String {
+    if run.state() == RunState::Paused {
+        return "It failed for too long. An operator of this service has been told.".to_owned();
+    }
+    if is_signed_otherwise(run) {
+        return capitalize(SIGNED_OTHERWISE_MESSAGE);
+    }
+    let words = run.last_error.as_deref();
+    let words = words.unwrap_or("The authority gave no reason.");
+    let first = authority::explain(words, &run.document())
+        .into_iter()
+        .next();
+    first.map_or_else(|| words.to_owned(), |why| why.message)
+}
+
+fn wait_words(reason: Option<WaitReason>) -> &'static str {
+    match reason {
+        Some(WaitReason::HealthCheckDown) => "The authority says that it is not well.",
+        Some(WaitReason::AccessPointOffline) => "An access point is offline.",
+        Some(WaitReason::AuthorityUnavailable) | None => "The authority does not answer.",
+    }
+}

@@ -1,0 +1,72 @@
+//! A deadline in words: how long it is until then, or how long ago it was missed.
+
+use jiff::Timestamp;
+
+/// A deadline as pages show it. `class` is that of its badge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeadlineWords {
+    pub(crate) class: &'static str,
+    pub(crate) text: String,
+    pub(crate) at: Timestamp,
+}
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+/// A deadline is near in its last day.
+pub(crate) const NEAR_S: i64 = DAY;
+
+impl DeadlineWords {
+    pub(crate) fn new(deadline: Timestamp, now: Timestamp) -> Self {
+        let left = deadline.duration_since(now).as_secs();
+        let (class, text) = match left {
+            ..0 => ("bad", format!("missed by {}", span(-left))),
+            0..NEAR_S => ("warn", format!("in {}", span(left))),
+            _ => ("idle", format!("in {}", span(left))),
+        };
+        Self {
+            class,
+            text,
+            at: deadline,
+        }
+    }
+}
+
+/// Returns a span of time in one unit.
+fn span(seconds: i64) -> String {
+    match seconds {
+        ..MINUTE => "less than a minute".to_owned(),
+        MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        HOUR..DAY => format!("{} h", seconds / HOUR),
+        _ => match seconds / DAY {
+            1 => "1 day".to_owned(),
+            days => format!("{days} days"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_ahead_or_missed() {
+        let now = Timestamp::from_second(10_000_000).unwrap();
+        let said = |seconds: i64| {
+            let deadline = Timestamp::from_second(10_000_000 + seconds).unwrap();
+            let words = DeadlineWords::new(deadline, now);
+            format!("{} {}", words.class, words.text)
+        };
+        for (seconds, words) in [
+            (2 * DAY, "idle in 2 days"),
+            (DAY + 5, "idle in 1 day"),
+            (3 * HOUR, "warn in 3 h"),
+            (20 * MINUTE, "warn in 20 min"),
+            (5, "warn in less than a minute"),
+            (-3 * HOUR, "bad missed by 3 h"),
+            (-34 * DAY, "bad missed by 34 days"),
+        ] {
+            assert_eq!(said(seconds), words);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The tabs of the list of invoices, which say what is to be done, and the number of invoices in each. The counts are
+//! bounded, so that the page of a large account is as fast as any other.
+
+use database::StoreError;
+use database::column::RowRef;
+use database::sql::SqlOnce;
+use jiff::civil::Date;
+use sea_orm::{ConnectionTrait, Statement};
+
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::Store;
+use crate::store::invoices::list_query::UNSETTLED_CONDITION;
+use crate::store::invoices::list_sort::DUE_DATE_SQL;
+
+words! {
+    /// A tab above the list of invoices.
+    WorkTab {
+        Attention = "attention",
+        Draft = "draft",
+        ToSubmit = "to-submit",
+        Waiting = "waiting",
+        Rejected = "rejected",
+        Overdue = "overdue",
+        Signed = "signed",
+    }
+}
+
+/// The number of invoices in a tab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TabCount {
+    pub tab: WorkTab,
+    pub count: u64,
+    /// True if there may be more invoices than were counted.
+    pub is_more: bool,
+}
+
+/// Of the invoices that were due, so many are looked at for unpaid ones, latest first.
+const DUE_LOOKED_AT_MAX: i64 = 2_000;
+
+impl WorkTab {
+    /// Returns the SQL condition of its invoices; `None` for those that are overdue, which are counted otherwise.
+    fn condition(self) -> Option<String> {
+        let unsettled =
+            |statuses: &str| format!("authority_status IN ({statuses}) AND {UNSETTLED_CONDITION}");
+        Some(match self {
+            Self::Attention => unsettled("'REJECTED', 'FAILED'"),
+            Self::Waiting => unsettled("'QUEUED', 'VALIDATED'"),
+            Self::Rejected => unsettled("'REJECTED'"),
+            Self::Draft => "status = 'draft'".to_owned(),
+            Self::ToSubmit => "status = 'approved' AND authority_status = 'PENDING'".to_owned(),
+            Self::Signed => "status = 'submitted'".to_owned(),
+            Self::Overdue => return None,
+        })
+    }
+}
+
+static COUNTS: SqlOnce = SqlOnce::new(|_| {
+    let count = |tab: &WorkTab| {
+        let condition = tab.condition()?;
+        Some(format!(
+            "SELECT '{tab}' AS tab, (SELECT COUNT(*) FROM (SELECT 1 FROM invoices \
+             WHERE taxpayer_id = $1 AND {condition} LIMIT $2) AS part) AS invoices"
+        ))
+    };
+    let was_due = format!(
+        "SELECT payment_status, status FROM invoices WHERE taxpayer_id = $1 AND {DUE_DATE_SQL} < $3 \
+         ORDER BY {DUE_DATE_SQL} DESC, created_at DESC, id DESC LIMIT {DUE_LOOKED_AT_MAX}"
+    );
+    let overdue = format!(
+        "SELECT 'overdue' AS tab, (SELECT COUNT(*) FROM ({was_due}) AS part \
+         WHERE payment_status NOT IN ('PAID', 'REJECTED') AND status <> 'cancelled') AS invoices"
+    );
+    let looked_at =
+        format!("SELECT '' AS tab, (SELECT COUNT(*) FROM ({was_due}) AS part) AS invoices");
+    let counts = WorkTab::ALL.iter().filter_map(count);
+    let all: Vec<_> = counts.chain([overdue, looked_at]).collect();
+    all.join(" UNION ALL ")
+});
+
+/// Counts the invoices in each tab, up to `max`. `today` decides which are overdue.
+pub async fn count(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    today: Date,
+    max: u64,
+) -> Result<Vec<TabCount>, StoreError> {
+    let backend = store.backend();
+    let limit = i64::try_from(max.saturating_add(1)).unwrap_or(i64::MAX);
+    let values = [taxpayer.0.into(), limit.into(), today.to_string().into()];
+    let statement = Statement::from_sql_and_values(backend, COUNTS.get(backend), values);
+    let rows = store.reader().query_all_raw(statement).await?;
+    let mut counts = Vec::with_capacity(WorkTab::ALL.len());
+    let mut is_cut = false;
+    for row in rows {
+        let (name, count): (String, i64) = (row.try_get("", "tab")?, row.try_get("", "invoices")?);
+        if name.is_empty() {
+            is_cut = count == DUE_LOOKED_AT_MAX;
+            continue;
+        }
+        let at = RowRef {
+            table: "invoices",
+            id: "tab",
+        };
+        let count = count.unsigned_abs();
+        counts.push(TabCount {
+            tab: at.parse(&name)?,
+            count: count.min(max),
+            is_more: count > max,
+        });
+    }
+    for overdue in counts.iter_mut().filter(|one| one.tab == WorkTab::Overdue) {
+        overdue.is_more |= is_cut;
+    }
+    counts.sort_by_key(|one| one.tab);
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+
+    use super::*;
+    use crate::store::testing::{query_plan, stores};
+
+    #[tokio::test]
+    async fn each_count_walks_through_an_index_and_an_empty_account_has_none() {
+        for test in stores().await {
+            let today = Date::constant(2026, 3, 1);
+            let counts = count(&test.store, TaxpayerId(7), today, 10).await.unwrap();
+            assert_eq!(counts.len(), WorkTab::ALL.len());
+            assert!(counts.iter().all(|one| one.count == 0 && !one.is_more));
+            // PostgreSQL goes by its statistics, and knows no rows here.
+            if test.store.backend() == DbBackend::Sqlite {
+                let values = vec![7_i64.into(), 10_i64.into(), "2026-03-01".into()];
+                let sql = COUNTS.get(test.store.backend());
+                let plan = query_plan(&test.store, sql, values).await.join("\n");
+                assert!(!plan.contains("SCAN invoices"), "{plan}");
+                assert_eq!(plan.matches("invoices_unsettled").count(), 3, "{plan}");
+            }
+        }
+    }
+}

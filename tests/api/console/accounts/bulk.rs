@@ -1,0 +1,169 @@
+//! Acts on many invoices at once.
+
+use serde_json::Value;
+use testkit::documents;
+use testkit::each_database;
+use testkit::edit::without;
+use testkit::patience::eventually;
+
+use super::{Account, assert_shows};
+use crate::support::world::World;
+
+async fn invoices(account: &Account, count: usize) -> Vec<Value> {
+    let mut made = Vec::with_capacity(count);
+    for _ in 0..count {
+        made.push(account.taxpayer.invoice(&documents::invoice()).await);
+    }
+    made
+}
+
+/// The fields of the form that the preview at this query has.
+fn fields_of(preview: &str) -> Vec<(String, String)> {
+    let inputs = preview.split("<input type=\"hidden\" name=\"").skip(1);
+    let fields = inputs.filter_map(|rest| {
+        let (name, rest) = rest.split_once("\" value=\"")?;
+        let (value, _) = rest.split_once('"')?;
+        Some((name.to_owned(), value.replace("&#38;", "&")))
+    });
+    fields
+        .filter(|(name, _)| !["csrf", "once"].contains(&name.as_str()))
+        .collect()
+}
+
+/// Shows the preview and sends its form.
+async fn preview_and_go(account: &Account, query: &str) -> (String, String) {
+    let preview = account.page(&format!("/invoices/bulk?{query}")).await;
+    let fields = fields_of(&preview);
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let result = account.post("/invoices/bulk", &fields).await.expect(200);
+    (preview, result.html)
+}
+
+#[each_database]
+async fn all_drafts_are_approved_and_submitted_and_what_cannot_be_is_told(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 12).await;
+    let lacking = without(&documents::invoice(), "invoice_lines.0.product_category");
+    let lacking = account.taxpayer.invoice(&lacking).await;
+    account
+        .taxpayer
+        .set_status(&made[0], "cancelled")
+        .await
+        .expect_status(200);
+    let list = account.page("/invoices?status=draft").await;
+    assert_shows(
+        &list,
+        &[
+            "Approve and submit",
+            "name=\"filter\" value=\"status=draft\"",
+        ],
+    );
+    let query = "act=approve-submit&all=true&filter=status%3Ddraft";
+    let (preview, result) = preview_and_go(&account, query).await;
+    assert_shows(&preview, &["Approve and submit: 12 invoices"]);
+    assert_shows(
+        &result,
+        &[
+            "11 done, 1 not",
+            lacking["invoice_no"].as_str().unwrap(),
+            "invoice_lines.0.product_category",
+        ],
+    );
+    eventually("the signatures", async || {
+        (account.taxpayer.count_events("invoice.submitted").await == 11).then_some(())
+    })
+    .await;
+    let page = account.page("/invoices").await;
+    assert_shows(
+        &page,
+        &["Signed <span class=\"count\">11</span>", "Cancelled"],
+    );
+}
+
+#[each_database]
+async fn ticked_invoices_are_approved_and_no_others(world: &World) {
+    let account = Account::new(world).await;
+    let other = Account::new(world).await;
+    let made = invoices(&account, 3).await;
+    let foreign = other.taxpayer.invoice(&documents::invoice()).await;
+    account
+        .taxpayer
+        .set_status(&made[1], "approved")
+        .await
+        .expect_status(200);
+    let [first, second, third] = [&made[0]["id"], &made[1]["id"], &made[2]["id"]];
+    let query = format!(
+        "act=approve&filter=&id={first}&id={second}&id={}",
+        foreign["id"]
+    );
+    let (preview, result) = preview_and_go(&account, &query).await;
+    assert_shows(&preview, &["Approve: 1 invoice", "1 no draft"]);
+    assert_shows(&result, &["Approve: 1 done"]);
+    let status = async |account: &Account, id: &Value| {
+        let shown = account.taxpayer.get_invoice(id).await.expect_status(200);
+        shown.data()["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status(&account, first).await, "approved");
+    assert_eq!(status(&account, third).await, "draft");
+    assert_eq!(status(&other, &foreign["id"]).await, "draft");
+    let csv = account
+        .page(&format!(
+            "/invoices/files/csv?filter=&id={first}&id={}",
+            foreign["id"]
+        ))
+        .await;
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+    for query in ["act=approve&filter=", "act=approve&filter=&id=x"] {
+        let path = account.path(&format!("/invoices/bulk?{query}"));
+        account.owner.get(&path).await.expect(422);
+    }
+    let file = account.path("/invoices/files/csv?filter=");
+    account.owner.get(&file).await.expect(422);
+    let without_act = account.path("/invoices/bulk");
+    account
+        .owner
+        .get(&without_act)
+        .await
+        .leads_to(&account.path("/invoices"));
+}
+
+#[each_database]
+async fn the_tabs_count_and_filter(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 2).await;
+    account
+        .taxpayer
+        .set_status(&made[0], "approved")
+        .await
+        .expect_status(200);
+    let refused = account.refused_invoice().await;
+    let no = refused["invoice_no"].as_str().unwrap();
+    let page = account.page("/invoices").await;
+    assert_shows(
+        &page,
+        &[
+            "Needs attention <span class=\"count\">1</span>",
+            "To submit <span class=\"count\">1</span>",
+            "Waiting <span class=\"count\">0</span>",
+            "Overdue <span class=\"count\">3</span>",
+        ],
+    );
+    let attention = account
+        .page("/invoices?authority_status=REJECTED,FAILED")
+        .await;
+    assert_shows(
+        &attention,
+        &[no, "Rejected", "aria-current=\"page\">Needs attention"],
+    );
+    let other = made[0]["invoice_no"].as_str().unwrap();
+    assert!(!attention.contains(other), "{attention}");
+    let odd = account
+        .page("/invoices?authority_status=REJECTED,odd")
+        .await;
+    assert_shows(&odd, &["The authority_status field must be one of"]);
+    let sorted = account.page("/invoices?sort=-payable").await;
+    assert_shows(&sorted, &["aria-sort=\"descending\"", "sort=payable"]);
+}

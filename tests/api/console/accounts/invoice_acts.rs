@@ -1,0 +1,301 @@
+//! What an accountant does on the page of an invoice: submit, transmit, try again, change, credit.
+
+use sandbox::{FaultKind, FaultOrder, Operation};
+use serde_json::{Value, json};
+use testkit::documents::{self, submission};
+use testkit::each_database;
+use testkit::edit::{with, without};
+
+use super::{Account, assert_shows};
+use crate::support::world::World;
+
+/// An invoice that is approved.
+async fn approved(account: &Account, body: &Value) -> Value {
+    let invoice = account.taxpayer.invoice(body).await;
+    account
+        .taxpayer
+        .set_status(&invoice, "approved")
+        .await
+        .expect_status(200);
+    invoice
+}
+
+fn path_of(invoice: &Value) -> String {
+    format!("/invoices/{}", invoice["id"])
+}
+
+#[each_database]
+async fn an_approved_invoice_is_submitted_and_transmitted(world: &World) {
+    let account = Account::new(world).await;
+    let draft = account.taxpayer.invoice(&documents::invoice()).await;
+    let page = account.page(&path_of(&draft)).await;
+    assert_shows(&page, &["Approve"]);
+    assert!(!page.contains("/submit\""), "{page}");
+    let invoice = approved(&account, &documents::invoice()).await;
+    let path = path_of(&invoice);
+    let early = account.post(&format!("{path}/transmit"), &[]).await;
+    early.expect(409);
+    account
+        .post(&format!("{path}/submit"), &[])
+        .await
+        .leads_to(&account.path(&path));
+    let page = account.page(&path).await;
+    assert_shows(
+        &page,
+        &[
+            "The authority signed the invoice.",
+            "Signed by the authority.",
+        ],
+    );
+    account
+        .post(&format!("{path}/transmit"), &[])
+        .await
+        .leads_to(&account.path(&path));
+    let stored = account.taxpayer.reread(&invoice).await;
+    assert_eq!(stored["status"], "transmitted");
+    // What is done already is joined, as by the API.
+    account
+        .post(&format!("{path}/submit"), &[])
+        .await
+        .expect(303);
+    assert_eq!(account.taxpayer.count_events("invoice.submitted").await, 1);
+}
+
+#[each_database]
+async fn a_field_that_the_invoice_lacks_is_filled_in_on_its_page(world: &World) {
+    let account = Account::new(world).await;
+    let lacking = without(&documents::invoice(), "invoice_lines.0.product_category");
+    let invoice = approved(&account, &lacking).await;
+    let path = path_of(&invoice);
+    let told = account
+        .post(&format!("{path}/submit"), &[])
+        .await
+        .expect(422)
+        .html;
+    assert_shows(
+        &told,
+        &[
+            "Correct it here",
+            "Line 1, HSN code",
+            "lines.0.product_category",
+        ],
+    );
+    let fields = |code: &'static str| {
+        [
+            ("lines.0.product_category", code),
+            ("place", "invoice"),
+            ("then", "submit"),
+        ]
+    };
+    let odd = account
+        .post(&format!("{path}/edit"), &fields("85"))
+        .await
+        .expect(422)
+        .html;
+    assert_shows(&odd, &["Correct it here", "value=\"85\""]);
+    account
+        .post(&format!("{path}/edit"), &fields("8471.30"))
+        .await
+        .leads_to(&account.path(&path));
+    let page = account.page(&path).await;
+    assert_shows(&page, &["The authority signed the invoice."]);
+    let whole = account.taxpayer.whole(&invoice).await;
+    assert_eq!(whole["lines"][0]["product_category"], "8471.30");
+}
+
+#[each_database]
+async fn a_rejected_invoice_is_sent_again_as_it_is_stored(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let path = path_of(&invoice);
+    let right = submission(&account.taxpayer, invoice["invoice_no"].as_str().unwrap());
+    let tax = json!([{ "tax_amount": 80, "tax_subtotal": [{
+        "taxable_amount": 1_000, "tax_amount": 80,
+        "tax_category": { "id": "STANDARD_VAT", "percent": 8 },
+    }] }]);
+    account
+        .taxpayer
+        .app()
+        .submit_to_the_end(&with(&right, "tax_total", tax))
+        .await
+        .expect_status(422);
+    let page = account.page(&path).await;
+    assert_shows(
+        &page,
+        &[
+            "Rejected",
+            "why it was rejected",
+            "The submitted document differs",
+        ],
+    );
+    account
+        .post(&format!("{path}/submit"), &[])
+        .await
+        .expect(303);
+    let page = account.page(&path).await;
+    assert_shows(&page, &["The authority signed the invoice."]);
+    assert!(!page.contains("why it was rejected"), "{page}");
+}
+
+#[each_database]
+async fn a_change_keeps_what_its_form_does_not_have(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let edit = format!("{}/edit", path_of(&invoice));
+    let form = account.page(&edit).await;
+    assert_shows(&form, &["Retail Stores Ltd", "value=\"500\"", "8471.30"]);
+    let seen = form.split("name=\"seen\" value=\"").nth(1).unwrap();
+    let seen = seen.split('"').next().unwrap().to_owned();
+    let fields = [
+        ("seen", &*seen),
+        ("lines.0.unit_price", "1,500.50"),
+        ("lines.7.unit_price", "1"),
+        ("status", "paid"),
+        ("irn", "another"),
+    ];
+    account
+        .post(&edit, &fields)
+        .await
+        .leads_to(&account.path(&path_of(&invoice)));
+    let whole = account.taxpayer.whole(&invoice).await;
+    assert_eq!(whole["lines"][0]["quantity"], 2);
+    assert_eq!(whole["irn"], invoice["irn"]);
+    assert_eq!(whole["status"], "draft");
+    let page = account.page(&path_of(&invoice)).await;
+    assert_shows(&page, &["3,226.08"]);
+    // The page that was open before the change knows an older invoice.
+    let stale = account.post(&edit, &fields).await.expect(422).html;
+    assert_shows(&stale, &["has changed"]);
+    let odd = [("due_date", "soon"), ("lines.0.quantity", "0")];
+    let refused = account.post(&edit, &odd).await.expect(422).html;
+    assert_shows(
+        &refused,
+        &[
+            "This could not be done.",
+            "value=\"soon\"",
+            "fault-lines.0.quantity",
+        ],
+    );
+}
+
+#[each_database]
+async fn what_is_signed_or_was_sent_whole_is_not_changed_here(world: &World) {
+    let account = Account::new(world).await;
+    let full = documents::full_invoice(&account.taxpayer);
+    let full = account.taxpayer.create_full(&full).await.expect_status(201);
+    let full = path_of(full.data());
+    let edit = account.path(&format!("{full}/edit"));
+    account.owner.get(&edit).await.expect(409);
+    account
+        .post(&format!("{full}/edit"), &[("due_date", "2026-03-01")])
+        .await
+        .expect(409);
+    let signed = approved(&account, &documents::invoice()).await;
+    let path = path_of(&signed);
+    account
+        .post(&format!("{path}/credit-note"), &[])
+        .await
+        .expect(409);
+    account
+        .post(&format!("{path}/submit"), &[])
+        .await
+        .expect(303);
+    let edit = format!("{path}/edit");
+    account
+        .post(&edit, &[("due_date", "2026-03-01")])
+        .await
+        .expect(409);
+    account.owner.get(&account.path(&edit)).await.expect(409);
+}
+
+#[each_database]
+async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
+    let account = Account::new(world).await;
+    let two_lines = with(
+        &documents::invoice(),
+        "invoice_lines",
+        json!([
+            documents::invoice()["invoice_lines"][0],
+            with(
+                &documents::invoice()["invoice_lines"][0],
+                "item_no",
+                json!("LAP-2")
+            ),
+        ]),
+    );
+    let signed = approved(&account, &two_lines).await;
+    let path = path_of(&signed);
+    account
+        .post(&format!("{path}/submit"), &[])
+        .await
+        .expect(303);
+    let made = account
+        .post(&format!("{path}/credit-note"), &[])
+        .await
+        .expect(303);
+    let form = account.owner.get(&made.location).await.expect(200).html;
+    let no = signed["invoice_no"].as_str().unwrap();
+    let irn = signed["irn"].as_str().unwrap();
+    assert_shows(&form, &[&format!("Edit {no}CN1"), irn, "Remove this line"]);
+    let edit = made.location.strip_prefix(&account.path("")).unwrap();
+    account
+        .post(edit, &[("lines.0.remove", "yes")])
+        .await
+        .expect(303);
+    let note = edit.strip_suffix("/edit").unwrap();
+    let page = account.page(note).await;
+    assert_shows(&page, &["NGN 1,075.00", "LAP-2"]);
+    assert!(!page.contains("LAP-1"), "{page}");
+    account
+        .post(
+            &format!("{note}/status"),
+            &[("status", "approved"), ("remark", "as agreed")],
+        )
+        .await
+        .expect(303);
+    account
+        .post(&format!("{note}/submit"), &[])
+        .await
+        .expect(303);
+    assert_shows(
+        &account.page(note).await,
+        &["The authority signed the invoice."],
+    );
+    let second = account
+        .post(&format!("{path}/credit-note"), &[])
+        .await
+        .expect(303);
+    account
+        .owner
+        .get(&second.location)
+        .await
+        .expect(200)
+        .shows(&format!("Edit {no}CN2"));
+}
+
+#[each_database]
+async fn an_invoice_that_waits_is_tried_again_at_once(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = approved(&account, &documents::invoice()).await;
+    let path = path_of(&invoice);
+    let nothing = account.post(&format!("{path}/retry"), &[]).await;
+    nothing.expect(404);
+    let mut fault = FaultOrder::new(FaultKind::ServerError)
+        .on(Operation::IrnValidate)
+        .times(1_000_000);
+    fault.irn = Some(invoice["irn"].as_str().unwrap().to_owned());
+    world.authority.add_fault(fault).unwrap();
+    account
+        .post(&format!("{path}/submit"), &[])
+        .await
+        .expect(303);
+    let page = account.page(&path).await;
+    assert_shows(&page, &["The invoice is on its way.", "Waiting", "Try now"]);
+    let overview = account.page("").await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    assert_shows(&overview, &["1 waiting", no]);
+    account
+        .post(&format!("{path}/retry"), &[])
+        .await
+        .leads_to(&account.path(&path));
+}
