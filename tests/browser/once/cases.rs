@@ -78,10 +78,8 @@ pub(super) fn profile_cases() -> Vec<Case> {
     ]
 }
 
-/// The forms of an owner, without those about webhooks, in an order in which each finds what it needs.
-pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
-    let contacts = "/dashboard/{taxpayer}/contacts";
-    let keys = "/dashboard/{taxpayer}/keys";
+/// The forms about invoices, in an order in which each finds what it needs.
+pub(super) fn invoice_cases() -> Vec<Case> {
     vec![
         case(
             DRAFT,
@@ -125,6 +123,14 @@ pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
             "payment_status=partial&amount=7&remark=first part",
             events_query("payment.status-updated"),
         ),
+    ]
+}
+
+/// The forms of an owner, without those about invoices and webhooks, in an order in which each finds what it needs.
+pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
+    let contacts = "/dashboard/{taxpayer}/contacts";
+    let keys = "/dashboard/{taxpayer}/keys";
+    vec![
         case(
             contacts,
             contacts,

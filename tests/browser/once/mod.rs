@@ -15,8 +15,8 @@ use testkit::roles::Taxpayer;
 use tokio::time::sleep;
 
 use self::cases::{
-    Case, DRAFT, account_cases, audit_query, case, own_account_cases, owner_cases, profile_cases,
-    webhook_cases, work_cases,
+    Case, DRAFT, account_cases, audit_query, case, invoice_cases, own_account_cases, owner_cases,
+    profile_cases, webhook_cases, work_cases,
 };
 use crate::person::Visitor;
 use crate::run_alone;
@@ -245,7 +245,8 @@ fn each_form_that_is_sent_again_has_one_effect() {
             let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
             let admin = Visitor::operator(world, OperatorRole::Admin).await;
             world.new_operator().await;
-            let mut of_owner = owner_cases(taxpayer.id);
+            let mut of_owner = invoice_cases();
+            of_owner.extend(owner_cases(taxpayer.id));
             of_owner.extend(profile_cases());
             of_owner.extend(webhook_cases(taxpayer.id, &receiver.url()));
             let of_oneself = own_account_cases();
