@@ -14,7 +14,8 @@ CREATE TABLE import_pieces (
     created_at bigint NOT NULL,
     PRIMARY KEY (taxpayer_id, import_no, piece)
 );
-CREATE INDEX import_pieces_by_time ON import_pieces (created_at);
+-- For the pieces of uploads that broke off, which are never empty.
+CREATE INDEX import_pieces_by_time ON import_pieces (created_at) WHERE content <> '';
 
 -- How the pieces of a large file are read, as JSON; null for a file that was imported in one go.
 ALTER TABLE imports ADD COLUMN source text;

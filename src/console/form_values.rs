@@ -37,6 +37,17 @@ impl FormValues {
         self
     }
 
+    /// Returns these fields with the line breaks of stored texts. A browser sends two characters for each.
+    #[must_use]
+    pub(crate) fn with_plain_line_breaks(self) -> Self {
+        let fields = self.0.into_iter();
+        Self(
+            fields
+                .map(|(name, value)| (name, value.replace("\r\n", "\n")))
+                .collect(),
+        )
+    }
+
     /// Returns these fields as a JSON object. Blank fields are left out.
     pub(crate) fn object(&self, names: &[&str]) -> Map<String, Value> {
         let filled = names

@@ -14,7 +14,8 @@ use futures_util::future::LocalBoxFuture;
 use futures_util::stream;
 use secrecy::SecretString;
 
-use crate::console::session::{self, operators};
+use crate::console::session::{self, accounts, operators};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::cached::Cached;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -31,7 +32,7 @@ const EVENTS_MAX: u32 = 60;
 /// Renders a part. The caller has checked that the person may see it.
 type Render = dyn Fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
 
-/// The same for a browser of an account. Its stream ends so soon that the session is only checked when it connects again.
+/// The same for a browser of an account. Its session is looked up again before each event.
 const ACCOUNT_EVENT_INTERVAL: Duration = Duration::from_secs(5);
 const ACCOUNT_EVENTS_MAX: u32 = 6;
 
@@ -43,7 +44,11 @@ pub(crate) struct LiveParts(DashMap<String, Arc<Cached<Option<Bytes>>>>);
 enum Watcher {
     /// An operator, by the token of the session.
     Operator(SecretString),
-    Account,
+    /// A person of an account or its integrator.
+    Account {
+        token: SecretString,
+        taxpayer: TaxpayerId,
+    },
 }
 
 /// The stream of a part to one browser.
@@ -86,12 +91,17 @@ impl LiveParts {
 
 /// Streams a part to a person of an account, who has been checked.
 pub(crate) fn stream_to_account(
+    request: &HttpRequest,
     state: &web::Data<ApiState>,
+    taxpayer: TaxpayerId,
     render: impl Fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>> + 'static,
 ) -> HttpResponse {
     let part_stream = PartStream {
         state: state.clone(),
-        watcher: Watcher::Account,
+        watcher: Watcher::Account {
+            token: session::token(request).unwrap_or_default(),
+            taxpayer,
+        },
         part: Arc::new(Cached::new(RENDERING_SHARED_FOR)),
         render: Box::new(render),
         last_sent: None,
@@ -104,14 +114,14 @@ impl Watcher {
     fn event_interval(&self) -> Duration {
         match self {
             Self::Operator(_) => EVENT_INTERVAL,
-            Self::Account => ACCOUNT_EVENT_INTERVAL,
+            Self::Account { .. } => ACCOUNT_EVENT_INTERVAL,
         }
     }
 
     fn events_max(&self) -> u32 {
         match self {
             Self::Operator(_) => EVENTS_MAX,
-            Self::Account => ACCOUNT_EVENTS_MAX,
+            Self::Account { .. } => ACCOUNT_EVENTS_MAX,
         }
     }
 }
@@ -132,7 +142,11 @@ impl PartStream {
                 let may_view = operators::may_view_pages(&self.state, token).await;
                 may_view.unwrap_or(false)
             }
-            Watcher::Operator(_) | Watcher::Account => true,
+            Watcher::Operator(_) => true,
+            Watcher::Account { token, taxpayer } => {
+                let may_view = accounts::may_view_account(&self.state, token, *taxpayer).await;
+                may_view.unwrap_or(false)
+            }
         }
     }
 }

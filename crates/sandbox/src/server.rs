@@ -1,6 +1,7 @@
 //! Starts and stops the simulator: one listening socket, two workers. It runs until it is stopped or the runtime ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::{
     App, HttpServer,
@@ -17,6 +18,8 @@ use crate::wire;
 const WORKERS: usize = 2;
 /// The largest request body, in bytes. A call carries at most one document, so this is enough.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// As long as gateways keep a connection that is not used. Whoever closes it sooner than its caller may meet a call.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
 const SHUTDOWN_S: u64 = 1;
 
 /// The address to listen on, the accepted API key, and the seed.
@@ -53,6 +56,7 @@ pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
             .configure(control::routes)
             .configure(handler::routes)
     })
+    .keep_alive(KEEP_ALIVE)
     .on_connect(wire::keep_socket)
     .workers(WORKERS)
     .shutdown_timeout(SHUTDOWN_S)

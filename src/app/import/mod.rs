@@ -10,7 +10,8 @@
 mod report;
 mod service;
 
-use std::io::{IsTerminal, Write as _, stderr, stdin};
+use std::fs::File;
+use std::io::{ErrorKind, IsTerminal, Write as _, stderr, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use crate::cli::ImportArguments;
 
 /// How often the progress is asked for.
 const POLL_EVERY: Duration = Duration::from_millis(500);
+/// The greatest number in the name of a file of errors.
+const ERRORS_FILES_MAX: u32 = 1_000;
 
 /// Why a file was not imported, or not all of it.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +43,10 @@ pub enum ImportError {
     Silent { url: String, problem: String },
     #[error("the service refused it with {status}: {message}")]
     Refused { status: u16, message: String },
+    #[error("{0} answers, but not as this service does: look at the URL")]
+    NoImport(String),
+    #[error("stopped: {0} Send the file again.")]
+    Stopped(String),
     #[error("nothing was imported; add --yes to import without a question")]
     Unasked,
     #[error("{} invoices were not created; {} says why", .count, .path.display())]
@@ -66,16 +73,22 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
     eprint!("{}", progress.show(&import));
     let refused = report::refused(&import);
     if refused > 0 {
-        let path = errors_path(file);
         let errors = service.errors(&import).await?;
-        std::fs::write(&path, errors).map_err(|error| file_error(&path, error))?;
+        let path = write_errors(file, &errors)?;
         eprintln!("{}", report::end(&import));
+        if let Some(reason) = report::stopped(&import) {
+            eprintln!("{} says which invoices were refused", path.display());
+            return Err(ImportError::Stopped(reason.to_owned()));
+        }
         return Err(ImportError::Incomplete {
             count: refused,
             path,
         });
     }
-    Ok(report::end(&import))
+    match report::stopped(&import) {
+        Some(reason) => Err(ImportError::Stopped(reason.to_owned())),
+        None => Ok(report::end(&import)),
+    }
 }
 
 /// Asks whether to go on. Without somebody to ask the answer would be a guess.
@@ -93,14 +106,49 @@ fn is_wanted(preview: &Value) -> Result<bool, ImportError> {
     Ok(answer == "y" || answer == "yes")
 }
 
-/// Returns the path of the file of errors: `july.csv` has `july.errors.csv` beside it.
-fn errors_path(file: &Path) -> PathBuf {
-    file.with_extension("errors.csv")
+/// Writes the file of errors: `july.csv` gets `july.errors.csv` beside it, or `july.errors.2.csv` if there is one, because
+/// that may be a file which somebody mends. Returns its path.
+fn write_errors(file: &Path, errors: &[u8]) -> Result<PathBuf, ImportError> {
+    let mut number = 1;
+    loop {
+        let path = errors_path(file, number);
+        match File::create_new(&path).and_then(|mut created| created.write_all(errors)) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < ERRORS_FILES_MAX => {
+                number += 1;
+            }
+            Err(error) => return Err(file_error(&path, error)),
+        }
+    }
+}
+
+fn errors_path(file: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        file.with_extension("errors.csv")
+    } else {
+        file.with_extension(format!("errors.{number}.csv"))
+    }
 }
 
 fn file_error(path: &Path, error: std::io::Error) -> ImportError {
     ImportError::File {
         path: path.to_owned(),
         error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_errors_never_replaces_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("july.csv");
+        for (errors, name) in [("a", "july.errors.csv"), ("b", "july.errors.2.csv")] {
+            let path = write_errors(&file, errors.as_bytes()).unwrap();
+            assert_eq!(path, folder.path().join(name));
+            assert_eq!(std::fs::read_to_string(path).unwrap(), errors);
+        }
     }
 }

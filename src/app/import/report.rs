@@ -20,6 +20,19 @@ pub(super) fn is_running(import: &Value) -> bool {
     import["state"] == "running"
 }
 
+/// Returns why an import was stopped; `None` if it was not.
+pub(super) fn stopped(import: &Value) -> Option<&str> {
+    (import["state"] == "stopped").then(|| word(&import["stopped"]))
+}
+
+/// True if this is what the service tells of an import or of a preview.
+pub(super) fn is_import(value: &Value) -> bool {
+    let has_counts = ["documents", "documents_done", "created"]
+        .iter()
+        .all(|name| value[name].is_u64());
+    has_counts && value["state"].is_string()
+}
+
 /// Returns the number of invoices that were neither created nor present.
 pub(super) fn refused(import: &Value) -> u64 {
     count(import, "failed") + count(import, "unanswered")
@@ -186,6 +199,18 @@ mod tests {
             question(&import("preview", 3_000)),
             "Import all 4000 invoices?"
         );
+    }
+
+    #[test]
+    fn an_import_is_known_and_a_stopped_one_has_a_reason() {
+        let mut stopped = import("stopped", 500);
+        stopped["stopped"] = "It failed.".into();
+        assert!(is_import(&stopped) && !is_running(&stopped));
+        assert_eq!(super::stopped(&stopped), Some("It failed."));
+        assert_eq!(super::stopped(&import("done", 4_000)), None);
+        for other in [Value::Null, json!({ "state": "done" }), json!([1])] {
+            assert!(!is_import(&other), "{other}");
+        }
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::header::RETRY_AFTER;
+use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::app::import::{ImportError, file_error};
+use crate::app::import::{ImportError, file_error, report};
 use crate::cli::ImportArguments;
 use crate::domain::import::source::ImportForm;
 
@@ -44,7 +45,11 @@ pub(super) struct Service {
 impl Service {
     pub(super) fn new(arguments: &ImportArguments) -> Result<Self, ImportError> {
         let url = arguments.url.trim_end_matches('/').to_owned();
-        let http = reqwest::Client::builder().timeout(ANSWER_WAIT).build();
+        // A redirect would take the key elsewhere, or turn the upload into a read.
+        let http = reqwest::Client::builder()
+            .timeout(ANSWER_WAIT)
+            .redirect(Policy::none())
+            .build();
         let file = &arguments.file;
         Ok(Self {
             http: http.map_err(|error| silent(&url, &error))?,
@@ -93,7 +98,8 @@ impl Service {
         let bytes = bytes.map_err(|error| silent(&self.url, &error))?;
         let mut body: Value = strict_json::from_untrusted(&bytes).unwrap_or_default();
         let data = body.get_mut("data").map(Value::take);
-        Ok(data.unwrap_or_default())
+        data.filter(report::is_import)
+            .ok_or_else(|| ImportError::NoImport(self.url.clone()))
     }
 
     /// Returns the answer of a request that succeeds, now or after a while.

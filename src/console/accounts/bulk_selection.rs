@@ -29,9 +29,12 @@ impl BulkAct {
         }
     }
 
-    /// Says what will happen to each invoice.
-    pub(super) fn effect(self) -> &'static str {
+    /// Says what will happen to each invoice of an account that may submit what is approved.
+    pub(super) fn effect(self, submits_after_approval: bool) -> &'static str {
         match self {
+            Self::Approve if submits_after_approval => {
+                "Each of these drafts is approved. The account submits what is approved: the document of each goes to the authority, which signs it. A signed invoice does not change any more."
+            }
             Self::Approve => "Each of these drafts is approved. It can then be submitted and paid.",
             Self::Submit => {
                 "The stored document of each goes to the authority, which signs it. A signed invoice does not change any more."
@@ -102,13 +105,7 @@ impl Selection {
         if !values.text("all").is_empty() {
             return Ok(Self::Matching(values.text("filter").to_owned()));
         }
-        let ids = values.checked_values("id").filter_map(parse_number);
-        let ids: Vec<_> = ids.map(InvoiceId).collect();
-        if ids.is_empty() {
-            let message = "Nothing is chosen. Go back and tick what you mean.";
-            return Err(ApiError::new(ErrorCode::ValidationFailed, message));
-        }
-        Ok(Self::Ticked(ids))
+        ticked_ids(values).map(Self::Ticked)
     }
 
     pub(super) fn into_list(
@@ -131,4 +128,15 @@ impl Selection {
             }),
         }
     }
+}
+
+/// Returns the ids of the ticked invoices. Fails if there are none.
+pub(super) fn ticked_ids(values: &FormValues) -> Result<Vec<InvoiceId>, ApiError> {
+    let ids = values.checked_values("id").filter_map(parse_number);
+    let ids: Vec<_> = ids.map(InvoiceId).collect();
+    if ids.is_empty() {
+        let message = "Nothing is chosen. Go back and tick what you mean.";
+        return Err(ApiError::new(ErrorCode::ValidationFailed, message));
+    }
+    Ok(ids)
 }

@@ -213,7 +213,7 @@ pub(super) async fn render(
     let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let catalog = state.catalog.get();
-    let head = InvoiceHead::new(state, session, invoice, &runs, InvoiceTab::Invoice).await?;
+    let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Invoice).await?;
     let refused = refused_runs(invoice, &runs, |path| field_name(invoice, &catalog, path));
     let mut paths: Vec<_> = refused.iter().flat_map(RefusedRun::fields).collect();
     paths.extend(forms.suggestion.iter().flat_map(Suggestion::fields));

@@ -1,9 +1,10 @@
 //! The acts that the page of an invoice offers in its present state.
 
+use crate::console::accounts::invoice_fields::LINES_MAX;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
-    AuthorityStatus, PaymentStatus, SettableStatus, WorkflowStatus,
+    AuthorityStatus, DocumentKind, PaymentStatus, SettableStatus, WorkflowStatus, is_self_billed,
 };
 use crate::domain::pipeline::{Operation, Run, RunState};
 
@@ -42,6 +43,10 @@ const APPROVE: HeadAct = HeadAct {
     status: "approved",
     effect: "The invoice can then be submitted and paid.",
 };
+const APPROVE_AND_SUBMIT: HeadAct = HeadAct {
+    effect: "The invoice is approved, and the account submits what is approved: it goes to the authority to be signed.",
+    ..APPROVE
+};
 const SUBMIT: HeadAct = HeadAct {
     path: "submit",
     label: "Submit",
@@ -66,13 +71,23 @@ const TRANSMIT: HeadAct = HeadAct {
 };
 
 impl Acts {
-    pub(super) fn new(invoice: &Invoice, runs: &[Run]) -> Self {
+    /// `code` is the invoice type code, if it is known.
+    pub(super) fn new(
+        invoice: &Invoice,
+        code: Option<&str>,
+        runs: &[Run],
+        submits_after_approval: bool,
+    ) -> Self {
         let submission = run_state(runs, Operation::Submit);
         let transmission = run_state(runs, Operation::Transmit);
         let is_signed = invoice.authority.signed;
         let mut in_head = Vec::new();
         if invoice.status == WorkflowStatus::Draft && !is_open(submission) {
-            in_head.push(APPROVE);
+            in_head.push(if submits_after_approval {
+                APPROVE_AND_SUBMIT
+            } else {
+                APPROVE
+            });
         }
         if let Some(act) = submit_act(invoice, submission) {
             in_head.push(act);
@@ -91,6 +106,7 @@ impl Acts {
         let may_be_paid = invoice.status.after(Transition::Pay).is_ok();
         let is_editable = !is_signed
             && !invoice.is_full()
+            && invoice.lines.len() <= LINES_MAX
             && invoice.status.after(Transition::Edit).is_ok()
             && !runs
                 .iter()
@@ -99,10 +115,25 @@ impl Acts {
             in_head,
             is_payable: may_be_paid && invoice.payment.status != PaymentStatus::Paid,
             is_editable,
-            is_creditable: is_signed,
+            is_creditable: is_signed && credit_obstacle(invoice, code).is_none(),
             statuses: status_acts(invoice),
         }
     }
+}
+
+/// Returns why no credit note of a signed invoice can be made here; `None` if one can. `code` is the invoice type code.
+pub(super) fn credit_obstacle(invoice: &Invoice, code: Option<&str>) -> Option<&'static str> {
+    if code.map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote) {
+        return Some("This is a credit note itself.");
+    }
+    if code.is_some_and(is_self_billed) {
+        return Some(
+            "This invoice is self-billed. Create its credit note in the system that made the invoice.",
+        );
+    }
+    (invoice.lines.len() > LINES_MAX).then_some(
+        "This invoice has many lines. Create the credit note in the system that made the invoice.",
+    )
 }
 
 /// Returns the run that stands still and that an account can set going: it waits for its next attempt, or has failed for
@@ -116,10 +147,14 @@ pub(super) fn stopped_run(runs: &[Run]) -> Option<&Run> {
     runs.iter().find(is_stopped)
 }
 
-/// A draft is approved first, unless the authority has rejected it already.
+/// A draft is approved first, unless the authority has rejected it already. An invoice that the authority has validated
+/// but not signed is sent again.
 fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadAct> {
     let is_settable = SettableStatus::parse(invoice.status.as_str()).is_some()
-        || invoice.status == WorkflowStatus::Paid;
+        || matches!(
+            invoice.status,
+            WorkflowStatus::Paid | WorkflowStatus::Validated
+        );
     if !is_settable || invoice.authority.signed || is_open(submission) {
         return None;
     }

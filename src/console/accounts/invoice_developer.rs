@@ -74,7 +74,7 @@ pub(super) async fn show(
         ..DeliveryFilter::default()
     };
     let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
-    let head = InvoiceHead::new(state, session, invoice, &runs, InvoiceTab::Developer).await?;
+    let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Developer).await?;
     let document = Value::Object(stored.document(&state.catalog.get())?);
     let document = format!("{document:#}");
     let attempts = timeline.entries.iter().rev();

@@ -12,6 +12,7 @@ use crate::actors::taxpayer::commands::{
 };
 use crate::console::accounts::base;
 use crate::console::accounts::invoice::{Forms, find_stored, go_to_invoice, refusal_form, render};
+use crate::console::accounts::invoice_acts::credit_obstacle;
 use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, groups, present_values,
 };
@@ -22,8 +23,12 @@ use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Transition;
-use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, UniqueNoType};
+use crate::domain::invoice::stored_document::type_code;
+use crate::domain::kernel::codes::{
+    AuthorityStatus, CREDIT_NOTE_CODE, UniqueNoType, WorkflowStatus,
+};
 use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::InvoiceId;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{report, standard_invoice, update_invoice};
 use crate::http::respond::code::ErrorCode;
@@ -108,11 +113,22 @@ async fn edit(
 ) -> Answer {
     let stored = find_stored(&state, &session, &ids.1).await?;
     check_editable(&stored.invoice)?;
-    let sent = form.0;
+    let sent = form.0.with_plain_line_breaks();
     let is_in_place = sent.text("place") == "invoice";
     let is_submitted = sent.text("then") == "submit";
     let seen = seen_at(&sent).unwrap_or(stored.invoice.updated_at);
-    let values = present_values(&stored, &state.catalog.get()).with(sent);
+    let present = present_values(&stored, &state.catalog.get());
+    let values = present.clone().with(sent);
+    if UpdateBody::new(&stored.invoice, &values).body
+        == UpdateBody::new(&stored.invoice, &present).body
+    {
+        return if is_submitted {
+            submit_revised(&state, &session, &request, stored.invoice).await
+        } else {
+            let notice = "Nothing was changed: the invoice was like this already.";
+            Ok(go_to_invoice(&session, &stored.invoice, notice))
+        };
+    }
     match revise(&state, &session, &stored.invoice, &values, seen).await {
         Ok(revised) if is_submitted => {
             submit_revised(&state, &session, &request, revised.invoice).await
@@ -122,6 +138,8 @@ async fn edit(
             &revised.invoice,
             "The invoice was changed.",
         )),
+        // A form with these values and the new time of change would overwrite what it does not show.
+        Err(error) if error.status == StatusCode::PRECONDITION_FAILED => Err(error),
         Err(error) => {
             let form = refusal_form(error, values)?;
             if is_in_place {
@@ -212,8 +230,18 @@ async fn make_credit_note(
         let error = ApiError::new(ErrorCode::InvoiceNotSigned, message);
         return Err(error.with_status(StatusCode::CONFLICT));
     }
-    let number = free_number(&state, &session, &stored.invoice).await?;
     let catalog = state.catalog.get();
+    let code = type_code(&stored.invoice, &catalog);
+    if let Some(obstacle) = credit_obstacle(&stored.invoice, code.as_deref()) {
+        return Err(ApiError::new(ErrorCode::InvalidTransition, obstacle));
+    }
+    let number = match free_number(&state, &session, &stored.invoice).await? {
+        CreditNoteNumber::Free(number) => number,
+        CreditNoteNumber::Draft(id) => {
+            let address = format!("{}/invoices/{id}/edit", base(&session));
+            return Ok(go_to(&address, "There is a draft credit note already."));
+        }
+    };
     let body = credit_note_body(&state, &stored, &number);
     let form = report::read(&body, &catalog, standard_invoice::read)?;
     let draft = form.value.draft;
@@ -227,21 +255,36 @@ async fn make_credit_note(
     Ok(go_to(&address, notice))
 }
 
+/// The number of the next credit note of an invoice.
+enum CreditNoteNumber {
+    /// No invoice has this number.
+    Free(String),
+    /// The invoice has a credit note that is still a draft.
+    Draft(InvoiceId),
+}
+
 /// Returns a number that no invoice has: that of the invoice with `CN` and a digit, since the authority takes letters
 /// and digits only.
 async fn free_number(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-) -> Result<String, ApiError> {
+) -> Result<CreditNoteNumber, ApiError> {
     let kind = UniqueNoType::InternalInvoiceNo;
     for at in 1..=CREDIT_NOTES_MAX {
         let number = format!("{}CN{at}", invoice.invoice_no);
         let found =
             invoices::owned_by_with_unique_no(&state.store, session.taxpayer, kind, &number)
                 .await?;
-        if found.is_none() {
-            return Ok(number);
+        let Some(found) = found else {
+            return Ok(CreditNoteNumber::Free(number));
+        };
+        let original = found.extras.get("original_invoice_reference");
+        let is_credit_note = original.and_then(Value::as_str) == Some(invoice.irn.as_str());
+        let is_untouched = found.status == WorkflowStatus::Draft
+            && found.authority.status == AuthorityStatus::Pending;
+        if is_credit_note && is_untouched {
+            return Ok(CreditNoteNumber::Draft(found.id));
         }
     }
     let message = "This invoice has many credit notes already. Create the next one in the system that made the invoice.";

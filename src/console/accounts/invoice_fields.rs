@@ -23,6 +23,13 @@ pub(super) struct EditField {
     pub(super) kind: &'static str,
 }
 
+impl EditField {
+    /// True if the value may have several lines.
+    pub(super) fn is_long(&self) -> bool {
+        self.name == "note" || self.name.ends_with(".description")
+    }
+}
+
 /// Fields under one heading.
 #[derive(Debug)]
 pub(super) struct FieldGroup {
@@ -106,7 +113,8 @@ pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
         .collect()
 }
 
-/// Returns the fields that these paths name, without those that cannot be changed here.
+/// Returns the fields that these paths name, without those that cannot be changed here: the stored customer keeps its
+/// data, except that a missing TIN is filled in.
 pub(super) fn named_fields(
     invoice: &Invoice,
     paths: impl IntoIterator<Item = String>,
@@ -119,6 +127,10 @@ pub(super) fn named_fields(
     let mut named: Vec<_> = paths
         .into_iter()
         .filter(|path| known.contains(path))
+        .filter(|path| {
+            !path.starts_with("customer.")
+                || (path == "customer.tin" && invoice.customer.tin.is_none())
+        })
         .collect();
     named.sort();
     named.dedup();

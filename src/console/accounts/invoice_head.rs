@@ -9,11 +9,13 @@ use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 use crate::domain::pipeline::Run;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
 use crate::store::invoices::list::{
     Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
 };
@@ -52,12 +54,16 @@ impl InvoiceHead {
     pub(super) async fn new(
         state: &ApiState,
         session: &AccountSession,
-        invoice: &Invoice,
+        stored: &StoredInvoice,
         runs: &[Run],
         tab: InvoiceTab,
     ) -> Result<Self, ApiError> {
         let base = base(session);
-        let digits = state.catalog.get().currency_digits(&invoice.currency);
+        let invoice = &stored.invoice;
+        let catalog = state.catalog.get();
+        let digits = catalog.currency_digits(&invoice.currency);
+        let code = type_code(invoice, &catalog);
+        let submits = stored.supplier.settings.submit_after_approval;
         Ok(Self {
             address: format!("{base}/invoices/{}", invoice.id),
             list_address: format!("{base}/invoices"),
@@ -73,7 +79,7 @@ impl InvoiceHead {
             is_overdue: invoice.is_overdue(state.today()),
             is_signed: invoice.authority.signed,
             steps: lifecycle::steps(invoice.status, &invoice.authority),
-            acts: Acts::new(invoice, runs),
+            acts: Acts::new(invoice, code.as_deref(), runs, submits),
             newer: neighbour(state, invoice, false).await?,
             older: neighbour(state, invoice, true).await?,
             tab,

@@ -1,6 +1,7 @@
 //! Approves or submits many invoices of the list at once. An accountant ticks rows, or takes all that match the filter;
-//! the next page shows how many and which they are, and the page after it says what came of each. Each invoice is a
-//! command of its own, as if its own button were pressed, so that what is done stays done.
+//! the next page shows how many and which they are, and its form has the id of each, so that no other invoice is acted
+//! on. The page after it says what came of each. Each invoice is a command of its own, as if its own button were pressed,
+//! so that what is done stays done.
 
 use actix_web::web;
 use askama::Template;
@@ -8,11 +9,12 @@ use futures_util::stream::{self, StreamExt as _};
 
 use crate::actors::taxpayer::commands::{OpenRun, SetStatus};
 use crate::console::accounts::base;
-use crate::console::accounts::bulk_selection::{BulkAct, Selection};
+use crate::console::accounts::bulk_selection::{BulkAct, Selection, ticked_ids};
 use crate::console::accounts::invoice_submission::prepare;
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
-use crate::console::badges::Badge;
+use crate::console::accounts::profile::taxpayer;
+use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
@@ -55,6 +57,8 @@ struct Found {
     obstacles: Vec<(&'static str, usize)>,
     /// The number of invoices beyond these that match, too.
     others: u64,
+    /// True if there may be more of them than were counted.
+    is_more: bool,
 }
 
 async fn find(
@@ -68,7 +72,7 @@ async fn find(
     if list.filters.ids.is_none() && list.filters.status.is_none() {
         list.filters.status = Some(act.status());
     }
-    let total = list.count_up_to(&state.store, COUNTED_MAX).await?;
+    let total = list.count_up_to(&state.store, COUNTED_MAX + 1).await?;
     let part = PagePart {
         start: PageStart::At(0),
         limit: INVOICES_MAX,
@@ -90,7 +94,8 @@ async fn find(
     Ok(Found {
         invoices,
         obstacles,
-        others: total.saturating_sub(INVOICES_MAX),
+        others: total.min(COUNTED_MAX).saturating_sub(INVOICES_MAX),
+        is_more: total > COUNTED_MAX,
     })
 }
 
@@ -100,8 +105,11 @@ struct PreviewPage {
     frame: Frame,
     base: String,
     act: BulkAct,
+    /// What will happen to each invoice.
+    effect: &'static str,
     count: usize,
     others: u64,
+    is_more: bool,
     obstacles: Vec<(&'static str, usize)>,
     lines: Vec<PreviewLine>,
     fields: Vec<(&'static str, String)>,
@@ -129,7 +137,14 @@ async fn preview(
         return Ok(redirect(&format!("{base}/invoices")));
     };
     let found = find(&state, &session, act, &values).await?;
+    let settings = taxpayer(&state, &session).await?.settings;
     let count = found.invoices.len();
+    let ids = found.invoices.iter().map(|invoice| invoice.id);
+    let mut fields = vec![
+        ("act", act.as_str().to_owned()),
+        ("filter", values.text("filter").to_owned()),
+    ];
+    fields.extend(ids.map(|id| ("id", id.to_string())));
     let catalog = state.catalog.get();
     let line = |invoice: Invoice| PreviewLine {
         badge: Lifecycle::from(&invoice).into(),
@@ -142,23 +157,15 @@ async fn preview(
         customer: invoice.customer.name,
         currency: invoice.currency,
     };
-    let mut fields = vec![
-        ("act", act.as_str().to_owned()),
-        ("filter", values.text("filter").to_owned()),
-        ("count", count.to_string()),
-    ];
-    if values.text("all").is_empty() {
-        fields.extend(values.checked_values("id").map(|id| ("id", id.to_owned())));
-    } else {
-        fields.push(("all", "true".to_owned()));
-    }
     show(&PreviewPage {
         frame: Frame::for_account(&session, act.label()).below("Invoices"),
         list_address: list_address(&base, &values),
         base,
+        effect: act.effect(settings.submit_after_approval),
         act,
         count,
         others: found.others,
+        is_more: found.is_more,
         obstacles: found.obstacles,
         lines: found
             .invoices
@@ -193,12 +200,36 @@ struct ResultPage {
 struct ResultLine {
     id: InvoiceId,
     number: String,
+    outcome: Outcome,
+}
+
+/// What came of an invoice.
+struct Outcome {
     is_done: bool,
-    /// What came of it, or why nothing did.
+    badge: Badge,
+    /// What it says, or why nothing was done.
     text: String,
 }
 
-/// Does what the preview showed. Invoices that match since then are left for the next time.
+impl Outcome {
+    fn done(text: String) -> Self {
+        Self {
+            is_done: true,
+            badge: badge("ok", "Done"),
+            text,
+        }
+    }
+
+    fn not_done(badge: Badge, text: String) -> Self {
+        Self {
+            is_done: false,
+            badge,
+            text,
+        }
+    }
+}
+
+/// Does what the preview showed, with the invoices that it showed and no others.
 async fn go(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -206,17 +237,30 @@ async fn go(
 ) -> Answer {
     let values = form.0;
     let act = BulkAct::parse(values.text("act")).ok_or_else(ApiError::route_not_found)?;
-    let shown: usize = values.text("count").parse().unwrap_or_default();
-    let mut found = find(&state, &session, act, &values).await?;
-    found.invoices.truncate(shown);
-    let work = found.invoices.into_iter().map(|invoice| {
+    let ids = ticked_ids(&values)?;
+    let count = u64::try_from(ids.len()).unwrap_or(INVOICES_MAX);
+    let list = Selection::Ticked(ids).into_list(&state, session.taxpayer)?;
+    let part = PagePart {
+        start: PageStart::At(0),
+        limit: count,
+    };
+    let page = list
+        .counted_page(&state.store, part, count, Fields::Shown)
+        .await?;
+    let work = page.invoices.into_iter().map(|invoice| {
         let (state, session) = (&state, &session);
-        async move { apply(state, session, act, invoice).await }
+        async move {
+            ResultLine {
+                outcome: apply(state, session, act, &invoice).await,
+                id: invoice.id,
+                number: invoice.invoice_no,
+            }
+        }
     });
     let mut lines: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
-    let failed = lines.iter().filter(|line| !line.is_done).count();
+    let failed = lines.iter().filter(|line| !line.outcome.is_done).count();
     let all = lines.len();
-    lines.sort_by_key(|line| line.is_done);
+    lines.sort_by_key(|line| line.outcome.is_done);
     lines.truncate(SHOWN_MAX);
     let base = base(&session);
     show(&ResultPage {
@@ -231,63 +275,105 @@ async fn go(
     })
 }
 
+/// Does the act with one invoice, unless the invoice has changed so that the act is not for it any more.
 async fn apply(
     state: &ApiState,
     session: &AccountSession,
     act: BulkAct,
-    invoice: Invoice,
-) -> ResultLine {
-    let done = apply_to(state, session, act, &invoice).await;
-    let (is_done, text) = match done {
-        Ok(text) => (true, text.to_owned()),
-        Err(error) => {
-            let faults = error.faults.iter().map(ToString::to_string);
-            let faults = faults.collect::<Vec<_>>().join(" ");
-            let is_told = faults.is_empty();
-            (
-                false,
-                if is_told {
-                    error.message.into_string()
-                } else {
-                    faults
-                },
-            )
+    invoice: &Invoice,
+) -> Outcome {
+    if let Some(reason) = act.obstacle(invoice) {
+        let text = format!("It has changed meanwhile: {reason}.");
+        return Outcome::not_done(badge("warn", "Left out"), text);
+    }
+    let mut approved = None;
+    if act.approves() {
+        match approve(state, session, invoice).await {
+            Ok(text) if act == BulkAct::Approve => return Outcome::done(text),
+            Ok(text) => approved = Some(text),
+            Err(error) => return Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
         }
-    };
-    ResultLine {
-        id: invoice.id,
-        number: invoice.invoice_no,
-        is_done,
-        text,
+    }
+    match (submit(state, session, invoice).await, approved) {
+        (Ok(()), None) => Outcome::done("Sent to the authority.".to_owned()),
+        (Ok(()), Some(text)) => Outcome::done(format!("{text} Sent to the authority.")),
+        (Err(error), None) => Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
+        (Err(error), Some(_)) => {
+            let text = format!("Approved, but not submitted. {}", error_text(&error));
+            Outcome::not_done(badge("warn", "Approved only"), text)
+        }
     }
 }
 
-async fn apply_to(
+/// Approves an invoice. Returns what the approver should know.
+async fn approve(
     state: &ApiState,
     session: &AccountSession,
-    act: BulkAct,
     invoice: &Invoice,
-) -> Result<&'static str, ApiError> {
-    let taxpayers = &state.taxpayers;
-    if act.approves() {
-        let which = InvoiceRef {
-            kind: UniqueNoType::PortalId,
-            text: invoice.id.to_string(),
-        };
-        let status = SettableStatus::Approved;
-        let approval = approval::prepare(state, session.taxpayer, &which, status).await?;
-        let command = SetStatus {
-            invoice: which,
-            status,
-            remark: REMARK.to_owned(),
-            submission: approval.submission,
-        };
-        taxpayers.send(session.taxpayer, command).await?;
-    }
-    if act == BulkAct::Approve {
-        return Ok("Approved");
-    }
+) -> Result<String, ApiError> {
+    let which = InvoiceRef {
+        kind: UniqueNoType::PortalId,
+        text: invoice.id.to_string(),
+    };
+    let status = SettableStatus::Approved;
+    let approval = approval::prepare(state, session.taxpayer, &which, status).await?;
+    let done = if approval.submission.is_some() {
+        "Approved. The account submits what is approved."
+    } else {
+        "Approved."
+    };
+    let notes = approval.warnings.iter();
+    let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
+    let text = format!("{done}{}", notes.concat());
+    let command = SetStatus {
+        invoice: which,
+        status,
+        remark: REMARK.to_owned(),
+        submission: approval.submission,
+    };
+    state.taxpayers.send(session.taxpayer, command).await?;
+    Ok(text)
+}
+
+async fn submit(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+) -> Result<(), ApiError> {
     let request = prepare(state, session, invoice).await?;
-    taxpayers.send(session.taxpayer, OpenRun(request)).await?;
-    Ok("Sent to the authority")
+    let command = OpenRun(request);
+    state.taxpayers.send(session.taxpayer, command).await?;
+    Ok(())
+}
+
+/// Returns the message of an error, and then its faults, unless the message only sums them up.
+fn error_text(error: &ApiError) -> String {
+    let summary = error.faults.summary();
+    let message = Some(error.message.to_string());
+    let message = message.filter(|message| error.faults.is_empty() || *message != summary);
+    let faults = error.faults.iter().map(ToString::to_string);
+    message
+        .into_iter()
+        .chain(faults)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::fault::{Fault, Faults};
+    use crate::http::respond::code::ErrorCode;
+
+    #[test]
+    fn an_error_tells_its_message_before_its_faults() {
+        let faults = || Faults::from(Fault::new("irn", "odd", "The number is odd."));
+        let message = "Nothing was sent.";
+        let told = ApiError::new(ErrorCode::ValidationFailed, message).with_faults(faults());
+        assert_eq!(error_text(&told), "Nothing was sent. The number is odd.");
+        assert_eq!(
+            error_text(&ApiError::invalid(faults())),
+            "The number is odd."
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! The first page of an account. Most of it changes by itself (`overview_part`); a new account is led to its first invoice.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 
 use crate::console::accounts::base;
@@ -66,13 +66,17 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
 }
 
 /// GET …/live/overview: streams the part that changes by itself.
-async fn live_overview(state: web::Data<ApiState>, Reader(session): Reader) -> HttpResponse {
+async fn live_overview(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    request: HttpRequest,
+) -> HttpResponse {
     let id = session.taxpayer;
     let render =
         move |state: web::Data<ApiState>| -> futures_util::future::LocalBoxFuture<'static, _> {
             Box::pin(async move { overview_part::render(&state, id).await })
         };
-    std::future::ready(live::stream_to_account(&state, render)).await
+    std::future::ready(live::stream_to_account(&request, &state, id, render)).await
 }
 
 async fn next_steps(

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::invoice::breakdown::Breakdown;
-use crate::domain::invoice::stored_document::type_code;
-use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, WorkflowStatus};
+use crate::domain::invoice::stored_document::{named_type_code, type_code};
+use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus, is_self_billed};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::http::respond::error::ApiError;
@@ -45,15 +45,25 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     let today = state.today();
     let owed = owed::by_newest(&state.store, taxpayer, OWED_MAX).await?;
     let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
+    let catalog = state.catalog.get();
     for amount in &owed.amounts {
+        let code = named_type_code(&amount.invoice_type, &catalog).unwrap_or_default();
+        if is_self_billed(&code) {
+            // The taxpayer is the buyer.
+            continue;
+        }
         let sum = sums.entry(amount.currency.clone()).or_default();
+        if DocumentKind::from_type_code(&code) == DocumentKind::CreditNote {
+            let lowered = sum.outstanding.minus(amount.left);
+            sum.outstanding = lowered.unwrap_or(sum.outstanding);
+            continue;
+        }
         sum.outstanding = sum.outstanding.plus(amount.left).unwrap_or(sum.outstanding);
         if amount.due_date.is_some_and(|due| due < today) {
             sum.overdue = sum.overdue.plus(amount.left).unwrap_or(sum.overdue);
         }
     }
     let is_vat_known = add_vat(state, taxpayer, &mut sums).await?;
-    let catalog = state.catalog.get();
     let line = |(currency, sum): (String, Sums)| {
         let digits = catalog.currency_digits(&currency);
         MoneyLine {
@@ -105,8 +115,8 @@ async fn add_vat(
         let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
         let tax = breakdown.tax().unwrap_or(Amount::ZERO);
         let sum = sums.entry(invoice.currency.clone()).or_default();
-        let is_credit = type_code(invoice, &catalog).as_deref() == Some(CREDIT_NOTE_CODE);
-        let total = if is_credit {
+        let kind = type_code(invoice, &catalog).map(|code| DocumentKind::from_type_code(&code));
+        let total = if kind == Some(DocumentKind::CreditNote) {
             sum.vat.minus(tax)
         } else {
             sum.vat.plus(tax)

@@ -8,10 +8,10 @@ use url::form_urlencoded::Serializer;
 use crate::console::accounts::timeline::operation_name;
 use crate::console::badges::Badge;
 use crate::console::deadline_words::DeadlineWords;
-use crate::domain::kernel::codes::WorkflowStatus;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
-use crate::domain::pipeline::{Run, RunState, WaitReason};
+use crate::domain::pipeline::{Operation, Run, RunState, WaitReason};
 use crate::http::explain::authority;
 use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
@@ -20,6 +20,9 @@ use crate::store::runs;
 
 /// The number of runs that each part of the page shows.
 const RUNS_MAX: u64 = 6;
+const NEEDED_SHOWN_MAX: usize = 6;
+/// The stopped runs that are looked at for those that need a person.
+const STOPPED_MAX: u64 = 200;
 
 /// A run that was rejected or has failed for too long.
 pub(super) struct NeededLine {
@@ -50,7 +53,7 @@ pub(super) async fn needed_lines(
     base: &str,
 ) -> Result<Vec<NeededLine>, ApiError> {
     let states = [RunState::Refused, RunState::Paused];
-    let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, RUNS_MAX).await?;
+    let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, STOPPED_MAX).await?;
     let known = load_invoices(state, taxpayer, &runs).await?;
     let now = state.now();
     let line = |run: Run| {
@@ -68,12 +71,19 @@ pub(super) async fn needed_lines(
             act: if is_refused { "Correct" } else { "Look at it" },
         }
     };
-    // Nobody corrects an invoice that was cancelled.
-    let is_open = |run: &Run| {
-        let stored = known.get(&run.irn.key());
-        stored.is_none_or(|(_, status)| *status != WorkflowStatus::Cancelled)
-    };
-    Ok(runs.into_iter().filter(is_open).map(line).collect())
+    let needed = runs.into_iter().filter(|run| needs_person(&known, run));
+    Ok(needed.take(NEEDED_SHOWN_MAX).map(line).collect())
+}
+
+/// Nobody corrects an invoice that was cancelled, and a submission that was rejected does not matter any more if the
+/// invoice was changed since.
+fn needs_person(known: &Known, run: &Run) -> bool {
+    let is_rejected_submission =
+        run.operation() == Operation::Submit && run.state() == RunState::Refused;
+    known.get(&run.irn.key()).is_none_or(|stored| {
+        stored.status != WorkflowStatus::Cancelled
+            && (!is_rejected_submission || stored.authority == AuthorityStatus::Rejected)
+    })
 }
 
 pub(super) async fn progress_lines(
@@ -105,7 +115,13 @@ pub(super) async fn progress_lines(
 }
 
 /// The stored invoices of runs, by IRN key.
-type Known = HashMap<String, (InvoiceId, WorkflowStatus)>;
+type Known = HashMap<String, KnownInvoice>;
+
+struct KnownInvoice {
+    id: InvoiceId,
+    status: WorkflowStatus,
+    authority: AuthorityStatus,
+}
 
 async fn load_invoices(
     state: &ApiState,
@@ -118,15 +134,20 @@ async fn load_invoices(
     };
     let reader = state.store.reader();
     let found = invoices::owned_by_with_names(reader, taxpayer, names).await?;
-    let known = found.into_iter();
-    Ok(known
-        .map(|invoice| (invoice.irn.key(), (invoice.id, invoice.status)))
-        .collect())
+    let known = found.into_iter().map(|invoice| {
+        let stored = KnownInvoice {
+            id: invoice.id,
+            status: invoice.status,
+            authority: invoice.authority.status,
+        };
+        (invoice.irn.key(), stored)
+    });
+    Ok(known.collect())
 }
 
 fn address(base: &str, known: &Known, run: &Run) -> String {
-    if let Some((id, _)) = known.get(&run.irn.key()) {
-        return format!("{base}/invoices/{id}");
+    if let Some(stored) = known.get(&run.irn.key()) {
+        return format!("{base}/invoices/{}", stored.id);
     }
     let query = Serializer::new(String::new())
         .append_pair("q", run.irn.as_str())

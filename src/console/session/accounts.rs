@@ -5,12 +5,13 @@
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use futures_util::future::LocalBoxFuture;
+use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::name_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::envelope::OnceClaim;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::console::session::{Refusal, SignedIn, admit, notice, state};
+use crate::console::session::{Refusal, SignedIn, admit, needs_second_factor, notice, state};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
@@ -19,7 +20,7 @@ use crate::http::extract::role::NeedsRole;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::taxpayers;
+use crate::store::accounts::{sessions, taxpayers};
 
 /// The account that is open, as the top bar and the title name it.
 #[derive(Debug, Clone)]
@@ -135,6 +136,32 @@ async fn account_session(
         csrf,
         notice: notice(request),
         claim,
+    })
+}
+
+/// True while the session of this token may see the pages of this account. This check does not count as a use of the
+/// session.
+pub(crate) async fn may_view_account(
+    state: &ApiState,
+    token: &SecretString,
+    taxpayer: TaxpayerId,
+) -> Result<bool, ApiError> {
+    let limits = state.settings.sessions.limits;
+    let Some(session) = sessions::peek(&state.store, token, limits, state.now()).await? else {
+        return Ok(false);
+    };
+    let person = session.person;
+    let lacks_factor = !person.has_second_factor && needs_second_factor(state, person.owner);
+    if session.awaits_code || lacks_factor || !matches!(person.rights, Rights::Account(_)) {
+        return Ok(false);
+    }
+    Ok(match person.owner {
+        SessionOwner::Contact { taxpayer: own, .. } => own == taxpayer,
+        SessionOwner::Integrator(id) => {
+            let owned = taxpayers::owned_by_with_id(&state.store, id, taxpayer).await?;
+            owned.is_some()
+        }
+        SessionOwner::Operator(_) => false,
     })
 }
 

@@ -115,7 +115,15 @@ async fn stored_session(
         .session(token)
         .filter(|_| only_looks);
     let limits = state.settings.sessions.limits;
-    let lookup = sessions::find(&state.store, token, limits, state.now());
+    // A page that only stays open must not keep its session alive.
+    let is_live = request.path().contains("/live/");
+    let lookup = async {
+        if is_live {
+            sessions::peek(&state.store, token, limits, state.now()).await
+        } else {
+            sessions::find(&state.store, token, limits, state.now()).await
+        }
+    };
     let found = match remembered {
         None => lookup.await?,
         remembered => tokio::select! {

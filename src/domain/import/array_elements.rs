@@ -7,8 +7,9 @@ use std::ops::Range;
 const BULK_START: [&str; 3] = ["{", "\"invoices\"", ":"];
 
 /// Returns the bytes of each element of an array, which may stand in the body of Create Invoices (Bulk). Returns `None`
-/// for any other text, and for one whose array does not end where the text does.
-pub fn elements(text: &str) -> Option<Vec<Range<usize>>> {
+/// for any other text, and for one whose array does not end where the text does. Looks for no more once it has found more
+/// than `most`.
+pub fn elements(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
     let mut rest = text.trim_start();
     let is_bulk = rest.starts_with('{');
     if is_bulk {
@@ -25,6 +26,9 @@ pub fn elements(text: &str) -> Option<Vec<Range<usize>>> {
             Step::Inside => {}
             Step::Separator => {
                 elements.push(from..at);
+                if elements.len() > most {
+                    return Some(elements);
+                }
                 from = at + 1;
             }
             Step::End => {
@@ -100,11 +104,17 @@ mod tests {
             ("7", None),
             ("", None),
         ] {
-            let found = elements(text).map(|all| {
+            let found = elements(text, 9).map(|all| {
                 let parts = all.into_iter().map(|bytes| &text[bytes]);
                 parts.collect::<Vec<_>>()
             });
             assert_eq!(found.as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_search_ends_when_there_are_too_many_elements() {
+        let text = format!("[{}]", ",".repeat(1_000));
+        assert_eq!(elements(&text, 9).map(|all| all.len()), Some(10));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use csv::{ByteRecord, Reader, ReaderBuilder, WriterBuilder};
+use csv::{ByteRecord, QuoteStyle, Reader, ReaderBuilder, WriterBuilder};
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{COLUMNS_MAX, ROWS_MAX, Row, Table, check_cell};
@@ -102,16 +102,13 @@ impl<'b> Records<'b> {
 }
 
 impl Record<'_> {
-    /// Returns the cell of this column as it is written; empty if there is none.
-    pub fn cell(&self, column: usize) -> &[u8] {
-        self.fields
-            .get(column)
-            .map(<[u8]>::trim_ascii)
-            .unwrap_or_default()
+    /// Returns the text of this column's cell as a document has it; empty if there is none.
+    pub fn cell(&self, column: usize) -> &str {
+        self.fields.get(column).map_or("", text)
     }
 
     pub fn is_blank(&self) -> bool {
-        self.fields.iter().all(|cell| cell.trim_ascii().is_empty())
+        self.fields.iter().all(|cell| text(cell).is_empty())
     }
 
     /// Returns the checked cells of the record, which faults say to begin in this line.
@@ -127,6 +124,11 @@ impl Record<'_> {
         });
         cells.collect()
     }
+}
+
+/// Returns the text of a cell as a document has it: without the mark and the blanks around it.
+fn text(cell: &[u8]) -> &str {
+    unmark(std::str::from_utf8(cell).unwrap_or_default()).trim()
 }
 
 /// Returns a table as text, with each row in the line of its number. Line breaks within cells become spaces.
@@ -146,7 +148,10 @@ pub fn write(table: &Table) -> String {
 }
 
 fn push_record(text: &mut String, cells: &[String]) {
-    let mut writer = WriterBuilder::new().from_writer(Vec::new());
+    // Quotes keep a mark within a name of the header from being taken for the delimiter.
+    let mut writer = WriterBuilder::new()
+        .quote_style(QuoteStyle::Always)
+        .from_writer(Vec::new());
     let cells = cells.iter().map(|cell| {
         let cell = cell.replace(['\n', '\r'], " ");
         mark(&cell).into_owned()
@@ -181,7 +186,7 @@ impl Place<'_> {
 /// Returns the mark that stands most often in the header, outside of quotes.
 fn delimiter(bytes: &[u8]) -> u8 {
     let header = bytes
-        .split(|byte| *byte == b'\n')
+        .split(|byte| matches!(byte, b'\n' | b'\r'))
         .next()
         .unwrap_or_default();
     let mut is_quoted = false;
@@ -221,6 +226,18 @@ mod tests {
             assert_eq!(table.rows[0].cells, cells, "{text}");
             assert_eq!(table.rows[0].number, 2);
         }
+    }
+
+    #[test]
+    fn a_table_that_was_written_has_the_same_columns() {
+        let header = ["a;b;c", "d"].map(str::to_owned).to_vec();
+        let cells = ["1", "-2"].map(str::to_owned).to_vec();
+        let table = Table {
+            word: "line",
+            header,
+            rows: vec![Row { number: 2, cells }],
+        };
+        assert_eq!(read(write(&table).as_bytes()).unwrap(), table);
     }
 
     #[test]

@@ -35,7 +35,10 @@ pub fn rows(file: &ImportedFile, import: &Import) -> String {
 fn to_csv(records: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut writer = WriterBuilder::new().from_writer(Vec::new());
     for record in records {
-        let cells = record.iter().map(|cell| safe_text(cell).into_owned());
+        // PostgreSQL keeps no text with a NUL character.
+        let cells = record
+            .iter()
+            .map(|cell| safe_text(cell).replace('\0', "\u{fffd}"));
         // Writing to memory does not fail, and all records have the same length.
         let _ = writer.write_record(cells);
     }
@@ -166,6 +169,12 @@ mod tests {
         assert_eq!(text, expected);
         let again = csv_table::read(text.as_bytes()).unwrap();
         assert_eq!(again.rows[0].cells[1], "@evil");
+    }
+
+    #[test]
+    fn no_text_has_a_nul_character() {
+        let records = [vec!["a\0".to_owned(), "-2".to_owned()]];
+        assert_eq!(to_csv(records), "a\u{fffd},-2\n");
     }
 
     #[test]

@@ -10,9 +10,10 @@
 //! | a large file in pieces | `pieces` |
 //! | UBL as documents | `ubl_document`, `ubl_standard`, `ubl_full` |
 //! | what a taxpayer answers in advance | `profile` |
-//! | what became of a file | `record`, `error_file` |
+//! | what became of a file | `record`, `causes`, `error_file` |
 
 mod array_elements;
+mod causes;
 pub mod csv_table;
 pub mod error_file;
 pub mod json_documents;

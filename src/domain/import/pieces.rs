@@ -19,6 +19,8 @@ pub const DOCUMENTS_MAX: usize = 100_000;
 pub const PIECE_DOCUMENTS_MAX: usize = 500;
 /// A piece takes no further document once it has this many bytes.
 const PIECE_BYTES_MAX: usize = 1 << 20;
+/// The maximum size of a document, with the blank rows within it. So the memory for reading a piece has a bound.
+const DOCUMENT_BYTES_MAX: usize = 2 << 20;
 
 /// A part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +81,8 @@ impl Cuts {
         self.ranges.len()
     }
 
-    /// Reads every piece once, so that a file is refused before anything of it is imported. Returns the first fault.
+    /// Reads every piece once, so that a file is refused before anything of it is imported. Each piece must have as many
+    /// documents as were counted in it. Returns the first fault.
     pub fn check(
         &self,
         format: FileFormat,
@@ -89,8 +92,15 @@ impl Cuts {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        self.pieces(text)
-            .try_for_each(|piece| piece.read(format, names).map(drop))
+        let mut pieces = self.pieces(text).zip(&self.ranges);
+        pieces.try_for_each(|(piece, range)| {
+            let file = piece.read(format, names)?;
+            if file.documents.len() == range.documents {
+                Ok(())
+            } else {
+                Err(uncut_fault())
+            }
+        })
     }
 
     /// Returns the pieces of the text that was cut.
@@ -133,6 +143,8 @@ impl Piece {
 struct Cutter {
     ranges: Vec<PieceRange>,
     documents: usize,
+    /// The byte at which the last document begins.
+    document_start: usize,
     fault: Option<Fault>,
 }
 
@@ -145,9 +157,13 @@ impl Cutter {
             );
             return Err(Fault::new("file", TOO_MANY_RULE, message));
         }
+        self.document_start = bytes.start;
+        self.check_size(bytes.end)?;
         self.documents += 1;
+        // What is blank between two documents counts, too.
         let has_room = |range: &PieceRange| {
-            range.documents < PIECE_DOCUMENTS_MAX && range.bytes.len() < PIECE_BYTES_MAX
+            range.documents < PIECE_DOCUMENTS_MAX
+                && bytes.start.saturating_sub(range.bytes.start) < PIECE_BYTES_MAX
         };
         if let Some(last) = self.ranges.last_mut().filter(|last| has_room(last)) {
             last.bytes.end = bytes.end;
@@ -163,10 +179,20 @@ impl Cutter {
     }
 
     /// Adds bytes to the last document.
-    fn extend(&mut self, end: usize) {
+    fn extend(&mut self, end: usize) -> Result<(), Fault> {
+        self.check_size(end)?;
         if let Some(last) = self.ranges.last_mut() {
             last.bytes.end = end;
         }
+        Ok(())
+    }
+
+    /// Refuses a last document that ends here if it is too large.
+    fn check_size(&self, end: usize) -> Result<(), Fault> {
+        if end.saturating_sub(self.document_start) > DOCUMENT_BYTES_MAX {
+            return Err(file_fault("max", "An invoice has more than 2 MiB."));
+        }
+        Ok(())
     }
 
     /// Cuts a table between its invoices, whose rows must stand together. Returns the bytes of the header.
@@ -191,12 +217,13 @@ impl Cutter {
             let number = Some(record.cell(column)).filter(|number| !number.is_empty());
             let number = number.map(hash);
             if number.is_some() && number == last {
-                self.extend(record.bytes.end);
+                self.extend(record.bytes.end)?;
                 continue;
             }
             last = number;
             if number.is_some_and(|number| !seen.insert(number)) {
                 self.fault.get_or_insert_with(|| order_fault(record.line));
+                self.document_start = record.bytes.start;
                 continue;
             }
             self.add(record.bytes, record.line - 1 - head_lines)?;
@@ -217,7 +244,12 @@ impl Cutter {
     }
 
     fn cut_array(&mut self, text: &str) -> Result<Range<usize>, Fault> {
-        let Some(elements) = elements(text) else {
+        let Some(elements) = elements(text, DOCUMENTS_MAX) else {
+            if text.len() > DOCUMENT_BYTES_MAX {
+                let message =
+                    "The file must be an array of invoices, or an invoice of at most 2 MiB.";
+                return Err(file_fault("json", message));
+            }
             return self.add(0..text.len(), 0).map(|()| 0..0);
         };
         for (bytes, before) in elements.into_iter().zip(0..) {
@@ -235,8 +267,16 @@ fn order_fault(line: u64) -> Fault {
     file_fault("order", message)
 }
 
+fn uncut_fault() -> Fault {
+    let message = format!(
+        "It is not clear where each invoice of the file ends: split the file into files of at most {INVOICES_MAX} \
+         invoices each."
+    );
+    file_fault("order", message)
+}
+
 /// Tells the numbers of a file apart. Two of a hundred thousand have the same hash once in four billion files.
-fn hash(number: &[u8]) -> u64 {
+fn hash(number: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     number.hash(&mut hasher);
     hasher.finish()
@@ -355,8 +395,45 @@ mod tests {
         assert_eq!(fault.rule(), "order");
         assert!(fault.to_string().starts_with("Line 4 has"), "{fault}");
         assert_eq!(check("invoice_no,x\n,1\nA,1\n,1\n"), Ok(()));
+        // The reader takes these numbers for the same, and this row for blank.
+        let same = "invoice_no,x\nA,1\n\u{a0}A\u{a0},1\n\u{a0},\u{a0}\n'-5,1\n-5,1\n";
+        assert_eq!(cut(FileFormat::Csv, same).unwrap().documents(), 2);
+        assert_eq!(check(same), Ok(()));
+        let apart = check("invoice_no\nA\nB\n\u{a0}A\n").unwrap_err();
+        assert_eq!(apart.rule(), "order");
         let formula = check("invoice_no\nA\n=B\n").unwrap_err();
         assert_eq!(formula.rule(), "formula");
+    }
+
+    #[test]
+    fn a_piece_that_reads_as_more_documents_than_were_counted_is_refused() {
+        let cuts = cut(FileFormat::Json, "1,2").unwrap();
+        assert_eq!(cuts.documents(), 1);
+        let fault = cuts.check(FileFormat::Json, "1,2", &BTreeMap::new());
+        assert_eq!(fault.unwrap_err().rule(), "order");
+    }
+
+    #[test]
+    fn a_document_has_a_greatest_size() {
+        let rule = |format, text: &str| cut(format, text).map_err(|fault| fault.rule().to_owned());
+        let line = format!("\"{}\"\n", "x".repeat(DOCUMENT_BYTES_MAX));
+        let rows = format!(
+            "invoice_no,x\n{}",
+            "A,,,,,,,\n".repeat(DOCUMENT_BYTES_MAX / 8)
+        );
+        for (format, text) in [(FileFormat::Ndjson, &line), (FileFormat::Csv, &rows)] {
+            assert_eq!(rule(format, text).unwrap_err(), "max");
+        }
+        let array = format!("[{line},1]");
+        assert_eq!(rule(FileFormat::Json, &array).unwrap_err(), "max");
+        assert_eq!(rule(FileFormat::Json, &line).unwrap_err(), "json");
+        let commas = format!("[{}]", ",".repeat(DOCUMENTS_MAX + 9));
+        assert_eq!(rule(FileFormat::Json, &commas).unwrap_err(), TOO_MANY_RULE);
+        let blank = format!(
+            "invoice_no,x\nA,1\n{}B,1\n",
+            ",\n".repeat(PIECE_BYTES_MAX / 2)
+        );
+        assert_eq!(cut(FileFormat::Csv, &blank).unwrap().count(), 2);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::import::causes::Causes;
 use crate::domain::import::profile::{NamedCustomer, answer_name};
-use crate::domain::import::source::{ImportForm, Places, without_index};
+use crate::domain::import::source::{ImportForm, Places};
 use crate::domain::import::table::Table;
 use crate::domain::invoice::batch::{BatchItem, ITEM_FAULTS_MAX, ItemOutcome};
 use crate::domain::kernel::codes::words;
@@ -67,14 +68,19 @@ pub struct Import {
     /// The batch of the created invoices; `None` for a preview.
     pub batch_no: Option<String>,
     /// The number of documents in the file.
+    #[serde(default)]
     pub documents: usize,
     /// The outcomes of the documents that are done.
+    #[serde(default)]
     pub counts: OutcomeCounts,
     /// All documents, or the first refused ones of a large file.
     pub items: Vec<ImportItem>,
     pub causes: Vec<RefusalCause>,
     pub questions: Vec<Question>,
     pub warnings: Vec<String>,
+    /// Why the import of a large file ended before all its documents were done. The same file again goes on with it.
+    #[serde(default)]
+    pub stopped: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,12 +97,15 @@ words! {
         /// It only tells what would happen.
         Preview = "preview",
         Running = "running", Done = "done",
+        /// It ended before all documents were done.
+        Stopped = "stopped",
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportItem {
     /// The position of the document in the file, counted from 0.
+    #[serde(default)]
     pub index: usize,
     /// The place of the document in the file.
     pub source: String,
@@ -186,12 +195,27 @@ impl Import {
             causes: Vec::new(),
             questions: Vec::new(),
             warnings: Vec::new(),
+            stopped: None,
         }
+    }
+
+    /// Returns the import with what the records of older versions lack: they had no counts, and all items.
+    pub fn completed(mut self) -> Self {
+        if self.documents == 0 {
+            self.documents = self.items.len();
+            self.counts = OutcomeCounts::default();
+            for (index, item) in self.items.iter_mut().enumerate() {
+                item.index = index;
+                self.counts.add(item.outcome);
+            }
+        }
+        self
     }
 
     pub fn state(&self) -> ImportState {
         match self.batch_no {
             None => ImportState::Preview,
+            Some(_) if self.stopped.is_some() => ImportState::Stopped,
             Some(_) if self.counts.total() < self.documents => ImportState::Running,
             Some(_) => ImportState::Done,
         }
@@ -281,6 +305,7 @@ impl Import {
             causes: causes.into_sorted(),
             questions: questions.into_values().collect(),
             warnings: file.warnings.clone(),
+            stopped: None,
         }
     }
 }
@@ -355,42 +380,6 @@ fn add_question(
         if !question.fields.iter().any(|field| field == name) {
             question.fields.push(name.to_owned());
         }
-    }
-}
-
-/// The causes of refusals, by rule, field and currency.
-#[derive(Default)]
-struct Causes(BTreeMap<(String, String, Option<String>), RefusalCause>);
-
-impl Causes {
-    /// Counts a document once for each rule that it breaks at a field.
-    fn add(&mut self, document: &ImportedDocument, errors: &[ImportFault]) {
-        let mut broken: Vec<_> = errors
-            .iter()
-            .map(|error| (error.rule.clone(), without_index(&error.field)))
-            .collect();
-        broken.sort();
-        broken.dedup();
-        for (rule, field) in broken {
-            let key = (rule.clone(), field.clone(), document.currency.clone());
-            let cause = self.0.entry(key).or_insert_with(|| RefusalCause {
-                rule,
-                field,
-                count: 0,
-                amount: Amount::ZERO,
-                currency: document.currency.clone(),
-            });
-            cause.count += 1;
-            let amount = document.amount.unwrap_or_default();
-            cause.amount = cause.amount.plus(amount).unwrap_or(cause.amount);
-        }
-    }
-
-    /// Returns the causes with the most documents first.
-    fn into_sorted(self) -> Vec<RefusalCause> {
-        let mut causes: Vec<_> = self.0.into_values().collect();
-        causes.sort_by_key(|cause| std::cmp::Reverse(cause.count));
-        causes
     }
 }
 
@@ -491,6 +480,38 @@ mod tests {
         assert_eq!(import.questions, [question]);
         assert_eq!(import.items[0].warnings.len(), WARNINGS_MAX + 1);
     }
+
+    #[test]
+    fn a_record_of_an_older_version_is_completed() {
+        let item = |outcome: &str| {
+            serde_json::json!({
+                "source": "line 2", "invoice_no": null, "outcome": outcome, "id": null, "irn": null,
+                "warnings": [], "errors": [],
+            })
+        };
+        let old = serde_json::json!({
+            "import_no": "I1", "form": "standard", "batch_no": "B1", "causes": [], "questions": [], "warnings": [],
+            "items": [item("created"), item("failed"), item("created")],
+        });
+        let old: Import = serde_json::from_value(old).unwrap();
+        let import = old.completed();
+        let counts = OutcomeCounts {
+            created: 2,
+            failed: 1,
+            ..OutcomeCounts::default()
+        };
+        assert_eq!((import.documents, import.counts), (3, counts));
+        assert_eq!(
+            (import.items[2].index, import.state()),
+            (2, ImportState::Done)
+        );
+        let stopped = Import {
+            stopped: Some("x".to_owned()),
+            ..import
+        };
+        assert_eq!(stopped.state(), ImportState::Stopped);
+    }
+
     #[test]
     fn the_record_of_a_large_file_grows_no_further_than_its_bounds() {
         let piece = |before: usize| {

@@ -17,6 +17,9 @@ use crate::domain::kernel::formula_mark::unmark;
 pub const UNPACKED_BYTES_MAX: u64 = 32 << 20;
 /// The maximum number of parts of a file.
 const PARTS_MAX: usize = 1_000;
+/// The rows and columns that a sheet of XLSX can have. A cell further out is not of such a file.
+const SHEET_ROWS_MAX: u32 = 1_048_576;
+const SHEET_COLUMNS_MAX: u32 = 16_384;
 
 /// Reads the first sheet. A formula counts with the value that the file keeps for it.
 pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
@@ -87,6 +90,9 @@ struct Sheet {
 impl Sheet {
     /// Adds a cell, whose position counts from 0. The cells of a sheet come row by row.
     fn add(&mut self, row: u32, column: u32, value: &DataRef<'_>) -> Result<(), Fault> {
+        if row >= SHEET_ROWS_MAX || column >= SHEET_COLUMNS_MAX {
+            return Err(unreadable());
+        }
         let number = u64::from(row) + 1;
         let place = || format!("Row {number}, column {}", column_name(column));
         let text = cell_text(value);
@@ -249,6 +255,9 @@ mod tests {
     #[test]
     fn hostile_files_are_refused() {
         let far = workbook("<row r=\"1\"><c r=\"XFD1\"><v>1</v></c></row>");
+        let farther = workbook("<row r=\"1\"><c r=\"A4294967295\"><v>1</v></c></row>");
+        let below = workbook("<row r=\"1\"><c r=\"A1048577\"><v>1</v></c></row>");
+        let beside = workbook("<row r=\"1\"><c r=\"XFE1\"><v>1</v></c></row>");
         let formula = workbook(&format!(
             "<row r=\"1\">{}</row>",
             text_cell("B1", "=HYPERLINK(1)")
@@ -265,6 +274,9 @@ mod tests {
                 "Row 1, column B: the cell holds a formula; write its value instead.",
             ),
             (&backwards, "The file is not an XLSX file that can be read."),
+            (&farther, "The file is not an XLSX file that can be read."),
+            (&below, "The file is not an XLSX file that can be read."),
+            (&beside, "The file is not an XLSX file that can be read."),
             (
                 b"PK\x03\x04",
                 "The file is not an XLSX file that can be read.",

@@ -121,9 +121,16 @@ pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     if let Some(code) = sent.and_then(Value::as_str) {
         return Some(code.to_owned());
     }
-    let text = &invoice.invoice_type;
-    if invoice.is_full() || catalog.has(ReferenceList::InvoiceTypes, text) == Some(true) {
-        return Some(text.clone());
+    if invoice.is_full() {
+        return Some(invoice.invoice_type.clone());
+    }
+    named_type_code(&invoice.invoice_type, catalog)
+}
+
+/// Returns the code of an invoice type that is a code or the name of one; `None` if it is neither.
+pub fn named_type_code(text: &str, catalog: &Catalog) -> Option<String> {
+    if catalog.has(ReferenceList::InvoiceTypes, text) == Some(true) {
+        return Some(text.to_owned());
     }
     let folded = fold(text);
     let word = TYPE_WORDS.iter().find(|(word, _)| *word == folded);

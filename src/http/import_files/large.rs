@@ -80,7 +80,8 @@ impl PieceReader {
 }
 
 impl LargeFile {
-    /// Stores the pieces and starts the import. The same file again joins its import.
+    /// Stores the pieces and starts the import. The same file again joins its import, and goes on with it if it was
+    /// stopped.
     pub(crate) async fn start(self, store: &Store, now: Timestamp) -> Result<Import, ApiError> {
         let LargeText { text, cuts, _body } = self.text;
         let taxpayer = self.taxpayer.id;
@@ -99,12 +100,11 @@ impl LargeFile {
             cuts.documents(),
         );
         let new = NewImport {
-            import: import.clone(),
+            import,
             source: self.source,
             pieces: cuts.count(),
         };
-        import_pieces::start(store, taxpayer, new, now).await?;
-        Ok(import)
+        Ok(import_pieces::start(store, taxpayer, new, now).await?)
     }
 
     /// Tells what an import would do with the first documents, and changes nothing. `send` sends the command for each

@@ -10,7 +10,7 @@ use crate::actors::taxpayer::commands::ImportInvoices;
 use crate::actors::turn_gate::Portion;
 use crate::domain::import::pieces::Cuts;
 use crate::domain::import::profile::ImportProfile;
-use crate::domain::import::record::{Import, import_number};
+use crate::domain::import::record::{Import, ImportState, import_number};
 use crate::domain::import::source::{
     FileFormat, ImportForm, SourceFile, TOO_MANY_RULE, file_fault,
 };
@@ -77,6 +77,7 @@ pub(crate) async fn read(
     let import_no = import_number(&file_digest(&digest, format, wanted.form, &profile));
     if !wanted.is_preview
         && let Some(import) = imports::owned_by_with_number(&state.store, id, &import_no).await?
+        && import.state() != ImportState::Stopped
     {
         return Ok(ReadFile::Imported(import));
     }
@@ -189,6 +190,9 @@ fn size(
     let cuts = match cuts {
         Ok((cuts, text)) if is_long || cuts.documents() > INVOICES_MAX => {
             cuts.check(format, text, names)?;
+            if cuts.documents() == 0 {
+                return Err(empty_fault());
+            }
             cuts
         }
         Err(fault) if is_long || fault.rule() == TOO_MANY_RULE => return Err(fault),
@@ -230,7 +234,7 @@ impl ImportTask {
     fn command(self, file: &[u8]) -> Result<ImportInvoices, Fault> {
         let source = read_source(self.format, self.form, &self.profile, file)?;
         if source.documents.is_empty() {
-            return Err(file_fault("min", "The file has no invoice."));
+            return Err(empty_fault());
         }
         let context = ImportContext {
             form: self.form,
@@ -242,6 +246,10 @@ impl ImportTask {
         let (candidates, file) = import::read(source, self.import_no, &context);
         Ok(ImportInvoices { candidates, file })
     }
+}
+
+fn empty_fault() -> Fault {
+    file_fault("min", "The file has no invoice.")
 }
 
 /// Reads the documents of a file.

@@ -26,6 +26,8 @@ use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 pub const IMPORTS_MAX: usize = 2;
 /// After this many pieces of a file, another file that waits has its turn.
 const PIECES_PER_TURN: usize = 20;
+/// What people read of an import that was stopped.
+const STOPPED_REASON: &str = "The next invoices of the file could not be read or stored.";
 /// How long an import waits whose taxpayer may not create invoices now, or is paused.
 const REFUSED_DELAY: Duration = Duration::from_mins(1);
 
@@ -40,18 +42,32 @@ pub struct ImportWorker {
 }
 
 impl ImportWorker {
-    /// Imports the next pieces of the file of this lane, then releases the lane.
+    /// Imports the next pieces of the file of this lane, then releases the lane. Stops an import that would fail in the same
+    /// way again.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let Some(key) = ImportKey::parse_lane_key(&lease.key) else {
             return self.release(lease, None).await;
         };
         for _ in 0..PIECES_PER_TURN {
-            let Some(next) = import_pieces::next(&self.store, key).await? else {
-                return self.release(lease, None).await;
+            let next = match import_pieces::next(&self.store, key).await {
+                Ok(Some(next)) => next,
+                Ok(None) => return self.release(lease, None).await,
+                Err(error @ StoreError::Corrupt { .. }) => {
+                    return self.stop(lease, key, &error.to_string()).await;
+                }
+                Err(error) => return Err(error),
             };
             match self.import(key.taxpayer, next).await {
                 // Stale: another process has imported the piece.
                 Ok(()) | Err(PieceError::Command(TaxpayerError::Store(StoreError::Stale))) => {}
+                Err(
+                    error @ (PieceError::NoTaxpayer
+                    | PieceError::Unreadable(_)
+                    | PieceError::Command(
+                        TaxpayerError::Quarantined { .. }
+                        | TaxpayerError::Store(StoreError::Corrupt { .. } | StoreError::Broken(_)),
+                    )),
+                ) => return self.stop(lease, key, &error.to_string()).await,
                 Err(PieceError::Command(TaxpayerError::Store(error))) => return Err(error),
                 Err(PieceError::Command(
                     TaxpayerError::Busy { .. }
@@ -93,6 +109,35 @@ impl ImportWorker {
         };
         self.taxpayers.send(id, command).await?;
         Ok(())
+    }
+
+    /// Stores that the import is stopped, and deletes the lane.
+    async fn stop(
+        &self,
+        lease: &Lease,
+        key: ImportKey<'_>,
+        cause: &str,
+    ) -> Result<WorkStatus, StoreError> {
+        let import = &lease.key;
+        tracing::error!(
+            import,
+            cause,
+            "stopped the import of a file, whose next piece fails each time"
+        );
+        // In one transaction, so that the same file, sent again meanwhile, makes the lane anew.
+        let tx = self.store.begin().await?;
+        match import_pieces::stop(&tx, key, STOPPED_REASON).await {
+            // Nothing can be written into a record that cannot be read.
+            Ok(()) | Err(StoreError::Corrupt { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let release = LaneRelease {
+            next_claim: NextClaim::Never,
+            ..LaneRelease::new(lease, None)
+        };
+        leases::release(&tx, &[release]).await?;
+        tx.commit().await?;
+        Ok(WorkStatus::Released)
     }
 
     /// Releases the lane for this long, or deletes it because nothing is left to do.

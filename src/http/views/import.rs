@@ -21,8 +21,10 @@ pub(crate) struct ImportView<'a> {
     form: ImportForm,
     /// The batch of the created invoices; null in a preview.
     batch_no: Option<&'a str>,
-    /// Of a file with more than 1,000 invoices: `running` until all documents are done.
+    /// Of a file with more than 1,000 invoices: `running` until all documents are done, or `stopped` before.
     state: ImportState,
+    /// Why the import was stopped; else null. The same file again goes on with it.
+    stopped: Option<&'a str>,
     /// The number of documents in the file.
     documents: usize,
     /// The documents whose outcome is known.
@@ -99,6 +101,7 @@ impl<'a> From<&'a Import> for ImportView<'a> {
             form: import.form,
             batch_no: import.batch_no.as_deref(),
             state: import.state(),
+            stopped: import.stopped.as_deref(),
             documents: import.documents,
             documents_done: counts.total(),
             created: counts.created,

@@ -5,7 +5,7 @@ use database::column::json;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
-use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query, SelectStatement};
 use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect};
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::domain::import::source::FileFormat;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::invoices::imports;
-use crate::store::lanes::{self, LaneKind, Wake};
+use crate::store::lanes::{self, LaneKind, QueuedLane};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "import_pieces")]
@@ -97,7 +97,8 @@ impl<'a> ImportKey<'a> {
     }
 }
 
-/// Stores a piece of an upload. The same piece of an earlier upload of the same file stays.
+/// Stores a piece of an upload. The same piece of an earlier upload of the same file stays, with the time of this one, so
+/// that it is not swept while the upload is under way.
 pub async fn add(
     store: &Store,
     key: ImportKey<'_>,
@@ -118,7 +119,7 @@ pub async fn add(
     Entity::insert(row.into_active_model())
         .on_conflict(
             OnConflict::columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
-                .do_nothing()
+                .update_column(Column::CreatedAt)
                 .to_owned(),
         )
         .exec_without_returning(&tx)
@@ -126,28 +127,86 @@ pub async fn add(
     tx.commit().await
 }
 
-/// Starts the import of a file whose pieces are stored. Does nothing if it was started before.
+/// Starts the import of a file whose pieces are stored, or goes on with one that was stopped. Returns the import, which is
+/// that of an earlier call if there was one. Fails, so that the file is sent again, if a piece was swept meanwhile.
 pub async fn start(
     store: &Store,
     taxpayer: TaxpayerId,
     new: NewImport,
     now: Timestamp,
-) -> Result<(), StoreError> {
-    let import_no = new.import.import_no.as_str();
-    let key = ImportKey {
-        taxpayer,
-        import_no,
-    }
-    .lane_key();
-    let source = json(&new.source);
-    let row = imports::Model::with_pieces(taxpayer, new.import, source, new.pieces, now);
+) -> Result<Import, StoreError> {
+    let NewImport {
+        import,
+        source,
+        pieces,
+    } = new;
+    let import_no = import.import_no.clone();
+    let lane = QueuedLane {
+        key: ImportKey {
+            taxpayer,
+            import_no: &import_no,
+        }
+        .lane_key(),
+        taxpayer_id: taxpayer.0,
+        deadline: now.as_microsecond(),
+        next_step: None,
+    };
+    let row = imports::Model::with_pieces(taxpayer, import, json(&source), pieces, now);
+    let wanted = row.pieces;
     let tx = store.begin().await?;
     imports::insert(&tx, row).await?;
-    lanes::wake(&tx, LaneKind::Import, &[key], Wake::All).await?;
-    tx.commit().await
+    let stored = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::ImportNo.eq(import_no.as_str()))
+        .filter(Column::Piece.lt(wanted))
+        .count(&tx)
+        .await?;
+    if i64::try_from(stored).unwrap_or(i64::MAX) < wanted {
+        return Err(StoreError::NotCommitted);
+    }
+    let found = imports::Entity::find_by_id((taxpayer.0, import_no))
+        .one(&tx)
+        .await?;
+    let row = found.ok_or(StoreError::NotCommitted)?;
+    let mut import = row.import()?;
+    if import.stopped.take().is_some() {
+        write_report(&tx, &row, &import).await?;
+    }
+    lanes::enqueue(&tx, LaneKind::Import, &[lane]).await?;
+    tx.commit().await?;
+    Ok(import)
 }
 
-/// Loads the next piece of an import; `None` if all are imported.
+/// Ends an import whose next piece fails each time, for this reason. Does nothing if no piece is left.
+pub async fn stop(tx: &Transaction, key: ImportKey<'_>, reason: &str) -> Result<(), StoreError> {
+    let found = imports::Entity::find_by_id((key.taxpayer.0, key.import_no.to_owned()))
+        .one(tx)
+        .await?;
+    let Some(row) = found.filter(|row| row.next_piece < row.pieces) else {
+        return Ok(());
+    };
+    let mut import = row.import()?;
+    import.stopped = Some(reason.to_owned());
+    write_report(tx, &row, &import).await
+}
+
+/// Writes the record of an import, unless a piece was imported since this row was read.
+async fn write_report(
+    tx: &Transaction,
+    row: &imports::Model,
+    import: &Import,
+) -> Result<(), StoreError> {
+    imports::Entity::update_many()
+        .col_expr(imports::Column::Report, Expr::value(json(import)))
+        .filter(imports::Column::TaxpayerId.eq(row.taxpayer_id))
+        .filter(imports::Column::ImportNo.eq(row.import_no.as_str()))
+        .filter(imports::Column::NextPiece.eq(row.next_piece))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
+/// Loads the next piece of an import; `None` if all are imported, or it was stopped.
 pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>, StoreError> {
     let ImportKey {
         taxpayer,
@@ -159,13 +218,17 @@ pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>
     let Some(row) = found.filter(|row| row.next_piece < row.pieces) else {
         return Ok(None);
     };
+    let import = row.import()?;
+    if import.stopped.is_some() {
+        return Ok(None);
+    }
     let at = imports::row_ref(taxpayer, import_no);
     let piece = Entity::find_by_id((taxpayer.0, import_no.to_owned(), row.next_piece))
         .one(store.reader())
         .await?;
     let piece = piece.ok_or_else(|| at.corrupt(format!("piece {} is gone", row.next_piece)))?;
     Ok(Some(NextPiece {
-        import: row.import()?,
+        import,
         source: at.json(row.source.as_deref().unwrap_or_default())?,
         number: row.next_piece,
         piece: Piece {
@@ -230,23 +293,14 @@ pub async fn errors_from(
 
 /// Deletes up to `limit` pieces of uploads that broke off before this time. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
-    let started = Query::select()
-        .expr(Expr::value(1))
-        .from(imports::Entity)
-        .and_where(
-            Expr::col((imports::Entity, imports::Column::TaxpayerId))
-                .equals((Entity, Column::TaxpayerId)),
-        )
-        .and_where(
-            Expr::col((imports::Entity, imports::Column::ImportNo))
-                .equals((Entity, Column::ImportNo)),
-        )
-        .to_owned();
+    let started = started();
     let abandoned: Vec<(i64, String, i64)> = Entity::find()
         .select_only()
         .columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
         .filter(Column::CreatedAt.lt(before.as_microsecond()))
-        .filter(Expr::exists(started).not())
+        // Only the pieces of a started import are empty. The index has no others.
+        .filter(Column::Content.ne(""))
+        .filter(Expr::exists(started.clone()).not())
         .order_by_asc(Column::CreatedAt)
         .limit(limit)
         .into_tuple()
@@ -257,11 +311,35 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
     }
     let has_more = abandoned.len() as u64 == limit;
     let tx = store.begin().await?;
-    for id in abandoned {
-        Entity::delete_by_id(id).exec(&tx).await?;
+    for (taxpayer_id, import_no, piece) in abandoned {
+        // The same file may have been sent again meanwhile.
+        Entity::delete_many()
+            .filter(Column::TaxpayerId.eq(taxpayer_id))
+            .filter(Column::ImportNo.eq(import_no))
+            .filter(Column::Piece.eq(piece))
+            .filter(Column::CreatedAt.lt(before.as_microsecond()))
+            .filter(Expr::exists(started.clone()).not())
+            .exec(&tx)
+            .await?;
     }
     tx.commit().await?;
     Ok(has_more)
+}
+
+/// Selects the started import to which a piece belongs.
+fn started() -> SelectStatement {
+    Query::select()
+        .expr(Expr::value(1))
+        .from(imports::Entity)
+        .and_where(
+            Expr::col((imports::Entity, imports::Column::TaxpayerId))
+                .equals((Entity, Column::TaxpayerId)),
+        )
+        .and_where(
+            Expr::col((imports::Entity, imports::Column::ImportNo))
+                .equals((Entity, Column::ImportNo)),
+        )
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -320,6 +398,11 @@ mod tests {
             for (number, content) in ["a", "b"].into_iter().enumerate() {
                 add(store, KEY, number, piece(content), now).await.unwrap();
             }
+            let missing = start(store, ID, new_import(3), now).await;
+            assert!(
+                matches!(missing, Err(StoreError::NotCommitted)),
+                "{missing:?}"
+            );
             // The same upload again changes nothing.
             add(store, KEY, 0, piece("other"), now).await.unwrap();
             assert!(next(store, KEY).await.unwrap().is_none());
@@ -339,6 +422,47 @@ mod tests {
                 ..KEY
             };
             assert_eq!(errors_from(store, other, 0).await.unwrap(), None);
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_stopped_import_goes_on_when_its_file_is_sent_again() {
+        for test in stores().await {
+            let store = &test.store;
+            let now = Timestamp::UNIX_EPOCH;
+            add(store, KEY, 0, piece("a"), now).await.unwrap();
+            start(store, ID, new_import(1), now).await.unwrap();
+            let tx = store.begin().await.unwrap();
+            stop(&tx, KEY, "it failed").await.unwrap();
+            tx.commit().await.unwrap();
+            assert!(next(store, KEY).await.unwrap().is_none());
+            let stopped = imports::owned_by_with_number(store, ID, "I1").await;
+            let stopped = stopped.unwrap().unwrap().stopped;
+            assert_eq!(stopped.as_deref(), Some("it failed"));
+            let mut again = new_import(1);
+            again.import.batch_no = Some("B2".to_owned());
+            let import = start(store, ID, again, now).await.unwrap();
+            assert_eq!(
+                (import.stopped, import.batch_no.as_deref()),
+                (None, Some("B1"))
+            );
+            assert_eq!(next(store, KEY).await.unwrap().unwrap().number, 0);
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn pieces_of_an_upload_that_is_sent_again_are_not_swept() {
+        for test in stores().await {
+            let store = &test.store;
+            let later = Timestamp::from_second(60).unwrap();
+            for now in [Timestamp::UNIX_EPOCH, later] {
+                add(store, KEY, 0, piece("a"), now).await.unwrap();
+            }
+            assert!(!sweep(store, later, 9).await.unwrap());
+            let import = start(store, ID, new_import(1), later).await;
+            assert!(import.is_ok(), "{import:?}");
             test.store.close().await;
         }
     }

@@ -84,7 +84,7 @@ impl Model {
 
     pub(super) fn import(&self) -> Result<Import, StoreError> {
         let at = row_ref(TaxpayerId(self.taxpayer_id), &self.import_no);
-        at.json(&self.report)
+        at.json(&self.report).map(Import::completed)
     }
 }
 
@@ -129,7 +129,9 @@ pub async fn owned_by_with_number(
         .one(store.reader())
         .await?;
     let at = row_ref(taxpayer, import_no);
-    found.map(|report| at.json(&report)).transpose()
+    found
+        .map(|report| at.json(&report).map(Import::completed))
+        .transpose()
 }
 
 /// Returns the file of errors of an import.

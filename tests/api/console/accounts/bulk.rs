@@ -167,3 +167,28 @@ async fn the_tabs_count_and_filter(world: &World) {
     let sorted = account.page("/invoices?sort=-payable").await;
     assert_shows(&sorted, &["aria-sort=\"descending\"", "sort=payable"]);
 }
+
+#[each_database]
+async fn what_matches_only_after_the_preview_is_left_alone(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 2).await;
+    let preview = account
+        .page("/invoices/bulk?act=approve&all=true&filter=status%3Ddraft")
+        .await;
+    let later = invoices(&account, 1).await.remove(0);
+    account
+        .taxpayer
+        .set_status(&made[1], "cancelled")
+        .await
+        .expect_status(200);
+    let fields = fields_of(&preview);
+    assert!(fields.iter().all(|(name, _)| name != "all"), "{fields:?}");
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let result = account.post("/invoices/bulk", &fields).await.expect(200);
+    assert_shows(&result.html, &["Approve: 1 done, 1 not", "Left out"]);
+    let untouched = account.taxpayer.reread(&later).await;
+    assert_eq!(untouched["status"], "draft");
+}

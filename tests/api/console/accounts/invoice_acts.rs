@@ -164,7 +164,7 @@ async fn a_change_keeps_what_its_form_does_not_have(world: &World) {
     let page = account.page(&path_of(&invoice)).await;
     assert_shows(&page, &["3,226.08"]);
     // The page that was open before the change knows an older invoice.
-    let stale = account.post(&edit, &fields).await.expect(422).html;
+    let stale = account.post(&edit, &fields).await.expect(412).html;
     assert_shows(&stale, &["has changed"]);
     let odd = [("due_date", "soon"), ("lines.0.quantity", "0")];
     let refused = account.post(&edit, &odd).await.expect(422).html;
@@ -237,6 +237,10 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
     let no = signed["invoice_no"].as_str().unwrap();
     let irn = signed["irn"].as_str().unwrap();
     assert_shows(&form, &[&format!("Edit {no}CN1"), irn, "Remove this line"]);
+    account
+        .post(&format!("{path}/credit-note"), &[])
+        .await
+        .leads_to(&made.location);
     let edit = made.location.strip_prefix(&account.path("")).unwrap();
     account
         .post(edit, &[("lines.0.remove", "yes")])
@@ -261,6 +265,10 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
         &account.page(note).await,
         &["The authority signed the invoice."],
     );
+    account
+        .post(&format!("{note}/credit-note"), &[])
+        .await
+        .expect(409);
     let second = account
         .post(&format!("{path}/credit-note"), &[])
         .await

@@ -150,7 +150,7 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let path = format!("/invoices/{}", invoice["id"]);
-    let short = [("status", "approved"), ("remark", "x")];
+    let short = [("status", "cancelled"), ("remark", "x")];
     let refused = account
         .post(&format!("{path}/status"), &short)
         .await

@@ -1,0 +1,43 @@
+//! The causes for which the documents of a file were refused, with their counts and money.
+
+use std::collections::BTreeMap;
+
+use crate::domain::import::record::{ImportFault, ImportedDocument, RefusalCause};
+use crate::domain::import::source::without_index;
+use crate::domain::money::Amount;
+
+/// The causes of refusals, by rule, field and currency.
+#[derive(Default)]
+pub(super) struct Causes(BTreeMap<(String, String, Option<String>), RefusalCause>);
+
+impl Causes {
+    /// Counts a document once for each rule that it breaks at a field.
+    pub(super) fn add(&mut self, document: &ImportedDocument, errors: &[ImportFault]) {
+        let mut broken: Vec<_> = errors
+            .iter()
+            .map(|error| (error.rule.clone(), without_index(&error.field)))
+            .collect();
+        broken.sort();
+        broken.dedup();
+        for (rule, field) in broken {
+            let key = (rule.clone(), field.clone(), document.currency.clone());
+            let cause = self.0.entry(key).or_insert_with(|| RefusalCause {
+                rule,
+                field,
+                count: 0,
+                amount: Amount::ZERO,
+                currency: document.currency.clone(),
+            });
+            cause.count += 1;
+            let amount = document.amount.unwrap_or_default();
+            cause.amount = cause.amount.plus(amount).unwrap_or(cause.amount);
+        }
+    }
+
+    /// Returns the causes with the most documents first.
+    pub(super) fn into_sorted(self) -> Vec<RefusalCause> {
+        let mut causes: Vec<_> = self.0.into_values().collect();
+        causes.sort_by_key(|cause| std::cmp::Reverse(cause.count));
+        causes
+    }
+}
