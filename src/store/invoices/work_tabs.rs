@@ -41,12 +41,8 @@ const DUE_LOOKED_AT_MAX: i64 = 2_000;
 impl WorkTab {
     /// Returns the SQL condition of its invoices; `None` for those that are overdue, which are counted otherwise.
     fn condition(self) -> Option<String> {
-        // Nothing is to be done about an invoice that was cancelled.
-        let unsettled = |statuses: &str| {
-            format!(
-                "authority_status IN ({statuses}) AND {UNSETTLED_CONDITION} AND status <> 'cancelled'"
-            )
-        };
+        let unsettled =
+            |statuses: &str| format!("authority_status IN ({statuses}) AND {UNSETTLED_CONDITION}");
         Some(match self {
             Self::Attention => unsettled("'REJECTED', 'FAILED'"),
             Self::Waiting => unsettled("'QUEUED', 'VALIDATED'"),

@@ -164,7 +164,8 @@ async fn a_change_keeps_what_its_form_does_not_have(world: &World) {
     let page = account.page(&path_of(&invoice)).await;
     assert_shows(&page, &["3,226.08"]);
     // The page that was open before the change knows an older invoice.
-    let stale = account.post(&edit, &fields).await.expect(412).html;
+    let late = [("seen", &*seen), ("lines.0.unit_price", "1,600")];
+    let stale = account.post(&edit, &late).await.expect(412).html;
     assert_shows(&stale, &["has changed"]);
     let odd = [("due_date", "soon"), ("lines.0.quantity", "0")];
     let refused = account.post(&edit, &odd).await.expect(422).html;
