@@ -19,7 +19,7 @@ const ROWS_MAX: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a quarantined command stays after it was replayed or dropped.
 const QUARANTINE_KEPT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// How long the pieces of an upload stay that broke off.
+/// The time for which the pieces of an upload that broke off are kept.
 const UPLOAD_KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// The maximum number of pieces deleted in one transaction. Each may be large.
 const PIECES_MAX: u64 = 20;

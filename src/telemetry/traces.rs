@@ -266,6 +266,11 @@ async fn fill(spans: &mut mpsc::Receiver<EndedSpan>, batch: &mut Vec<EndedSpan>)
 fn to_span_data(span: EndedSpan, scope: &InstrumentationScope) -> SpanData {
     let started_at = span.started_at.duration_since(jiff::Timestamp::UNIX_EPOCH);
     let start_time = UNIX_EPOCH + started_at.unsigned_abs();
+    let attributes = span.attributes.into_iter();
+    let attributes = attributes.map(|(name, value)| match value {
+        AttributeValue::Text(text) => KeyValue::new(name, text),
+        AttributeValue::Number(number) => KeyValue::new(name, number),
+    });
     SpanData {
         span_context: otel::SpanContext::new(
             otel::TraceId::from(span.trace_id),
@@ -287,7 +292,7 @@ fn to_span_data(span: EndedSpan, scope: &InstrumentationScope) -> SpanData {
         name: span.name.into(),
         start_time,
         end_time: start_time + span.duration,
-        attributes: span.attributes.into_iter().map(to_key_value).collect(),
+        attributes: attributes.collect(),
         dropped_attributes_count: 0,
         events: SpanEvents::default(),
         links: SpanLinks::default(),
@@ -297,13 +302,6 @@ fn to_span_data(span: EndedSpan, scope: &InstrumentationScope) -> SpanData {
             otel::Status::Unset
         },
         instrumentation_scope: scope.clone(),
-    }
-}
-
-fn to_key_value((name, value): (&'static str, AttributeValue)) -> KeyValue {
-    match value {
-        AttributeValue::Text(text) => KeyValue::new(name, text),
-        AttributeValue::Number(number) => KeyValue::new(name, number),
     }
 }
 

@@ -62,14 +62,14 @@ impl Trace {
         )
     }
 
-    fn named(&self, start: &str) -> Option<&Span> {
+    fn find_by_name(&self, start: &str) -> Option<&Span> {
         self.0.iter().find(|span| span.name.starts_with(start))
     }
 
     /// The names of the spans above one, from the nearest on. The last one's parent is the caller's span.
     fn above(&self, start: &str) -> Vec<&str> {
         let mut names = Vec::new();
-        let mut span = self.named(start).unwrap();
+        let mut span = self.find_by_name(start).unwrap();
         while let Some(parent) = self
             .0
             .iter()
@@ -100,7 +100,7 @@ async fn receiving(world: &World, receiver: &Receiver, event: &str) -> Taxpayer 
     taxpayer
 }
 
-async fn found(operator: &Operator, text: &str) -> Vec<Value> {
+async fn search(operator: &Operator, text: &str) -> Vec<Value> {
     let found = operator.get(&format!("/ops/search?q={text}")).await;
     let data = found.expect_status(200).data().clone();
     data.as_array().unwrap().clone()
@@ -137,13 +137,13 @@ async fn one_trace_leads_from_the_request_to_the_authority_and_the_delivery(worl
         let collected = Trace::collected(&trace);
         let is_whole = ["POST ", "delivery ", "run ", "authority sign", "commit"]
             .iter()
-            .all(|start| collected.named(start).is_some());
+            .all(|start| collected.find_by_name(start).is_some());
         is_whole.then_some(collected)
     })
     .await;
 
     let route = format!("POST {SUBMIT}");
-    let request = collected.named("POST ").unwrap();
+    let request = collected.find_by_name("POST ").unwrap();
     assert_eq!(
         (request.name.as_str(), request.kind()),
         (route.as_str(), SpanKind::Server)
@@ -188,7 +188,7 @@ async fn a_request_that_begins_a_trace_is_found_by_its_id_with_what_it_caused(wo
     assert!(sent.starts_with(&format!("00-{trace_id}-")), "{sent}");
     let operator = world.new_operator().await;
     for text in [&request_id, &trace_id] {
-        let found = found(&operator, text).await;
+        let found = search(&operator, text).await;
         assert_eq!(kinds(&found), ["event"], "{text}");
         let title = found[0]["title"].as_str().unwrap();
         assert!(title.starts_with("invoice.created"), "{title}");
@@ -209,7 +209,7 @@ async fn a_trace_of_the_caller_finds_runs_events_and_audited_actions(world: &Wor
         .await
         .expect_status(200);
     let operator = world.new_operator().await;
-    let all = found(&operator, &trace).await;
+    let all = search(&operator, &trace).await;
     let kinds_found = kinds(&all);
     assert_eq!(kinds_found[0], "run", "{all:?}");
     assert!(
@@ -240,7 +240,7 @@ async fn a_trace_of_the_caller_finds_runs_events_and_audited_actions(world: &Wor
         .header("traceparent", &header);
     let body = json!({ "webhook_url": Receiver::start().url(), "enabled_events": [] });
     Answer::to(request.json(&body)).await.expect_status(200);
-    let acts = found(&operator, &other).await;
+    let acts = search(&operator, &other).await;
     let audited: Vec<_> = acts
         .iter()
         .filter(|one| one["kind"] == "audit_entry")
@@ -248,7 +248,7 @@ async fn a_trace_of_the_caller_finds_runs_events_and_audited_actions(world: &Wor
         .collect();
     let expected = ["taxpayer.pause", "taxpayer.resume", "webhook.update"];
     assert_eq!(audited, expected, "{acts:?}");
-    assert!(found(&operator, &new_trace()).await.is_empty());
+    assert!(search(&operator, &new_trace()).await.is_empty());
     let anonymous = world
         .anonymous()
         .get(&format!("/ops/search?q={trace}"))

@@ -372,8 +372,8 @@ mod tests {
         assert_eq!(trace.id(), id.simple().to_string());
         let current = trace.scope(async { TraceContext::current() }).await;
         assert_eq!(current, Some(trace));
-        let call = || Span::child(trace, SpanKind::Client, format_args!("call")).context();
-        let (one, other) = (call(), call());
+        let [one, other] =
+            [(); 2].map(|()| Span::child(trace, SpanKind::Client, format_args!("call")).context());
         assert_eq!((one.id(), other.id()), (trace.id(), trace.id()));
         assert!(one != other && one != trace, "{one} {other} {trace}");
         assert_eq!(TraceContext::current(), None);
@@ -397,7 +397,8 @@ mod tests {
         root.set_number("status", 503);
         root.fail();
         let shared = Span::begin_in_each([root.context()].into_iter(), "commit");
-        let (parent, child) = (root.context(), shared[0].context());
+        let parent = root.context();
+        let child = shared[0].context();
         drop(shared);
         drop(root);
         let kept = kept.0.lock().unwrap();

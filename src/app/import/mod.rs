@@ -22,7 +22,7 @@ use crate::app::import::report::Progress;
 use crate::app::import::service::Service;
 use crate::cli::ImportArguments;
 
-/// How often the progress is asked for.
+/// The time between two questions about the progress.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 /// The greatest number in the name of a file of errors.
 const ERRORS_FILES_MAX: u32 = 1_000;
@@ -71,12 +71,12 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
         import = service.read(&import).await?;
     }
     eprint!("{}", progress.show(&import));
-    let refused = report::refused(&import);
+    let refused = report::refused_count(&import);
     if refused > 0 {
         let errors = service.errors(&import).await?;
         let path = write_errors(file, &errors)?;
         eprintln!("{}", report::end(&import));
-        if let Some(reason) = report::stopped(&import) {
+        if let Some(reason) = report::stop_reason(&import) {
             eprintln!("{} says which invoices were refused", path.display());
             return Err(ImportError::Stopped(reason.to_owned()));
         }
@@ -85,7 +85,7 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
             path,
         });
     }
-    match report::stopped(&import) {
+    match report::stop_reason(&import) {
         Some(reason) => Err(ImportError::Stopped(reason.to_owned())),
         None => Ok(report::end(&import)),
     }

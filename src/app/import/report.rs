@@ -1,4 +1,4 @@
-//! What people read of an import: the preview by cause, the progress and the end.
+//! Texts for people about an import: the preview by cause, the progress and the end.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub(super) fn is_running(import: &Value) -> bool {
 }
 
 /// Returns why an import was stopped; `None` if it was not.
-pub(super) fn stopped(import: &Value) -> Option<&str> {
+pub(super) fn stop_reason(import: &Value) -> Option<&str> {
     (import["state"] == "stopped").then(|| word(&import["stopped"]))
 }
 
@@ -34,7 +34,7 @@ pub(super) fn is_import(value: &Value) -> bool {
 }
 
 /// Returns the number of invoices that were neither created nor present.
-pub(super) fn refused(import: &Value) -> u64 {
+pub(super) fn refused_count(import: &Value) -> u64 {
     count(import, "failed") + count(import, "unanswered")
 }
 
@@ -112,7 +112,7 @@ pub(super) fn end(import: &Value) -> String {
         count(import, "created"),
         count(import, "documents"),
         count(import, "duplicates"),
-        refused(import),
+        refused_count(import),
         word(&import["import_no"]),
         word(&import["batch_no"]),
     )
@@ -134,7 +134,8 @@ impl Progress {
 
     /// Returns what to write. Empty if it was written before.
     pub(super) fn show(&mut self, import: &Value) -> String {
-        let (done, all) = (count(import, "documents_done"), count(import, "documents"));
+        let done = count(import, "documents_done");
+        let all = count(import, "documents");
         let percent = done.saturating_mul(100) / all.max(1);
         let is_end = !is_running(import);
         if self.is_terminal {
@@ -145,8 +146,8 @@ impl Progress {
             let end = if is_end { "\n" } else { "" };
             return format!("\r[{bar}] {percent:>3} %  {done} of {all}{end}");
         }
-        let is_due = |shown: u64| percent >= shown + PLAIN_STEP_PERCENT;
-        if !is_end && !self.shown_percent.is_none_or(is_due) {
+        let next_percent = self.shown_percent.map(|shown| shown + PLAIN_STEP_PERCENT);
+        if !is_end && next_percent.is_some_and(|next| percent < next) {
             return String::new();
         }
         self.shown_percent = Some(percent);
@@ -206,8 +207,8 @@ mod tests {
         let mut stopped = import("stopped", 500);
         stopped["stopped"] = "It failed.".into();
         assert!(is_import(&stopped) && !is_running(&stopped));
-        assert_eq!(super::stopped(&stopped), Some("It failed."));
-        assert_eq!(super::stopped(&import("done", 4_000)), None);
+        assert_eq!(stop_reason(&stopped), Some("It failed."));
+        assert_eq!(stop_reason(&import("done", 4_000)), None);
         for other in [Value::Null, json!({ "state": "done" }), json!([1])] {
             assert!(!is_import(&other), "{other}");
         }

@@ -65,12 +65,12 @@ impl Service {
     pub(super) async fn send(&self, file: &[u8], is_preview: bool) -> Result<Value, ImportError> {
         let form = self.form;
         let path = format!("{INVOICES}/import?form={form}&preview={is_preview}");
-        let request = || {
+        self.data(|| {
             let request = self.http.post(format!("{}{path}", self.url));
             let request = request.header("content-type", self.content_type);
             request.body(file.to_vec())
-        };
-        self.data(request).await
+        })
+        .await
     }
 
     /// Reads what has become of the import.

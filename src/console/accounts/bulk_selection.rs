@@ -1,4 +1,4 @@
-//! What can be done with many invoices of the list at once, and which of them a person took.
+//! The acts on many invoices of the list at once, and the invoices that a person chose for one.
 
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
@@ -12,7 +12,7 @@ use crate::http::state::ApiState;
 use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 
 words! {
-    /// What is done with each invoice.
+    /// An act on each of the chosen invoices.
     BulkAct {
         Approve = "approve",
         Submit = "submit",

@@ -161,27 +161,29 @@ impl Change {
         field_name: impl Fn(&str) -> String,
     ) -> Self {
         let text = |name: &str| operation.get(name).map(value_text).unwrap_or_default();
-        let at = |pointer: &str| {
-            document
-                .pointer(pointer)
-                .map(value_text)
-                .unwrap_or_default()
-        };
         let pointer = text("path");
         let new = match text("op").as_str() {
             "remove" => String::new(),
-            "move" => at(&text("from")),
+            "move" => text_at(document, &text("from")),
             _ => text("value"),
         };
         let field = field_name(&pointer.trim_start_matches('/').replace('/', "."));
         Self {
             label: label(&field),
             field,
-            old: at(&pointer),
+            old: text_at(document, &pointer),
             new,
             why: text("why"),
         }
     }
+}
+
+/// Returns the value at a JSON pointer as a text, empty if there is none.
+fn text_at(document: &Value, pointer: &str) -> String {
+    document
+        .pointer(pointer)
+        .map(value_text)
+        .unwrap_or_default()
 }
 
 /// POST …/correction: asks the authority what would make the rejected document valid, and shows it on the page of the
@@ -221,9 +223,11 @@ pub(super) async fn suggest(
         .add_to(&mut details);
     let operations = details.patch.unwrap_or_default();
     let document = Value::Object(body);
-    let name = |path: &str| field_name(&invoice, &catalog, path);
-    let changes = operations.iter();
-    let changes = changes.map(|operation| Change::from_operation(operation, &document, name));
+    let changes = operations.iter().map(|operation| {
+        Change::from_operation(operation, &document, |path| {
+            field_name(&invoice, &catalog, path)
+        })
+    });
     let suggestion = Suggestion {
         changes: changes.collect(),
         suffices: details.patch_suffices,

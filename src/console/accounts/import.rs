@@ -47,7 +47,7 @@ struct ImportPage {
     base: String,
 }
 
-/// What became of a file, or how far its import has come. A script of the page asks for it again while it runs.
+/// Shows the result of an import, or its progress, which a script of the page renews while the import runs.
 #[derive(Template)]
 #[template(path = "accounts/import_shown.html")]
 struct ImportShown {

@@ -28,6 +28,7 @@ use crate::domain::money::Amount;
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{Fields, PagePart, PageStart};
@@ -238,7 +239,11 @@ async fn go(
     let values = form.0;
     let act = BulkAct::parse(values.text("act")).ok_or_else(ApiError::route_not_found)?;
     let ids = ticked_ids(&values)?;
-    let count = u64::try_from(ids.len()).unwrap_or(INVOICES_MAX);
+    let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+    if count > INVOICES_MAX {
+        let message = format!("At most {INVOICES_MAX} invoices can be changed at once.");
+        return Err(ApiError::new(ErrorCode::ValidationFailed, message));
+    }
     let list = Selection::Ticked(ids).into_list(&state, session.taxpayer)?;
     let part = PagePart {
         start: PageStart::At(0),
@@ -363,7 +368,6 @@ fn error_text(error: &ApiError) -> String {
 mod tests {
     use super::*;
     use crate::domain::kernel::fault::{Fault, Faults};
-    use crate::http::respond::code::ErrorCode;
 
     #[test]
     fn an_error_tells_its_message_before_its_faults() {

@@ -293,7 +293,7 @@ mod tests {
 
     /// Returns the place and the number of each document, as the reader of the whole file and as those of the pieces
     /// tell them.
-    fn told(file: &SourceFile) -> Vec<String> {
+    fn list_documents(file: &SourceFile) -> Vec<String> {
         let documents = file.documents.iter().map(|document| {
             let number = document
                 .body
@@ -310,7 +310,7 @@ mod tests {
         let cuts = cut(format, text).unwrap();
         let pieces = cuts.pieces(text);
         pieces
-            .flat_map(|piece| told(&piece.read(format, &names).unwrap()))
+            .flat_map(|piece| list_documents(&piece.read(format, &names).unwrap()))
             .collect()
     }
 
@@ -350,7 +350,11 @@ mod tests {
             let cuts = cut(format, text).unwrap();
             assert_eq!((cuts.documents(), cuts.count()), (700, 2), "{format}");
             assert_eq!(cuts.check(format, text, &names), Ok(()));
-            assert_eq!(told_by_pieces(format, text), told(&whole), "{format}");
+            assert_eq!(
+                told_by_pieces(format, text),
+                list_documents(&whole),
+                "{format}"
+            );
         }
     }
 

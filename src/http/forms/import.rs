@@ -251,10 +251,10 @@ mod tests {
         let catalog = catalog();
         let context = context(&catalog, profile, form);
         let (candidates, imported) = read(file, "I1".to_owned(), &context);
-        told(&candidates, &imported)
+        list_outcomes(&candidates, &imported)
     }
 
-    fn told(candidates: &[Candidate], imported: &ImportedFile) -> Vec<String> {
+    fn list_outcomes(candidates: &[Candidate], imported: &ImportedFile) -> Vec<String> {
         let documents = candidates.iter().zip(&imported.documents);
         documents
             .map(|(candidate, document)| match &candidate.draft {
@@ -362,7 +362,7 @@ mod tests {
             let profile = ImportProfile::default();
             let context = context(&catalog, &profile, ImportForm::Standard);
             let (candidates, imported) = read(file, "I1".to_owned(), &context);
-            assert_eq!(told(&candidates, &imported), [expected]);
+            assert_eq!(list_outcomes(&candidates, &imported), [expected]);
             let is_told = imported.documents[0]
                 .warnings
                 .iter()

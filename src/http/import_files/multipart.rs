@@ -121,7 +121,7 @@ mod tests {
     const FORM: &str = "--B\r\ncontent-disposition: form-data; name=\"note\"\r\n\r\nfile\r\n--B\r\nContent-Disposition: \
         form-data; name=\"file\"; filename=\"a;b.csv\"\r\nContent-Type: text/csv\r\n\r\na,b\r\n--not\r\n\r\n--B--\r\n";
 
-    fn found(body: &str) -> Option<(String, Option<String>, Option<String>)> {
+    fn find_content(body: &str) -> Option<(String, Option<String>, Option<String>)> {
         let field = find_file(body.as_bytes(), "B").ok()?;
         let content = body[field.bytes].to_owned();
         Some((content, field.content_type, field.file_name))
@@ -132,16 +132,16 @@ mod tests {
         let file = Some("a;b.csv".to_owned());
         let kind = Some("text/csv".to_owned());
         let expected = Some(("a,b\r\n--not\r\n".to_owned(), kind, file));
-        assert_eq!(found(FORM), expected);
-        assert_eq!(found(&format!("preamble\r\n{FORM}")), expected);
+        assert_eq!(find_content(FORM), expected);
+        assert_eq!(find_content(&format!("preamble\r\n{FORM}")), expected);
         let empty = "--B\r\nContent-Disposition: form-data; name=file\r\n\r\n\r\n--B--";
-        assert_eq!(found(empty), Some((String::new(), None, None)));
+        assert_eq!(find_content(empty), Some((String::new(), None, None)));
     }
 
     #[test]
     fn forms_that_break_off_or_have_no_file_are_refused() {
         for end in 0..FORM.len() - "--\r\n".len() {
-            assert_eq!(found(&FORM[..end]), None, "{}", &FORM[..end]);
+            assert_eq!(find_content(&FORM[..end]), None, "{}", &FORM[..end]);
         }
         for body in [
             "",
@@ -150,13 +150,13 @@ mod tests {
             "--B\r\n\r\nx\r\n--B--",
             "--B\r\ncontent-disposition: form-data; name=\"files\"\r\n\r\nx\r\n--B--",
         ] {
-            assert_eq!(found(body), None, "{body}");
+            assert_eq!(find_content(body), None, "{body}");
         }
         let long = format!(
             "--B\r\nx: {}\r\n\r\ny\r\n--B--",
             "x".repeat(HEADER_BYTES_MAX)
         );
-        assert_eq!(found(&long), None);
+        assert_eq!(find_content(&long), None);
     }
 
     #[test]

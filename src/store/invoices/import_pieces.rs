@@ -293,7 +293,7 @@ pub async fn errors_from(
 
 /// Deletes up to `limit` pieces of uploads that broke off before this time. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
-    let started = started();
+    let started = select_started();
     let abandoned: Vec<(i64, String, i64)> = Entity::find()
         .select_only()
         .columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
@@ -327,7 +327,7 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
 }
 
 /// Selects the started import to which a piece belongs.
-fn started() -> SelectStatement {
+fn select_started() -> SelectStatement {
     Query::select()
         .expr(Expr::value(1))
         .from(imports::Entity)

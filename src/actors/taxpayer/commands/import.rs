@@ -38,7 +38,7 @@ pub struct ImportInvoices {
 pub struct ImportPiece {
     pub invoices: ImportInvoices,
     pub number: i64,
-    /// What became of the pieces before, and the batch of all.
+    /// The record of the import with the pieces before this one. All pieces share its batch.
     pub so_far: Import,
 }
 

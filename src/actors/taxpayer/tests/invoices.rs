@@ -79,7 +79,7 @@ async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
     }
 }
 
-/// What a process has cached or decided early is out of date whenever the other has written.
+/// Two processes write for one taxpayer. The cached state of one is out of date whenever the other has written.
 #[actix_rt::test]
 async fn payments_through_two_processes_are_accepted_up_to_the_payable_amount() {
     for test in stores().await {

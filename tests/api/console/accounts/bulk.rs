@@ -192,3 +192,16 @@ async fn what_matches_only_after_the_preview_is_left_alone(world: &World) {
     let untouched = account.taxpayer.reread(&later).await;
     assert_eq!(untouched["status"], "draft");
 }
+
+#[each_database]
+async fn more_than_a_preview_shows_is_refused(world: &World) {
+    let account = Account::new(world).await;
+    let made = invoices(&account, 1).await;
+    let id = made[0]["id"].to_string();
+    let mut fields = vec![("act", "approve")];
+    fields.extend(std::iter::repeat_n(("id", id.as_str()), 1_001));
+    let refused = account.post("/invoices/bulk", &fields).await.expect(422);
+    assert_shows(&refused.html, &["At most 1000 invoices"]);
+    let stored = account.taxpayer.whole(&made[0]).await;
+    assert_eq!(stored["status"], "draft");
+}
