@@ -315,7 +315,7 @@ fn print_doctor_report(report: &DoctorReport, as_json: bool) -> CallResult {
     } else {
         report.to_string()
     }))?;
-    let sentence = match report.failed() {
+    let sentence = match report.failed_count() {
         0 => return Ok(None),
         1 => "1 check failed".to_owned(),
         failed => format!("{failed} checks failed"),

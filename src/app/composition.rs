@@ -108,7 +108,7 @@ impl App {
         } = AuthorityConnection::connect(settings, mode, &clock).await?;
         let context = BuildContext::start(settings, store, clock, authority, owner);
         let pauses = taxpayer_pauses::list(&context.store).await?;
-        context.taxpayers.paused().set(pauses);
+        context.taxpayers.paused_taxpayers().set(pauses);
         let pipeline = context.pipeline();
         let catalog = SharedCatalog::default();
         let reference_refresher = context.reference_refresher(&catalog);
@@ -245,7 +245,7 @@ impl BuildContext<'_> {
                 self.store.clone(),
                 self.authority.clone(),
                 self.clock.clone(),
-                self.taxpayers.paused().clone(),
+                self.taxpayers.paused_taxpayers().clone(),
                 self.settings.pipeline.concurrency_max,
             ),
         }

@@ -129,7 +129,7 @@ impl ReplicaList {
             .filter(|replica| !self.is_missing(replica))
     }
 
-    pub fn missing(&self) -> impl Iterator<Item = &Replica> {
+    pub fn missing_replicas(&self) -> impl Iterator<Item = &Replica> {
         self.replicas
             .iter()
             .filter(|replica| self.is_missing(replica))
@@ -187,7 +187,7 @@ mod tests {
             replicas: vec![replica.clone()],
         };
         assert_eq!(
-            list.missing().count() + list.present().count(),
+            list.missing_replicas().count() + list.present().count(),
             1,
             "each is either missing or present"
         );

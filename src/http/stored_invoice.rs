@@ -241,21 +241,21 @@ impl DocumentBody {
         }
     }
 
-    fn stored(&self) -> Option<&Invoice> {
+    fn stored_invoice(&self) -> Option<&Invoice> {
         self.meant.as_ref()?.stored.as_ref()
     }
 
     /// Returns the error for faults of the document. Those of a stored invoice name the paths that their values have
     /// there.
     pub(crate) fn refusal_error(&self, faults: Faults, catalog: &Catalog) -> ApiError {
-        let Some(invoice) = self.stored() else {
+        let Some(invoice) = self.stored_invoice() else {
             let unknown = self
                 .is_unknown
                 .then(|| Fault::field("irn", not_stored_rule()));
             let faults = unknown.into_iter().chain(faults.iter().cloned()).collect();
             return local_faults::refusal_error(faults, self.fields());
         };
-        let faults = faults.renamed(|path| stored_path(invoice, catalog, path));
+        let faults = faults.rename_fields(|path| stored_path(invoice, catalog, path));
         local_faults::refusal_error(faults, &self.sent)
     }
 

@@ -264,7 +264,7 @@ fn backlog(
         store.clone(),
         authority.clone(),
         clock.clone(),
-        taxpayers.paused().clone(),
+        taxpayers.paused_taxpayers().clone(),
         64,
     )
 }

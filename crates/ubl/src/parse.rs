@@ -170,7 +170,7 @@ impl Parser<'_> {
                     fault(Cause::Xml, format!("An attribute is malformed: {error}."))
                 })?;
             let name = match &namespace {
-                ResolveResult::Unbound => bounded(local.as_ref())?.to_owned(),
+                ResolveResult::Unbound => check_length(local.as_ref())?.to_owned(),
                 namespace => canonical_name(namespace, local.as_ref())?,
             };
             element = element.with_attribute(&name, &value);
@@ -221,13 +221,13 @@ impl Parser<'_> {
 
 /// Returns the name with the prefix that this crate uses for the namespace.
 fn canonical_name(namespace: &ResolveResult, local: &str) -> Result<String, Fault> {
-    let local = bounded(local)?;
+    let local = check_length(local)?;
     Ok(match namespace {
         ResolveResult::Bound(Namespace(CBC)) => format!("cbc:{local}"),
         ResolveResult::Bound(Namespace(CAC)) => format!("cac:{local}"),
         ResolveResult::Bound(Namespace(EXT)) => format!("ext:{local}"),
         ResolveResult::Bound(Namespace(INVOICE | CREDIT_NOTE)) => local.to_owned(),
-        ResolveResult::Bound(Namespace(other)) => format!("{{{}}}{local}", bounded(other)?),
+        ResolveResult::Bound(Namespace(other)) => format!("{{{}}}{local}", check_length(other)?),
         ResolveResult::Unbound => format!("{{}}{local}"),
         ResolveResult::Unknown(prefix) => {
             let sentence = format!("The prefix {prefix} has no namespace.");
@@ -236,7 +236,7 @@ fn canonical_name(namespace: &ResolveResult, local: &str) -> Result<String, Faul
     })
 }
 
-fn bounded(name: &str) -> Result<&str, Fault> {
+fn check_length(name: &str) -> Result<&str, Fault> {
     if name.len() <= NAME_BYTES_MAX {
         return Ok(name);
     }

@@ -43,7 +43,7 @@ impl RunPool {
     /// Returns the dispatcher that sends leased lanes to this pool.
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let authority = self.deps.authority.clone();
-        let paused = self.deps.taxpayers.paused().clone();
+        let paused = self.deps.taxpayers.paused_taxpayers().clone();
         let working = Arc::clone(self);
         let counting = Arc::clone(&self.deps);
         Dispatcher::new(self.deps.store.clone(), config, move |assignment| {

@@ -18,7 +18,7 @@ impl PipelineHandle {
             is_service_paused: self.authority.is_paused(),
             taxpayer_paused_since: self
                 .taxpayers
-                .paused()
+                .paused_taxpayers()
                 .find(run.taxpayer_id)
                 .map(|pause| pause.since),
             ..WaitContext::default()

@@ -109,7 +109,7 @@ impl TaxpayerHandle {
         &self.panic_orders
     }
 
-    pub fn paused(&self) -> &PausedTaxpayers {
+    pub fn paused_taxpayers(&self) -> &PausedTaxpayers {
         &self.paused
     }
 

@@ -135,13 +135,13 @@ impl fmt::Display for DoctorReport {
 
 impl DoctorReport {
     /// Returns how many checks failed.
-    pub fn failed(&self) -> usize {
+    pub fn failed_count(&self) -> usize {
         let failed = self.checks.iter().filter(|one| one.result == Verdict::Fail);
         failed.count()
     }
 
     pub fn to_json(&self) -> Value {
-        json!({ "ok": self.failed() == 0, "checks": self.checks })
+        json!({ "ok": self.failed_count() == 0, "checks": self.checks })
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
         warn  disk                  little room: make room
         FAIL  authority             silent
         ");
-        assert_eq!(report.failed(), 1);
+        assert_eq!(report.failed_count(), 1);
         let expected = json!({
             "ok": false,
             "checks": [

@@ -46,7 +46,7 @@ async fn a_healthy_deployment_passes_on_each_database() {
         let data_dir = tempfile::tempdir().unwrap();
         let pairs = deployment(&test.url, data_dir.path());
         let report = doctor(&settings(&pairs)).await;
-        assert_eq!(report.failed(), 0, "{report}");
+        assert_eq!(report.failed_count(), 0, "{report}");
         let names: Vec<_> = report.checks.iter().map(|check| check.check).collect();
         let is_server = test.url.starts_with("postgres:");
         let expected: Vec<_> = [
@@ -101,7 +101,7 @@ async fn a_secret_of_another_key_and_a_migration_of_another_program_fail() {
             Verdict::Fail,
             "{report}"
         );
-        assert_eq!(report.failed(), 1, "{report}");
+        assert_eq!(report.failed_count(), 1, "{report}");
         pairs.push((
             "EINVOICE__SECRETS__ENCRYPTION_KEY",
             STANDARD.encode([8; 32]),
@@ -112,7 +112,7 @@ async fn a_secret_of_another_key_and_a_migration_of_another_program_fail() {
             Verdict::Fail,
             "{report}"
         );
-        assert_eq!(report.failed(), 2, "{report}");
+        assert_eq!(report.failed_count(), 2, "{report}");
     }
 }
 
@@ -130,7 +130,7 @@ async fn a_new_deployment_is_warned_of_and_not_begun() {
     assert_eq!(verdict(&report, "encryption-key"), Verdict::Ok, "{report}");
     assert_eq!(verdict(&report, "database"), Verdict::Warn, "{report}");
     assert_eq!(verdict(&report, "checkpoint-key"), Verdict::Ok, "{report}");
-    assert_eq!(report.failed(), 0, "{report}");
+    assert_eq!(report.failed_count(), 0, "{report}");
     assert!(!data_dir.exists());
 }
 

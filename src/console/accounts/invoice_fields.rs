@@ -308,7 +308,7 @@ impl UpdateBody {
 
     /// Renames the paths of faults to the fields of the form.
     pub(super) fn to_form_faults(&self, faults: &Faults) -> Faults {
-        faults.clone().renamed(|path| match line_path(path) {
+        faults.clone().rename_fields(|path| match line_path(path) {
             Some((at, name)) => {
                 let at = self.kept.get(at).copied().unwrap_or(at);
                 format!("lines.{at}.{name}")

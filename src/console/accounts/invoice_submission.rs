@@ -62,7 +62,7 @@ async fn submit(
 impl Forms {
     /// Returns the forms of a page whose invoice lacks something that the authority wants.
     pub(super) fn for_submission(error: &ApiError) -> Self {
-        let faults = error.faults.clone().renamed(form_name);
+        let faults = error.faults.clone().rename_fields(form_name);
         Self {
             submission: FormState::with_faults(FormValues::default(), faults),
             ..Self::default()

@@ -224,7 +224,7 @@ pub(super) async fn preview<L: BulkList>(
     fields.push(("count", count.to_string()));
     show(&PreviewPage {
         frame: Frame::for_operator(&session, L::TITLE),
-        counted: counted::<L>(count),
+        counted: count_phrase::<L>(count),
         count,
         others: found.others,
         lines,
@@ -270,7 +270,7 @@ pub(super) async fn go<L: BulkList>(
     ))
 }
 
-fn counted<L: BulkList>(count: usize) -> String {
+fn count_phrase<L: BulkList>(count: usize) -> String {
     let [one, several] = L::NOUNS;
     format!("{count} {}", if count == 1 { one } else { several })
 }
@@ -279,7 +279,11 @@ fn counted<L: BulkList>(count: usize) -> String {
 fn notice<L: BulkList>(done: &str, outcome: &BulkOutcome) -> String {
     let is = |count: usize| if count == 1 { "is" } else { "are" };
     let moved = outcome.moved;
-    let mut sentences = vec![format!("{} {} {done}.", counted::<L>(moved), is(moved))];
+    let mut sentences = vec![format!(
+        "{} {} {done}.",
+        count_phrase::<L>(moved),
+        is(moved)
+    )];
     let refused = outcome.refusals.len();
     if refused > 0 {
         let reasons = group_reasons(&outcome.refusals).join("; ");

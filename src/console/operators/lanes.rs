@@ -69,7 +69,7 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
 
 /// Counts the due runs of the taxpayers that operators have paused.
 async fn count_paused_runs(state: &ApiState) -> Result<u64, ApiError> {
-    let paused = state.taxpayers.paused().list();
+    let paused = state.taxpayers.paused_taxpayers().list();
     if paused.is_empty() {
         return Ok(0);
     }

@@ -23,7 +23,7 @@ use crate::domain::replica::{ReplicaFigures, ReplicaList};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::incidents;
-use crate::http::metrics::database_counts::{DatabaseCounts, signed};
+use crate::http::metrics::database_counts::{DatabaseCounts, gauge_value};
 use crate::http::metrics::history::CountedRequests;
 use crate::http::replicas;
 use crate::http::respond::error::ApiError;
@@ -174,8 +174,8 @@ fn work_cards(counts: &DatabaseCounts) -> Vec<Card> {
     let runs = |state| counts.runs_in(state).0;
     let endpoints = counts.endpoints.iter();
     let troubled = endpoints.filter(|(health, _)| *health != EndpointHealth::Working);
-    let overdue = signed(counts.work.overdue.count);
-    let due_soon = signed(counts.work.due_soon);
+    let overdue = gauge_value(counts.work.overdue.count);
+    let due_soon = gauge_value(counts.work.due_soon);
     vec![
         card(
             "Runs waiting",
@@ -237,7 +237,7 @@ fn replica_cards(list: &ReplicaList) -> Vec<Card> {
         card(
             "Replicas",
             figures().count(),
-            &format!("{} missing.", list.missing().count()),
+            &format!("{} missing.", list.missing_replicas().count()),
             "/console/replicas",
         ),
         card(

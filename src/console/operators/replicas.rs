@@ -79,7 +79,7 @@ async fn show_replicas(state: web::Data<ApiState>, Viewer(session): Viewer) -> A
         show(&ReplicasPage {
             frame: Frame::for_operator(&session, "Replicas"),
             live,
-            missing: list.missing().cloned().collect(),
+            missing: list.missing_replicas().cloned().collect(),
         })
     });
     std::future::ready(page).await
@@ -107,7 +107,9 @@ async fn forget(
 ) -> Answer {
     let order = form.0.request(&state, &session)?;
     let list = state.replicas.last_list();
-    let missing = list.missing().find(|replica| replica.identity.id == *id);
+    let missing = list
+        .missing_replicas()
+        .find(|replica| replica.identity.id == *id);
     let Some(missing) = missing else {
         return Ok(go_to(
             "/console/replicas",

@@ -126,7 +126,7 @@ async fn show_supervision(
 
 /// Returns the paused taxpayers. While the database is silent, they have no names.
 async fn load_paused(state: &ApiState) -> Vec<PausedLine> {
-    let pauses = state.taxpayers.paused().list();
+    let pauses = state.taxpayers.paused_taxpayers().list();
     let ids: Vec<_> = pauses.iter().map(|pause| pause.taxpayer_id).collect();
     let known = taxpayers::with_ids(state.store.reader(), &ids).await;
     let known = known.unwrap_or_default();

@@ -121,7 +121,7 @@ async fn show_taxpayer(
             url: url_without_query(&endpoint.url),
             disabled_reason: endpoint.disabled_reason,
         }),
-        pause: state.taxpayers.paused().find(id),
+        pause: state.taxpayers.paused_taxpayers().find(id),
         accepts_panics: state.taxpayers.panic_orders().are_accepted(),
         integration: integrations::kinds_owned_by(store.reader(), id).await?,
         invoices_total: invoices.total,

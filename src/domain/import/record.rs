@@ -200,7 +200,7 @@ impl Import {
     }
 
     /// Returns the import with what the records of older versions lack: they had no counts, and all items.
-    pub fn completed(mut self) -> Self {
+    pub fn complete(mut self) -> Self {
         if self.documents == 0 {
             self.documents = self.items.len();
             self.counts = OutcomeCounts::default();
@@ -331,7 +331,7 @@ fn import_item(
             field: fault.path.clone(),
             rule: fault.rule().to_owned(),
             place: document.places.place(&fault.path),
-            message: shortened(&fault.to_string()),
+            message: shorten(&fault.to_string()),
         });
     let warnings = document.warnings.iter().take(WARNINGS_MAX);
     let more = document.warnings.len().saturating_sub(WARNINGS_MAX);
@@ -343,7 +343,7 @@ fn import_item(
         outcome,
         id: item.id,
         irn: item.irn,
-        warnings: warnings.map(|text| shortened(text)).chain(more).collect(),
+        warnings: warnings.map(|text| shorten(text)).chain(more).collect(),
         errors: errors.collect(),
     }
 }
@@ -355,7 +355,7 @@ fn is_answerable(form: ImportForm, faults: &Faults) -> bool {
     !faults.is_empty() && !faults.is_full() && faults.iter().all(is_question)
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     text.chars().take(SENTENCE_CHARS_MAX).collect()
 }
 
@@ -494,7 +494,7 @@ mod tests {
             "items": [item("created"), item("failed"), item("created")],
         });
         let old: Import = serde_json::from_value(old).unwrap();
-        let import = old.completed();
+        let import = old.complete();
         let counts = OutcomeCounts {
             created: 2,
             failed: 1,

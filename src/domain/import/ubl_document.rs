@@ -231,12 +231,12 @@ pub(super) fn add<const N: usize>(
 }
 
 /// Returns the text unless it is empty.
-pub(super) fn filled(text: &str) -> Option<Value> {
+pub(super) fn value_if_filled(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| Value::from(text))
 }
 
 pub(super) fn party_name(party: &Party) -> Option<Value> {
-    filled(&party.name)
+    value_if_filled(&party.name)
 }
 
 /// Returns the id and the kind of the invoice that a document corrects.

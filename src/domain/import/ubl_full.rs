@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use trade_document::{ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, TradeDocument};
 
-use crate::domain::import::ubl_document::{add, filled, number, party_name};
+use crate::domain::import::ubl_document::{add, number, party_name, value_if_filled};
 use crate::domain::import::ubl_standard::fitting_code;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::ItemType;
@@ -43,7 +43,7 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
 pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<String, Value> {
     let mut body = Map::new();
     let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
-    let text = |text: &Option<String>| text.as_deref().and_then(filled);
+    let text = |text: &Option<String>| text.as_deref().and_then(value_if_filled);
     let lines = document.lines.iter().enumerate();
     let lines: Vec<_> = lines
         .map(|(index, one)| line(index, one, warnings))
@@ -62,7 +62,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     add(
         &mut body,
         [
-            ("invoice_no", filled(&document.number)),
+            ("invoice_no", value_if_filled(&document.number)),
             ("irn", text(&document.irn)),
             ("issue_date", Some(json!(document.issue_date.to_string()))),
             (
@@ -72,9 +72,15 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
             ("due_date", date(document.due_date)),
             ("tax_point_date", date(document.tax_point_date)),
             ("actual_delivery_date", date(document.delivery_date)),
-            ("invoice_type_code", filled(&document.document_type.code)),
-            ("note", filled(&document.notes.join(" "))),
-            ("document_currency_code", filled(&document.currency)),
+            (
+                "invoice_type_code",
+                value_if_filled(&document.document_type.code),
+            ),
+            ("note", value_if_filled(&document.notes.join(" "))),
+            (
+                "document_currency_code",
+                value_if_filled(&document.currency),
+            ),
             ("tax_currency_code", text(&document.tax_currency)),
             ("buyer_reference", text(&document.buyer_reference)),
             ("payment_terms_note", text(&document.payment_terms)),
@@ -101,7 +107,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
 }
 
 fn customer(party: &Party) -> Value {
-    let text = |text: &Option<String>| text.as_deref().and_then(filled);
+    let text = |text: &Option<String>| text.as_deref().and_then(value_if_filled);
     let mut address = Map::new();
     add(
         &mut address,
@@ -144,17 +150,17 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
     add(
         &mut item,
         [
-            ("name", filled(&line.name)),
+            ("name", value_if_filled(&line.name)),
             (
                 "description",
                 line.description
                     .as_deref()
-                    .and_then(filled)
-                    .or_else(|| filled(&line.name)),
+                    .and_then(value_if_filled)
+                    .or_else(|| value_if_filled(&line.name)),
             ),
             (
                 "sellers_item_identification",
-                line.item_number.as_deref().and_then(filled),
+                line.item_number.as_deref().and_then(value_if_filled),
             ),
             ("type", Some(json!(item_type))),
         ],
@@ -167,7 +173,7 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
             (code_name, category),
             ("invoiced_quantity", Some(number(line.quantity))),
             ("line_extension_amount", Some(number(line.amount))),
-            ("tax_category", filled(&line.tax.category.code)),
+            ("tax_category", value_if_filled(&line.tax.category.code)),
             ("total_tax", Some(number(tax.round_dp(TAX_DIGITS)))),
             ("discount_amount", sum(false)),
             ("fee_amount", sum(true)),
@@ -215,7 +221,7 @@ fn add_references(
             .collect();
         let mut usable: Vec<_> = all
             .iter()
-            .filter_map(|reference| dated(reference))
+            .filter_map(|reference| date_value(reference))
             .collect();
         if usable.len() < all.len() || (!is_list && usable.len() > 1) {
             warnings.push(format!(
@@ -230,7 +236,7 @@ fn add_references(
     }
 }
 
-fn dated(reference: &Reference) -> Option<Value> {
+fn date_value(reference: &Reference) -> Option<Value> {
     let of_irn = || Irn::parse(&reference.id).ok()?.date();
     let date = reference.issue_date.or_else(of_irn)?;
     Some(json!({ "irn": reference.id, "issue_date": date.to_string() }))
@@ -242,7 +248,7 @@ fn add_payment_means(body: &mut Map<String, Value>, document: &TradeDocument) {
         add(
             &mut one,
             [
-                ("payment_means_code", filled(&means.means.code)),
+                ("payment_means_code", value_if_filled(&means.means.code)),
                 (
                     "payment_due_date",
                     means.due_date.map(|date| json!(date.to_string())),

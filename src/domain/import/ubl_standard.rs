@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
 
-use crate::domain::import::ubl_document::{add, corrected_id, filled, number, party_name};
+use crate::domain::import::ubl_document::{add, corrected_id, number, party_name, value_if_filled};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{ItemType, UniqueNoType};
 
@@ -22,8 +22,11 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     add(
         &mut body,
         [
-            ("invoice_no", filled(&document.number)),
-            ("invoice_type_code", filled(&document.document_type.code)),
+            ("invoice_no", value_if_filled(&document.number)),
+            (
+                "invoice_type_code",
+                value_if_filled(&document.document_type.code),
+            ),
             ("original_invoice_reference", original.map(Value::from)),
             (
                 "original_invoice_reference_type",
@@ -34,7 +37,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
                 "due_date",
                 document.due_date.map(|date| json!(date.to_string())),
             ),
-            ("currency", filled(&document.currency)),
+            ("currency", value_if_filled(&document.currency)),
             (
                 "customer",
                 Some(Value::Object(customer(&document.customer))),
@@ -77,7 +80,7 @@ fn left_out(document: &TradeDocument) -> Vec<&'static str> {
 
 fn customer(party: &Party) -> Map<String, Value> {
     let mut customer = Map::new();
-    let text = |text: &Option<String>| text.as_deref().and_then(filled);
+    let text = |text: &Option<String>| text.as_deref().and_then(value_if_filled);
     add(
         &mut customer,
         [
@@ -98,7 +101,7 @@ fn customer(party: &Party) -> Map<String, Value> {
 
 fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
     let discount: rust_decimal::Decimal = line.charges.iter().map(|charge| charge.amount).sum();
-    let item_no = line.item_number.as_deref().and_then(filled);
+    let item_no = line.item_number.as_deref().and_then(value_if_filled);
     if item_no.is_none() {
         warnings.push(format!(
             "invoice_lines.{index}.item_no is the item's name, because the file has no number of it."
@@ -113,13 +116,13 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
     add(
         &mut body,
         [
-            ("item_name", filled(&line.name)),
-            ("item_no", item_no.or_else(|| filled(&line.name))),
+            ("item_name", value_if_filled(&line.name)),
+            ("item_no", item_no.or_else(|| value_if_filled(&line.name))),
             ("item_type", Some(json!(item_type))),
             ("unit_price", Some(number(line.price))),
             ("quantity", Some(number(line.quantity))),
-            ("price_unit", filled(&line.unit.code)),
-            ("tax_category", filled(&line.tax.category.code)),
+            ("price_unit", value_if_filled(&line.unit.code)),
+            ("tax_category", value_if_filled(&line.tax.category.code)),
             (category_name, category),
             (
                 "discount_amount",

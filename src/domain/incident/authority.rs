@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::domain::incident::situation::{AuthorityFacts, Situation};
-use crate::domain::incident::{Finding, counted};
+use crate::domain::incident::{Finding, count_phrase};
 use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 
 /// The authority is slow if the answers of an operation take longer than this in the mean.
@@ -127,7 +127,7 @@ pub(super) fn authority_throttles(situation: &Situation) -> Vec<Finding> {
     match situation.authority.throttled_calls {
         0 => Vec::new(),
         throttled => {
-            let calls = counted(throttled, "call was", "calls were");
+            let calls = count_phrase(throttled, "call was", "calls were");
             let summary = format!(
                 "The authority asks to be called less often: {calls} refused for it a moment ago."
             );

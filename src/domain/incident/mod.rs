@@ -120,7 +120,7 @@ impl Finding {
 }
 
 /// Returns a count with its noun, such as `1 run` or `2 runs`.
-fn counted(count: u64, one: &str, many: &str) -> String {
+fn count_phrase(count: u64, one: &str, many: &str) -> String {
     match count {
         1 => format!("1 {one}"),
         count => format!("{count} {many}"),

@@ -1,7 +1,7 @@
 //! Incidents of the process itself: its database, actors, answers, memory and files.
 
 use crate::domain::incident::situation::{DatabaseFault, Situation};
-use crate::domain::incident::{Finding, counted};
+use crate::domain::incident::{Finding, count_phrase};
 
 /// So many panics within a quarter of an hour are more than one bad document.
 const PANICS_MIN: u64 = 4;
@@ -76,7 +76,7 @@ pub(super) fn actors_stuck(situation: &Situation) -> Vec<Finding> {
     match situation.actors.stuck {
         0 => Vec::new(),
         stuck => {
-            let actors = counted(stuck, "actor has", "actors have");
+            let actors = count_phrase(stuck, "actor has", "actors have");
             vec![Finding::new(
                 stuck,
                 format!("{actors} worked on one batch for too long."),
@@ -100,7 +100,7 @@ pub(super) fn answers_broken(situation: &Situation) -> Vec<Finding> {
     match situation.traffic.broken {
         0 => Vec::new(),
         broken => {
-            let requests = counted(broken, "request was", "requests were");
+            let requests = count_phrase(broken, "request was", "requests were");
             vec![Finding::new(
                 broken,
                 format!("{requests} answered with 500 within five minutes."),
@@ -113,7 +113,7 @@ pub(super) fn commands_refused(situation: &Situation) -> Vec<Finding> {
     match situation.traffic.refused_commands {
         0 => Vec::new(),
         refused => {
-            let commands = counted(refused, "write was", "writes were");
+            let commands = count_phrase(refused, "write was", "writes were");
             let summary =
                 format!("{commands} refused with 503 within a minute, because too many wait.");
             vec![Finding::new(refused, summary)]

@@ -15,7 +15,7 @@ const CLOCK_TOLERANCE_MS: u64 = 2_000;
 const UPGRADE_TAKES: SignedDuration = SignedDuration::from_mins(15);
 
 pub(super) fn replica_missing(situation: &Situation) -> Vec<Finding> {
-    let missing: Vec<_> = situation.replicas.missing().collect();
+    let missing: Vec<_> = situation.replicas.missing_replicas().collect();
     let last_sign = missing.iter().map(|replica| replica.seen_at).min();
     let Some(last_sign) = last_sign else {
         return Vec::new();

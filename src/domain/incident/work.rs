@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::{Group, ParkedEndpoints, Situation, WorkFacts};
-use crate::domain::incident::{Finding, counted};
+use crate::domain::incident::{Finding, count_phrase};
 use crate::domain::kernel::upstream::Blame;
 use crate::domain::quarantine::WorkKind;
 
@@ -41,7 +41,7 @@ fn group_finding(group: Group, summary: impl FnOnce(u64) -> String) -> Vec<Findi
 pub(super) fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         group_finding(work.overdue, |count| {
-            let missed = counted(count, "invoice has", "invoices have");
+            let missed = count_phrase(count, "invoice has", "invoices have");
             format!("{missed} missed the legal deadline and not reached the authority.")
         })
     })
@@ -54,7 +54,7 @@ pub(super) fn deadlines_near(situation: &Situation) -> Vec<Finding> {
             since: None,
         };
         group_finding(due, |count| {
-            let due = counted(count, "invoice has its", "invoices have their");
+            let due = count_phrase(count, "invoice has its", "invoices have their");
             format!("{due} legal deadline within an hour and not reached the authority.")
         })
         .into_iter()
@@ -66,7 +66,7 @@ pub(super) fn deadlines_near(situation: &Situation) -> Vec<Finding> {
 pub(super) fn runs_paused(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         group_finding(work.paused, |count| {
-            format!("{} paused.", counted(count, "run is", "runs are"))
+            format!("{} paused.", count_phrase(count, "run is", "runs are"))
         })
     })
 }
@@ -80,7 +80,7 @@ pub(super) fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
     group_finding(group, |count| {
         let named = paused.iter().take(PAUSED_NAMED_MAX);
         let ids: Vec<_> = named.map(|pause| pause.taxpayer_id.to_string()).collect();
-        let are_paused = counted(count, "taxpayer is", "taxpayers are");
+        let are_paused = count_phrase(count, "taxpayer is", "taxpayers are");
         format!("{are_paused} paused by operators: {}.", ids.join(", "))
     })
 }
@@ -106,8 +106,8 @@ pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
                 let summary = format!(
                     "{} due, and no replica takes {}.",
                     match *kind {
-                        "run" => counted(group.count, "run is", "runs are"),
-                        _ => counted(group.count, "endpoint is", "endpoints are"),
+                        "run" => count_phrase(group.count, "run is", "runs are"),
+                        _ => count_phrase(group.count, "endpoint is", "endpoints are"),
                     },
                     if group.count == 1 { "it" } else { "them" }
                 );
@@ -142,14 +142,14 @@ pub(super) fn queue_growing(situation: &Situation) -> Vec<Finding> {
 }
 
 pub(super) fn work_quarantined(situation: &Situation) -> Vec<Finding> {
-    quarantined(situation, |kind| kind != WorkKind::Task)
+    quarantine_findings(situation, |kind| kind != WorkKind::Task)
 }
 
 pub(super) fn tasks_quarantined(situation: &Situation) -> Vec<Finding> {
-    quarantined(situation, |kind| kind == WorkKind::Task)
+    quarantine_findings(situation, |kind| kind == WorkKind::Task)
 }
 
-fn quarantined(situation: &Situation, is_meant: impl Fn(WorkKind) -> bool) -> Vec<Finding> {
+fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> bool) -> Vec<Finding> {
     work(situation, |work| {
         let kinds = work
             .quarantined
@@ -165,7 +165,7 @@ fn quarantined(situation: &Situation, is_meant: impl Fn(WorkKind) -> bool) -> Ve
                 };
                 let summary = format!(
                     "{} in quarantine after two panics or three crashes.",
-                    counted(group.count, one, many)
+                    count_phrase(group.count, one, many)
                 );
                 Finding::new(group.count, summary)
                     .caused_by(kind.as_str())
@@ -192,7 +192,7 @@ pub(super) fn documents_refused(situation: &Situation) -> Vec<Finding> {
         };
         let summary = format!(
             "The authority refused {} of taxpayer {}{others} within an hour. The last one: {}",
-            counted(worst.refusals, "document", "documents"),
+            count_phrase(worst.refusals, "document", "documents"),
             worst.taxpayer,
             worst.reason
         );
@@ -212,7 +212,7 @@ pub(super) fn refusals_alike(situation: &Situation) -> Vec<Finding> {
         };
         let summary = format!(
             "The authority refused {} of {} taxpayers within an hour for the same reason: {}.",
-            counted(worst.documents, "document", "documents"),
+            count_phrase(worst.documents, "document", "documents"),
             worst.taxpayers,
             worst.reason.trim_end_matches('.')
         );
@@ -223,7 +223,7 @@ pub(super) fn refusals_alike(situation: &Situation) -> Vec<Finding> {
 }
 
 fn counted_taxpayers(taxpayers: usize) -> String {
-    counted(
+    count_phrase(
         u64::try_from(taxpayers).unwrap_or(u64::MAX),
         "taxpayer",
         "taxpayers",
@@ -239,7 +239,7 @@ pub(super) fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
                     active if active > 1 => {
                         format!("{} of {active} endpoints are", group.endpoints)
                     }
-                    _ => counted(group.endpoints, "endpoint is", "endpoints are"),
+                    _ => count_phrase(group.endpoints, "endpoint is", "endpoints are"),
                 };
                 let host = match &group.host {
                     Some((host, endpoints)) if *endpoints > 1 => {
@@ -279,7 +279,7 @@ pub(super) fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {
         group_finding(disabled, |count| {
             format!(
                 "{} disabled.",
-                counted(count, "endpoint is", "endpoints are")
+                count_phrase(count, "endpoint is", "endpoints are")
             )
         })
     })
@@ -288,7 +288,7 @@ pub(super) fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {
 pub(super) fn dead_letters(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         group_finding(work.dead_letters, |count| {
-            let letters = counted(count, "notification", "notifications");
+            let letters = count_phrase(count, "notification", "notifications");
             format!("{letters} became dead letters within a day: no attempt is left.")
         })
     })
@@ -303,7 +303,7 @@ pub(super) fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
         missing
             .filter(|(_, count)| *count > 0)
             .map(|(_, count)| {
-                let invoices = counted(*count, "invoice", "invoices");
+                let invoices = count_phrase(*count, "invoice", "invoices");
                 Finding::new(
                     *count,
                     format!("The authority does not have {invoices} that it accepted."),
@@ -324,7 +324,7 @@ pub(super) fn ledger_differs(situation: &Situation) -> Vec<Finding> {
             .filter(|(kind, count)| kind != MISSING_REMOTELY && *count > 0);
         others
             .map(|(kind, count)| {
-                let differences = counted(*count, "difference", "differences");
+                let differences = count_phrase(*count, "difference", "differences");
                 let summary = format!(
                     "{differences} from the authority's ledger to decide: {}.",
                     kind.replace('_', " ")

@@ -95,7 +95,7 @@ impl Differences {
                 continue;
             };
             if !NOT_COMPARED.contains(&name.as_str()) && !is_same_number(name, sent, stored) {
-                self.compare(&joined(path, name), sent, stored);
+                self.compare(&join_path(path, name), sent, stored);
             }
         }
     }
@@ -107,7 +107,7 @@ impl Differences {
             }
             (Value::Array(sent), Value::Array(stored)) if sent.len() == stored.len() => {
                 for (at, (sent, stored)) in sent.iter().zip(stored).enumerate() {
-                    self.compare(&joined(path, &at.to_string()), sent, stored);
+                    self.compare(&join_path(path, &at.to_string()), sent, stored);
                 }
             }
             _ if is_same(sent, stored) => {}
@@ -120,7 +120,7 @@ impl Differences {
     }
 }
 
-fn joined(path: &str, name: &str) -> String {
+fn join_path(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
     } else {

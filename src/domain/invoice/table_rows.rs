@@ -29,7 +29,7 @@ impl<'a> Cell<'a> {
         text.map_or(Self::Empty, Self::text)
     }
 
-    fn owned(text: String) -> Self {
+    fn from_text(text: String) -> Self {
         Self::Text(text.into())
     }
 
@@ -94,8 +94,8 @@ impl InvoiceRows {
             Cell::optional_text(type_code),
             Cell::optional_text(extra("original_invoice_reference")),
             Cell::optional_text(extra("original_invoice_reference_type")),
-            Cell::owned(invoice.invoice_date.to_string()),
-            due_date.map_or(Cell::Empty, Cell::owned),
+            Cell::from_text(invoice.invoice_date.to_string()),
+            due_date.map_or(Cell::Empty, Cell::from_text),
             Cell::text(&invoice.currency),
         ]
     }
@@ -135,8 +135,8 @@ impl InvoiceRows {
             Cell::Number(invoice.payment.payable),
             Cell::Number(invoice.payment.paid),
             Cell::optional_text(invoice.batch_no.as_deref()),
-            Cell::owned(plain_time(invoice.created_at)),
-            Cell::owned(plain_time(invoice.updated_at)),
+            Cell::from_text(plain_time(invoice.created_at)),
+            Cell::from_text(plain_time(invoice.updated_at)),
         ]
     }
 }

@@ -54,7 +54,7 @@ pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocumen
     Ok(TradeDocument {
         number: number.ok_or(Unreadable("invoice_reference"))?,
         irn,
-        document_type: root.coded(ReferenceList::InvoiceTypes, type_code),
+        document_type: root.to_coded(ReferenceList::InvoiceTypes, type_code),
         issue_date: root.date("issue_date").ok_or(Unreadable("issue_date"))?,
         issue_time: root
             .text("issue_time")
@@ -132,7 +132,7 @@ impl<'a> Node<'a> {
             .map(Decimal::from)
     }
 
-    fn coded(self, list: ReferenceList, code: String) -> Coded {
+    fn to_coded(self, list: ReferenceList, code: String) -> Coded {
         let name = self
             .catalog
             .name(list, &code)
@@ -187,7 +187,7 @@ impl<'a> Node<'a> {
     fn payment_means(self) -> PaymentMeans {
         let code = self.text("payment_means_code").unwrap_or_default();
         PaymentMeans {
-            means: self.coded(ReferenceList::PaymentMeans, code),
+            means: self.to_coded(ReferenceList::PaymentMeans, code),
             due_date: self.date("payment_due_date"),
         }
     }
@@ -226,7 +226,7 @@ impl<'a> Node<'a> {
                 ItemKind::Product
             },
             quantity: self.amount("invoiced_quantity")?,
-            unit: self.coded(ReferenceList::QuantityCodes, unit),
+            unit: self.to_coded(ReferenceList::QuantityCodes, unit),
             price: price.amount("price_amount")?,
             base_quantity: price.amount("base_quantity").unwrap_or(Decimal::ONE),
             charges: self.line_charges(),

@@ -136,7 +136,7 @@ impl Faults {
 
     /// Returns the faults at the paths that `rename` gives them. Faults of one rule that come to one path become one.
     #[must_use]
-    pub fn renamed(self, rename: impl Fn(&str) -> String) -> Self {
+    pub fn rename_fields(self, rename: impl Fn(&str) -> String) -> Self {
         let mut kept: Vec<Fault> = Vec::new();
         for fault in self.kept {
             let fault = Fault {

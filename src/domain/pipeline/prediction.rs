@@ -133,7 +133,7 @@ impl PastPredictions {
 
     /// Returns how far the last predictions were off; `None` if none has been judged.
     pub fn error(&self) -> Option<PastError> {
-        let errors = self.sorted(|past| past.error);
+        let errors = self.sorted_values(|past| past.error);
         let median = errors.get(errors.len() / 2)?;
         Some(PastError {
             predictions: errors.len(),
@@ -144,7 +144,7 @@ impl PastPredictions {
     /// Returns the shortest and the longest time that a run will take that is expected to take this long. Of the past
     /// ones, the most extreme to each side is left out.
     fn range(&self, takes: Duration) -> (Duration, Duration) {
-        let ratios = self.sorted(|past| past.ratio);
+        let ratios = self.sorted_values(|past| past.ratio);
         let (low, high) = match ratios.as_slice() {
             [_, low, .., high, _] if ratios.len() >= PAST_MIN => (*low, *high),
             _ => (ONE / 2, ONE * 2),
@@ -155,7 +155,7 @@ impl PastPredictions {
         )
     }
 
-    fn sorted(&self, part: fn(&Past) -> u64) -> Vec<u64> {
+    fn sorted_values(&self, part: fn(&Past) -> u64) -> Vec<u64> {
         let mut parts: Vec<u64> = self.past.iter().map(part).collect();
         parts.sort_unstable();
         parts

@@ -29,7 +29,7 @@ impl TableFormat {
 
     /// Returns the format that the request prefers to JSON (RFC 9110, section 12.5.1); `None` if it does not name
     /// one.
-    pub(crate) fn accepted(request: &HttpRequest) -> Option<Self> {
+    pub(crate) fn from_accept_header(request: &HttpRequest) -> Option<Self> {
         if !request.headers().contains_key(ACCEPT) {
             return None;
         }
@@ -120,13 +120,13 @@ mod tests {
         ] {
             let request = TestRequest::default().insert_header((ACCEPT, accept));
             assert_eq!(
-                TableFormat::accepted(&request.to_http_request()),
+                TableFormat::from_accept_header(&request.to_http_request()),
                 expected,
                 "{accept}"
             );
         }
         assert_eq!(
-            TableFormat::accepted(&TestRequest::default().to_http_request()),
+            TableFormat::from_accept_header(&TestRequest::default().to_http_request()),
             None
         );
     }

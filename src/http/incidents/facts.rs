@@ -89,7 +89,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
             failed_authentications: growth(FIVE_MINUTES).failed_authentications,
         },
         process: process_facts(state),
-        paused_taxpayers: state.taxpayers.paused().list().to_vec(),
+        paused_taxpayers: state.taxpayers.paused_taxpayers().list().to_vec(),
         replicas: state.replicas.last_list().as_ref().clone(),
         checkpoints: state.schedules.checkpoints(),
         reconciliation: work.and_then(|work| state.schedules.reconciliation(work)),

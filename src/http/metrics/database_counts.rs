@@ -157,7 +157,7 @@ impl DatabaseCounts {
 }
 
 /// Converts a count for an answer or a gauge.
-pub(crate) fn signed(count: u64) -> i64 {
+pub(crate) fn gauge_value(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

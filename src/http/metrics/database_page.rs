@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 
 use crate::domain::pipeline::{RunState, WaitReason};
 use crate::http::metrics::database_counts::DatabaseCounts;
-use crate::http::metrics::database_counts::signed;
+use crate::http::metrics::database_counts::gauge_value;
 use crate::http::metrics::page::{LabelPairs, gauge};
 
 /// The states of a run that has not ended. Each state has a time series even if no run is in it.
@@ -38,7 +38,7 @@ pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: T
     for (kind, count) in &counted.work.differences {
         findings
             .get_or_create(&vec![("kind", kind.clone())])
-            .set(signed(*count));
+            .set(gauge_value(*count));
     }
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);
@@ -95,13 +95,13 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
     registry.register(
         "deadlines_overdue",
         help,
-        gauge(signed(counted.work.overdue.count)),
+        gauge(gauge_value(counted.work.overdue.count)),
     );
     let help = "Runs that have not ended and must end within an hour";
     registry.register(
         "deadlines_due_soon",
         help,
-        gauge(signed(counted.work.due_soon)),
+        gauge(gauge_value(counted.work.due_soon)),
     );
 }
 
@@ -117,7 +117,7 @@ fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
     for (kind, group) in &counted.work.quarantined {
         quarantined
             .get_or_create(&vec![("kind", kind.to_string())])
-            .set(signed(group.count));
+            .set(gauge_value(group.count));
     }
     let help = "Work in quarantine, because it panicked twice or was in flight at three crashes";
     registry.register("quarantined", help, quarantined);

@@ -19,7 +19,7 @@ use crate::actors::incidents::Incidents;
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::http::incidents;
 use crate::http::incidents::log::IncidentReport;
-use crate::http::metrics::database_counts::signed;
+use crate::http::metrics::database_counts::gauge_value;
 use crate::http::metrics::{database_page, process, spans};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -198,7 +198,7 @@ fn register_current_incidents(registry: &mut Registry, report: &IncidentReport) 
         ];
         gauges
             .get_or_create(&labels)
-            .set(signed(incident.finding.count.max(1)));
+            .set(gauge_value(incident.finding.count.max(1)));
     }
     let help = "How much is concerned, for each incident that is the matter now";
     registry.register("incident", help, gauges);

@@ -48,6 +48,6 @@ fn entry(
 /// Reads which taxpayers are paused, and obeys from now on.
 pub(super) async fn read(state: &ApiState) -> Result<(), StoreError> {
     let pauses = taxpayer_pauses::list(&state.store).await?;
-    state.taxpayers.paused().set(pauses);
+    state.taxpayers.paused_taxpayers().set(pauses);
     Ok(())
 }

@@ -84,7 +84,7 @@ impl Model {
 
     pub(super) fn import(&self) -> Result<Import, StoreError> {
         let at = row_ref(TaxpayerId(self.taxpayer_id), &self.import_no);
-        at.json(&self.report).map(Import::completed)
+        at.json(&self.report).map(Import::complete)
     }
 }
 
@@ -130,7 +130,7 @@ pub async fn owned_by_with_number(
         .await?;
     let at = row_ref(taxpayer, import_no);
     found
-        .map(|report| at.json(&report).map(Import::completed))
+        .map(|report| at.json(&report).map(Import::complete))
         .transpose()
 }
 

@@ -16,7 +16,7 @@ pub fn logo() -> Result<Logo, PdfError> {
     Logo::new(LogoKind::Svg, LOGO.to_vec())
 }
 
-fn coded(code: &str, name: &str) -> Coded {
+fn new_code(code: &str, name: &str) -> Coded {
     Coded {
         code: code.to_owned(),
         name: name.to_owned(),
@@ -60,7 +60,7 @@ pub fn invoice(lines: u32) -> TradeDocument {
                 item_number: Some(format!("SKU-{position:04}")),
                 item_kind: ItemKind::Product,
                 quantity,
-                unit: coded(unit, unit_name),
+                unit: new_code(unit, unit_name),
                 price,
                 base_quantity: Decimal::ONE,
                 charges: Vec::new(),
@@ -75,7 +75,7 @@ pub fn invoice(lines: u32) -> TradeDocument {
     TradeDocument {
         number: "INV-2026-00417".to_owned(),
         irn: Some("INV-2026-00417-94CD90AA-20261124".to_owned()),
-        document_type: coded("380", "Commercial invoice"),
+        document_type: new_code("380", "Commercial invoice"),
         issue_date: date(2026, 11, 24),
         issue_time: Some(time(14, 5, 9, 0)),
         due_date: Some(date(2026, 12, 24)),
@@ -95,7 +95,7 @@ pub fn invoice(lines: u32) -> TradeDocument {
         accounting_cost: None,
         notes: vec!["Goods remain our property until they are paid in full.".to_owned()],
         payment_means: vec![PaymentMeans {
-            means: coded("30", "Credit transfer"),
+            means: new_code("30", "Credit transfer"),
             due_date: Some(date(2026, 12, 24)),
         }],
         payment_terms: Some("30 days net, to First Bank 2031144097".to_owned()),
@@ -119,7 +119,7 @@ pub fn invoice(lines: u32) -> TradeDocument {
 
 fn vat() -> Tax {
     Tax {
-        category: coded("STANDARD_VAT", "VAT"),
+        category: new_code("STANDARD_VAT", "VAT"),
         percent: Some(Decimal::new(75, 1)),
     }
 }
@@ -165,7 +165,7 @@ fn customer() -> Party {
 /// A credit note that names its invoice, with discounts, a fee, a prepayment and rounding.
 pub fn credit_note() -> TradeDocument {
     let mut document = invoice(3);
-    document.document_type = coded("381", "Credit note");
+    document.document_type = new_code("381", "Credit note");
     "CN-2026-00031".clone_into(&mut document.number);
     document.references.insert(
         0,
@@ -187,7 +187,7 @@ pub fn credit_note() -> TradeDocument {
     document.lines[1].price = Decimal::new(120_050, 0);
     document.lines[1].base_quantity = Decimal::new(100, 0);
     document.lines[1].tax = Tax {
-        category: coded("ZERO_VAT", "Zero-rated VAT"),
+        category: new_code("ZERO_VAT", "Zero-rated VAT"),
         percent: Some(Decimal::ZERO),
     };
     document.charges = vec![

@@ -166,7 +166,12 @@ async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, A
 /// Returns the position of the run in the queue; `None` if the run does not continue by itself, or not until an operator
 /// resumes its taxpayer.
 pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
-    if state.taxpayers.paused().find(run.taxpayer_id).is_some() {
+    if state
+        .taxpayers
+        .paused_taxpayers()
+        .find(run.taxpayer_id)
+        .is_some()
+    {
         return Ok(None);
     }
     let found = state.pipeline.backlog.position(run).await?;
@@ -232,7 +237,13 @@ fn unfinished_message(state: &ApiState, run: &Run) -> String {
             AuthorityFailure::Paused
         );
     }
-    if run.state().is_open() && state.taxpayers.paused().find(run.taxpayer_id).is_some() {
+    if run.state().is_open()
+        && state
+            .taxpayers
+            .paused_taxpayers()
+            .find(run.taxpayer_id)
+            .is_some()
+    {
         return "The run has not ended: the operator of the service has paused this taxpayer; it goes on when the pause ends"
             .to_owned();
     }

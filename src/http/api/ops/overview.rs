@@ -5,7 +5,7 @@ use actix_web::web;
 use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::http::endpoint::{Path, path};
-use crate::http::metrics::database_counts::{DatabaseCounts, signed};
+use crate::http::metrics::database_counts::{DatabaseCounts, gauge_value};
 use crate::http::openapi::doc;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -52,8 +52,8 @@ fn view(counted: &DatabaseCounts) -> Overview {
             .map(|group| RunGroup::new(group, counted.counted_at))
             .collect(),
         deadlines: Deadlines {
-            overdue: signed(counted.work.overdue.count),
-            soon: signed(counted.work.due_soon),
+            overdue: gauge_value(counted.work.overdue.count),
+            soon: gauge_value(counted.work.due_soon),
         },
         deliveries: Undelivered {
             pending: counted.deliveries_pending,

@@ -94,7 +94,7 @@ fn show(state: &ApiState, query: &Query) -> Result<ApiResponse, ApiError> {
 }
 
 fn paused_taxpayers(state: &ApiState) -> Vec<TaxpayerPauseView> {
-    let paused = state.taxpayers.paused().list();
+    let paused = state.taxpayers.paused_taxpayers().list();
     let views = paused.iter();
     views
         .map(|pause| TaxpayerPauseView::new(pause.taxpayer_id, Some(pause)))

@@ -142,6 +142,6 @@ async fn read_order(
 }
 
 fn pause_response(state: &ApiState, id: TaxpayerId, message: &'static str) -> ApiResponse {
-    let pause = state.taxpayers.paused().find(id);
+    let pause = state.taxpayers.paused_taxpayers().find(id);
     ApiResponse::ok(message, TaxpayerPauseView::new(id, pause.as_ref()))
 }

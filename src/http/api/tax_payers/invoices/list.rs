@@ -38,7 +38,7 @@ pub(super) async fn list_invoices(
     let asked = invoice_filters::read(&query, state.today())?;
     let payer = auth::paying_account(&request).map(PayingAccount::payer);
     let holder = AnswerHolder::for_taxpayer(taxpayer, payer);
-    if let Some(format) = TableFormat::accepted(&request) {
+    if let Some(format) = TableFormat::from_accept_header(&request) {
         let list = asked.into_list(taxpayer);
         let file = exports::invoices_file(&state, holder, list, format).await?;
         return Ok(vary_by_accept(file));

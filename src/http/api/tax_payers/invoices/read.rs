@@ -110,7 +110,7 @@ pub(super) async fn get_batch(
     batch_no: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let batch = path_ids::find_batch(&state, id, &batch_no).await?;
-    if let Some(format) = TableFormat::accepted(&request) {
+    if let Some(format) = TableFormat::from_accept_header(&request) {
         let file = exports::batch_file(&state, batch, format).await?;
         return Ok(vary_by_accept(file.respond_to(&request)));
     }
