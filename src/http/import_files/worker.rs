@@ -1,24 +1,26 @@
-//! Imports the stored pieces of large files, one after the other. What became of a piece is stored with its invoices, so
+//! Imports the stored pieces of large files, one after the other, each read while the one before it is stored. What became of a piece is stored with its invoices, so
 //! that a process that takes over after a crash goes on with the next piece, and nothing is created twice.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use database::StoreError;
+use futures_util::join;
 use jiff::tz::Offset;
 use timing::clock::SharedClock;
 
 use crate::actors::dispatch::WorkStatus;
-use crate::actors::taxpayer::commands::ImportPiece;
+use crate::actors::taxpayer::commands::{ImportInvoices, ImportPiece};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::import::pieces::Piece;
+use crate::domain::import::source::ImportForm;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::import_files::large::PieceReader;
 use crate::http::respond::error::ApiError;
 use crate::http::state::latest_date;
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::import_pieces::{self, ImportKey, NextPiece};
+use crate::store::invoices::import_pieces::{self, ImportKey, NextPiece, PieceSource};
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 
@@ -48,6 +50,7 @@ impl ImportWorker {
         let Some(key) = ImportKey::parse_lane_key(&lease.key) else {
             return self.release(lease, None).await;
         };
+        let mut ahead = None;
         for _ in 0..PIECES_PER_TURN {
             let next = match import_pieces::next(&self.store, key).await {
                 Ok(Some(next)) => next,
@@ -57,7 +60,7 @@ impl ImportWorker {
                 }
                 Err(error) => return Err(error),
             };
-            match self.import(key.taxpayer, next).await {
+            match self.import(key, next, &mut ahead).await {
                 // Stale: another process has imported the piece.
                 Ok(()) | Err(PieceError::Command(TaxpayerError::Store(StoreError::Stale))) => {}
                 Err(
@@ -84,31 +87,78 @@ impl ImportWorker {
         self.release(lease, Some(Duration::ZERO)).await
     }
 
-    async fn import(&self, id: TaxpayerId, next: NextPiece) -> Result<(), PieceError> {
-        let taxpayer = taxpayers::with_id(self.store.reader(), id)
+    /// Imports a piece. Meanwhile, reads the one behind it for the next call.
+    async fn import(
+        &self,
+        key: ImportKey<'_>,
+        next: NextPiece,
+        ahead: &mut Option<PieceAhead>,
+    ) -> Result<(), PieceError> {
+        let NextPiece {
+            import,
+            source,
+            number,
+            piece,
+        } = next;
+        let mut invoices = match ahead.take().filter(|ahead| ahead.number == number) {
+            Some(ahead) => ahead.invoices,
+            None => self.read(key, import.form, source.clone(), piece).await?,
+        };
+        invoices.file.documents_before = import.counts.total();
+        let read_ahead = self.read_ahead(key, import.form, source, number + 1);
+        let command = ImportPiece {
+            invoices,
+            number,
+            so_far: import,
+        };
+        let sent = join!(self.taxpayers.send(key.taxpayer, command), read_ahead);
+        // If the piece behind this one could not be read, its own turn finds that out again.
+        *ahead = sent.1.ok().flatten();
+        sent.0?;
+        Ok(())
+    }
+
+    /// Reads a piece before its turn; `None` behind the last one.
+    async fn read_ahead(
+        &self,
+        key: ImportKey<'_>,
+        form: ImportForm,
+        source: PieceSource,
+        number: i64,
+    ) -> Result<Option<PieceAhead>, PieceError> {
+        let found = import_pieces::with_number(&self.store, key, number)
+            .await
+            .map_err(TaxpayerError::Store)?;
+        let Some(piece) = found else {
+            return Ok(None);
+        };
+        let invoices = self.read(key, form, source, piece).await?;
+        Ok(Some(PieceAhead { number, invoices }))
+    }
+
+    async fn read(
+        &self,
+        key: ImportKey<'_>,
+        form: ImportForm,
+        source: PieceSource,
+        piece: Piece,
+    ) -> Result<ImportInvoices, PieceError> {
+        let taxpayer = taxpayers::with_id(self.store.reader(), key.taxpayer)
             .await
             .map_err(TaxpayerError::Store)?;
         let taxpayer = taxpayer.ok_or(PieceError::NoTaxpayer)?;
         let reader = PieceReader {
-            import_no: next.import.import_no.clone(),
-            form: next.import.form,
-            source: next.source,
+            import_no: key.import_no.to_owned(),
+            form,
+            source,
             service_id: taxpayer.service_id,
             today: latest_date(self.clock.now(), self.utc_offset),
             catalog: self.catalog.clone(),
-            documents_before: next.import.counts.total(),
+            documents_before: 0,
         };
-        let (invoices, _) = reader
-            .read(next.piece)
-            .await
-            .map_err(|error| PieceError::Unreadable(Box::new(error)))?;
-        let command = ImportPiece {
-            invoices,
-            number: next.number,
-            so_far: next.import,
-        };
-        self.taxpayers.send(id, command).await?;
-        Ok(())
+        let read = reader.read(piece).await;
+        let (invoices, _) = read.map_err(|error| PieceError::Unreadable(Box::new(error)))?;
+        Ok(invoices)
     }
 
     /// Stores that the import is stopped, and deletes the lane.
@@ -159,6 +209,12 @@ impl ImportWorker {
         tx.commit().await?;
         Ok(WorkStatus::Released)
     }
+}
+
+/// A piece that was read while the one before it was stored.
+struct PieceAhead {
+    number: i64,
+    invoices: ImportInvoices,
 }
 
 /// Why a piece was not imported.

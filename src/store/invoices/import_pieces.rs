@@ -223,18 +223,28 @@ pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>
         return Ok(None);
     }
     let at = imports::row_ref(taxpayer, import_no);
-    let piece = Entity::find_by_id((taxpayer.0, import_no.to_owned(), row.next_piece))
-        .one(store.reader())
-        .await?;
+    let piece = with_number(store, key, row.next_piece).await?;
     let piece = piece.ok_or_else(|| at.corrupt(format!("piece {} is gone", row.next_piece)))?;
     Ok(Some(NextPiece {
         import,
         source: at.json(row.source.as_deref().unwrap_or_default())?,
         number: row.next_piece,
-        piece: Piece {
-            content: piece.content,
-            places_before: u64::try_from(piece.places_before).unwrap_or_default(),
-        },
+        piece,
+    }))
+}
+
+/// Returns a piece of an import by its number.
+pub async fn with_number(
+    store: &Store,
+    key: ImportKey<'_>,
+    number: i64,
+) -> Result<Option<Piece>, StoreError> {
+    let found = Entity::find_by_id((key.taxpayer.0, key.import_no.to_owned(), number))
+        .one(store.reader())
+        .await?;
+    Ok(found.map(|row| Piece {
+        content: row.content,
+        places_before: u64::try_from(row.places_before).unwrap_or_default(),
     }))
 }
 
