@@ -153,19 +153,8 @@ mod tests {
     }
 
     fn endpoint() -> Endpoint {
-        Endpoint {
-            id: 9,
-            taxpayer_id: TaxpayerId(7),
-            url: "https://hooks.example.com/?token=secret".to_owned(),
-            enabled_events: Vec::new(),
-            is_active: true,
-            disabled_reason: None,
-            disabled_after: None,
-            public_key: None,
-            retry_schedule: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            updated_at: Timestamp::UNIX_EPOCH,
-        }
+        let url = "https://hooks.example.com/?token=secret".to_owned();
+        Endpoint::new(9, TaxpayerId(7), url, Timestamp::UNIX_EPOCH)
     }
 
     fn streak() -> FailureStreak {
@@ -184,6 +173,7 @@ mod tests {
         Delivery {
             id: Uuid::from_u128(1),
             taxpayer_id: TaxpayerId(7),
+            endpoint: TaxpayerId(7).into(),
             event_id: Uuid::from_u128(2),
             sequence: 3,
             order_key: "INV001-94AD90FB-20261121".to_owned(),

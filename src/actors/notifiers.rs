@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use crate::actors::dispatch::DirectDispatch;
 use crate::actors::keyed_notify::KeyedNotify;
-use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::kernel::ids::{EndpointKey, RunId};
 
 #[derive(Debug, Clone, Default)]
 pub struct Notifiers {
@@ -17,6 +17,6 @@ pub struct Notifiers {
     /// Sends the run lanes that a commit has leased to the dispatcher of runs.
     pub direct_runs: DirectDispatch,
     pub run_changes: KeyedNotify<RunId>,
-    /// Wakes the worker that delivers to the endpoint of this taxpayer.
-    pub endpoint_work: KeyedNotify<TaxpayerId>,
+    /// Wakes the worker that delivers to this endpoint.
+    pub endpoint_work: KeyedNotify<EndpointKey>,
 }

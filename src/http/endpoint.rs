@@ -26,12 +26,13 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The order in which `Allow` lists the methods.
-const METHOD_ORDER: [Method; 5] = [
+const METHOD_ORDER: [Method; 6] = [
     Method::GET,
     Method::HEAD,
     Method::PUT,
     Method::PATCH,
     Method::POST,
+    Method::DELETE,
 ];
 
 /// A part of the API: its name and purpose in the API document, and its endpoints.
@@ -296,6 +297,7 @@ fn to_openapi_method(method: &Method) -> Option<HttpMethod> {
         Method::PUT => Some(HttpMethod::Put),
         Method::PATCH => Some(HttpMethod::Patch),
         Method::POST => Some(HttpMethod::Post),
+        Method::DELETE => Some(HttpMethod::Delete),
         _ => None,
     }
 }

@@ -9,8 +9,8 @@ use sea_orm::{ConnectionTrait, QueryResult, Statement, Value};
 use tokio::time::sleep;
 
 use crate::store::Store;
-use crate::store::webhooks;
 use crate::store::webhooks::integrations;
+use crate::store::webhooks::secrets;
 
 /// The number of rows in one transaction. It is small, so that other writers wait only briefly.
 const ROWS_PER_TRANSACTION: i64 = 200;
@@ -46,7 +46,7 @@ const SEALED_COLUMNS: [SealedColumn; 6] = [
         key: "taxpayer_id",
         has_number: true,
         column: "previous_secrets",
-        reseal: webhooks::reseal_previous_secrets,
+        reseal: secrets::reseal_previous_secrets,
     },
     SealedColumn {
         name: "erp_credentials",

@@ -31,6 +31,18 @@ const STORY: &[(&str, u16)] = &[
     ("update_webhook", 200),
     ("get_webhook", 200),
     ("rotate_webhook_secret", 200),
+    ("add_webhook_endpoint", 201),
+    ("list_webhook_endpoints", 200),
+    ("get_webhook_endpoint", 200),
+    ("change_webhook_endpoint", 200),
+    ("rotate_webhook_endpoint_secret", 200),
+    // Nobody answers at the address of the example.
+    ("test_webhook_endpoint", 502),
+    ("enable_webhook_endpoint", 200),
+    ("replay_webhook_endpoint", 200),
+    ("get_webhook_endpoint_replay", 200),
+    ("list_webhook_endpoint_deliveries", 200),
+    ("remove_webhook_endpoint", 200),
     ("set_integration", 200),
     ("get_integration", 200),
     ("list_all_taxpayers", 200),
@@ -337,6 +349,7 @@ impl<'w> Walk<'w> {
                 self.places.insert("id", text("/id"));
                 self.places.insert("invoice_id", text("/id"));
             }
+            "add_webhook_endpoint" => drop(self.places.insert("endpoint_id", text("/id"))),
             "get_taxpayer" => drop(self.places.insert("contact_id", text("/users/0/id"))),
             "rotate_api_key" => drop(self.keys.insert("taxpayer_key", text("/api_key"))),
             "create_batch" => drop(self.places.insert("batch_no", text("/batch_no"))),

@@ -43,6 +43,7 @@ impl Showcase {
             .await
             .expect_status(200);
         integrator.rotate_secret(id).await;
+        let endpoint = add_endpoint(&integrator, id).await;
         let signed = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(taxpayer, signed["invoice_no"].as_str().unwrap());
         taxpayer
@@ -106,6 +107,7 @@ impl Showcase {
             import: text(&imported.data()["import_no"]),
             supplied,
             delivery,
+            endpoint,
             run,
             reconciliation: text(&compared.data()["id"]),
             invitation: make_invitation(&integrator, id).await,
@@ -123,6 +125,20 @@ impl Showcase {
     pub(crate) fn pages(&self) -> Vec<(&'static str, String)> {
         self.pages.clone()
     }
+}
+
+/// Adds a webhook endpoint at which nobody answers. Returns its id.
+async fn add_endpoint(integrator: &testkit::roles::Integrator, id: i64) -> String {
+    let path = format!("{}/endpoints", testkit::roles::webhook(id));
+    let body = json!({
+        "url": "http://127.0.0.1:9/warehouse", "enabled_events": ["invoice.acknowledged"],
+        "description": "The warehouse",
+    });
+    let added = integrator
+        .send("POST", &path, &body)
+        .await
+        .expect_status(201);
+    added.data()["id"].as_str().unwrap().to_owned()
 }
 
 /// Returns the path of a link with which the contact person of a taxpayer chooses a password.
@@ -194,6 +210,7 @@ struct Facts {
     import: String,
     supplied: String,
     delivery: String,
+    endpoint: String,
     run: String,
     reconciliation: String,
     invitation: String,
@@ -304,6 +321,7 @@ impl Facts {
             import,
             supplied,
             delivery,
+            endpoint,
             ..
         } = self;
         let pages = [
@@ -345,6 +363,14 @@ impl Facts {
             ("/dashboard/{taxpayer}/keys", "/keys".to_owned()),
             ("/dashboard/{taxpayer}/profile", "/profile".to_owned()),
             ("/dashboard/{taxpayer}/webhooks", "/webhooks".to_owned()),
+            (
+                "/dashboard/{taxpayer}/webhooks/endpoints/new",
+                "/webhooks/endpoints/new".to_owned(),
+            ),
+            (
+                "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}",
+                format!("/webhooks/endpoints/{endpoint}"),
+            ),
             (
                 "/dashboard/{taxpayer}/webhooks/deliveries",
                 "/webhooks/deliveries".to_owned(),

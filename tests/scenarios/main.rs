@@ -23,6 +23,7 @@ mod doctor;
 mod drain;
 mod drills;
 mod durability;
+mod endpoint_kills;
 mod first_start;
 mod hostile_json;
 mod idempotency;

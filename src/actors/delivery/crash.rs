@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_in_flight;
 use crate::actors::incidents::DeadLetterCause;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::lanes::leases::{self, LaneNote};
 use crate::store::lanes::{IfTaken, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries::{self, CrashedEndpoint};
@@ -61,7 +61,7 @@ impl DeliveryDeps {
     fn crashed_endpoint(&self, lane: &LeasedLane) -> Option<CrashedEndpoint> {
         let recorded = lane.working_on.as_deref().unwrap_or_default();
         Some(CrashedEndpoint {
-            taxpayer: TaxpayerId(lane.lease.key.parse().ok()?),
+            key: EndpointKey(lane.lease.key.parse().ok()?),
             recorded: recorded.split_whitespace().map(str::to_owned).collect(),
             others_max: max_in_flight(self.max_concurrent).saturating_mul(CRASH_COUNT_FACTOR),
         })

@@ -13,7 +13,7 @@ use crate::actors::incidents::Incidents;
 use crate::actors::keyed_notify::KeyedNotify;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::events::endpoint_health::CircuitPolicy;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
 
 pub struct DeliveryDeps {
@@ -25,7 +25,7 @@ pub struct DeliveryDeps {
     pub circuit: CircuitPolicy,
     /// The maximum number of concurrent attempts for one endpoint.
     pub max_concurrent: usize,
-    pub wakeups: KeyedNotify<TaxpayerId>,
+    pub wakeups: KeyedNotify<EndpointKey>,
     /// The turn that deliveries must take if they go alone. All endpoints of this process share it.
     pub turns: Turns,
     /// True during shutdown: attempts in flight are finished, and no new attempt starts.

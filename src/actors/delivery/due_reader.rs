@@ -11,7 +11,7 @@ use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_in_flight;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_queue;
 
@@ -28,8 +28,8 @@ pub(super) struct DueWork {
 pub(super) struct DueReader(pub(super) Arc<DeliveryDeps>);
 
 impl BatchWork for DueReader {
-    type Request = TaxpayerId;
-    /// `None` if the taxpayer has no endpoint.
+    type Request = EndpointKey;
+    /// `None` if there is no endpoint with this key.
     type Answer = Option<DueWork>;
 
     const NAME: &'static str = "due-delivery-reader";
@@ -38,25 +38,25 @@ impl BatchWork for DueReader {
 
     async fn run(
         &self,
-        taxpayers: &[&TaxpayerId],
+        keys: &[&EndpointKey],
     ) -> Result<Vec<Result<Option<DueWork>, StoreError>>, StoreError> {
-        let taxpayers: Vec<_> = taxpayers.iter().copied().copied().collect();
+        let keys: Vec<_> = keys.iter().copied().copied().collect();
         let store = &self.0.store;
         let at = self.0.clock.now();
         let (mut recipients, mut next) = tokio::try_join!(
-            webhooks::recipients(store, &taxpayers, at),
-            delivery_queue::load_due_by_taxpayer(
+            webhooks::recipients(store, &keys, at),
+            delivery_queue::load_due_by_endpoint(
                 store,
-                &taxpayers,
+                &keys,
                 at,
                 max_in_flight(self.0.max_concurrent)
             )
         )?;
-        let found = taxpayers.iter().map(|taxpayer| {
-            let recipient = recipients.remove(taxpayer)?;
+        let found = keys.iter().map(|key| {
+            let recipient = recipients.remove(key)?;
             Some(DueWork {
                 recipient,
-                next: next.remove(taxpayer).unwrap_or_default().into(),
+                next: next.remove(key).unwrap_or_default().into(),
                 at,
             })
         });

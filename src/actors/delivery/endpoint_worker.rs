@@ -30,7 +30,7 @@ use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
 use crate::actors::taxpayer::commands::DisableEndpoint;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::lanes::Lease;
 use crate::store::webhooks::replays;
 
@@ -58,7 +58,7 @@ pub(super) struct EndpointWorker {
     shared: Arc<SharedWork>,
     /// The lease of the endpoint's lane.
     lease: Lease,
-    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
     /// Cancelled when the lane has been leased again: then `lease` is no longer held.
     lease_end: CancellationToken,
     in_flight: InFlight,
@@ -72,14 +72,14 @@ impl EndpointWorker {
         deps: Arc<DeliveryDeps>,
         shared: Arc<SharedWork>,
         lease: Lease,
-        taxpayer: TaxpayerId,
+        endpoint: EndpointKey,
         lease_end: CancellationToken,
     ) -> Self {
         Self {
             deps,
             shared,
             lease,
-            taxpayer,
+            endpoint,
             lease_end,
             in_flight: InFlight::default(),
             poll_after: POLL_INITIAL,
@@ -91,7 +91,7 @@ impl EndpointWorker {
     /// a round in which the lane was leased again. The watchdog checks how long each round takes.
     pub(super) async fn serve(mut self, node: Node) -> Result<WorkStatus, DeliveryError> {
         let deps = Arc::clone(&self.deps);
-        let wakeup = deps.wakeups.join(self.taxpayer);
+        let wakeup = deps.wakeups.join(self.endpoint);
         loop {
             if self.lease_end.is_cancelled() {
                 return Err(StoreError::Stale.into());
@@ -118,13 +118,13 @@ impl EndpointWorker {
         if self.deps.is_closing() && self.in_flight.is_empty() {
             return Ok(WorkStatus::Unfinished);
         }
-        let found = match self.shared.due_reader.ask(self.taxpayer).await {
+        let found = match self.shared.due_reader.ask(self.endpoint).await {
             // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
             // be sent again.
             Err(DeliveryError::Store(
                 StoreError::Unavailable(error) | StoreError::Broken(error),
             )) if !self.in_flight.is_empty() && !self.deps.is_closing() => {
-                tracing::warn!(taxpayer = %self.taxpayer, %error, "failed to load due deliveries; will retry");
+                tracing::warn!(endpoint = %self.endpoint, %error, "failed to load due deliveries; will retry");
                 sleep(POLL_INITIAL).await;
                 return Ok(WorkStatus::More);
             }
@@ -132,7 +132,7 @@ impl EndpointWorker {
         };
         let Some(found) = found else {
             return self
-                .write(OutcomeReport::without_endpoint(&self.lease, self.taxpayer))
+                .write(OutcomeReport::without_endpoint(&self.lease, self.endpoint))
                 .await;
         };
         let mut work = LoadedWork::new(found, &self.deps, &self.in_flight)?;
@@ -172,8 +172,7 @@ impl EndpointWorker {
             work.next.clear();
             return Ok(());
         }
-        let mut replays =
-            replays::open_owned_by(deps.store.reader(), work.to.endpoint.taxpayer_id).await?;
+        let mut replays = replays::open_of_endpoint(deps.store.reader(), self.endpoint).await?;
         let next = std::mem::take(&mut work.next);
         work.next = deps.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);
@@ -304,7 +303,7 @@ impl EndpointWorker {
         });
         let report = OutcomeReport {
             lease: self.lease.clone(),
-            taxpayer: self.taxpayer,
+            endpoint: self.endpoint,
             outcomes: completed
                 .into_iter()
                 .map(|one| deps.apply_attempt(one, endpoint))
@@ -333,11 +332,12 @@ impl EndpointWorker {
         }
         if let Some(reason) = health.reason_to_disable() {
             let command = DisableEndpoint {
+                endpoint: self.endpoint,
                 as_of,
                 reason: reason.clone(),
             };
             // Attempts that were in flight together report one after another; the first disables the endpoint.
-            if deps.taxpayers.send(self.taxpayer, command).await? {
+            if deps.taxpayers.send(endpoint.taxpayer_id, command).await? {
                 deps.incidents.record_disabled_endpoint(endpoint, &reason);
             }
         }

@@ -13,7 +13,7 @@ use crate::actors::delivery::attempt::{DeliveryTarget, OutgoingEvent};
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 
 /// The timeout of the whole series of messages.
 const SERIES_TIMEOUT: Duration = Duration::from_mins(1);
@@ -54,10 +54,10 @@ enum Signing {
 }
 
 impl DeliveryDeps {
-    /// Grades a taxpayer's endpoint, even if the endpoint is disabled.
-    pub async fn grade(&self, taxpayer: TaxpayerId) -> Result<GradingOutcome, TestDeliveryError> {
+    /// Grades an endpoint, even if the endpoint is disabled.
+    pub async fn grade(&self, endpoint: EndpointKey) -> Result<GradingOutcome, TestDeliveryError> {
         let now = self.clock.now();
-        let to = self.test_target(taxpayer, now).await?;
+        let to = self.test_target(endpoint, now).await?;
         let subject = format!("test-{}", clock::new_id());
         let first = test_event(&to.endpoint, 0, now, check_data(GradeCheck::Good, &subject));
         let mut series = TestSeries {
@@ -80,7 +80,7 @@ impl DeliveryDeps {
             }
         }
         let graded = webhook_client::grade_answers(&answers, self.client.timeout(), WHY_LARGE);
-        tracing::debug!(%taxpayer, grade = %graded.grade, score = graded.score, "graded a webhook");
+        tracing::debug!(%endpoint, grade = %graded.grade, score = graded.score, "graded a webhook");
         Ok(GradingOutcome::Graded(graded))
     }
 

@@ -202,6 +202,7 @@ mod tests {
         Delivery {
             id,
             taxpayer_id: TaxpayerId(7),
+            endpoint: TaxpayerId(7).into(),
             event_id: id,
             sequence: i64::try_from(number).unwrap(),
             order_key: id.to_string(),
@@ -281,7 +282,9 @@ mod tests {
     async fn an_event_is_ahead_of_a_replay_until_its_outcome_is_written() {
         let replay = |sequence| {
             let range = ReplayRange::for_event(sequence);
-            Replay::new(Uuid::nil(), TaxpayerId(7), range, 9, Timestamp::UNIX_EPOCH)
+            let now = Timestamp::UNIX_EPOCH;
+            let endpoint = Endpoint::new(1, TaxpayerId(7), String::new(), now);
+            Replay::new(Uuid::nil(), &endpoint, range, 9, now)
         };
         let mut in_flight = InFlight::default();
         finish_attempts(&mut in_flight, 5..6).await;

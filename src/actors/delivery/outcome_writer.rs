@@ -21,7 +21,7 @@ use crate::actors::incidents::{DeadLetterCause, Incidents};
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
 use crate::store::lanes::leases::{self, FencedLeases, LaneNote, LaneRelease};
 use crate::store::lanes::{IfTaken, Lease, PROBE_STEP};
@@ -41,7 +41,7 @@ const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
-    pub(super) taxpayer: TaxpayerId,
+    pub(super) endpoint: EndpointKey,
     pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
     /// The deliveries in flight that stay recorded in the lane; `None` if no attempt of a recorded delivery has ended.
     pub(super) still_recorded: Option<HashSet<Uuid>>,
@@ -55,13 +55,13 @@ pub(super) struct OutcomeReport {
 }
 
 impl OutcomeReport {
-    /// Returns a report that only releases the lane, for a taxpayer without an endpoint.
-    pub(super) fn without_endpoint(lease: &Lease, taxpayer: TaxpayerId) -> Self {
+    /// Returns a report that only releases the lane, because there is no endpoint with this key.
+    pub(super) fn without_endpoint(lease: &Lease, endpoint: EndpointKey) -> Self {
         let lease = lease.clone();
         let rest = Some(CircuitState::Closed);
         Self {
             lease,
-            taxpayer,
+            endpoint,
             outcomes: Vec::new(),
             still_recorded: None,
             failure_streak: None,
@@ -165,7 +165,7 @@ impl BatchWork for OutcomeWriter {
                 webhooks::set_failure_streak(&tx, endpoint, streak.as_ref()).await?;
             }
             if report.has_recovered {
-                delivery_queue::make_due_now(&tx, report.taxpayer, now).await?;
+                delivery_queue::make_due_now(&tx, report.endpoint, now).await?;
             }
             if let Some(recorded) = &report.still_recorded {
                 let recorded = to_working_on(recorded);
@@ -204,11 +204,11 @@ async fn idle_lane_releases(
     if resting.is_empty() {
         return Ok(Vec::new());
     }
-    let taxpayers: Vec<_> = resting.iter().map(|(report, _)| report.taxpayer).collect();
-    let is_replaying = delivery_queue::replaying_by_active_taxpayer(tx, &taxpayers).await?;
-    let due = delivery_queue::next_due_owned_by_each(tx, &taxpayers).await?;
+    let keys: Vec<_> = resting.iter().map(|(report, _)| report.endpoint).collect();
+    let is_replaying = delivery_queue::replaying_by_active_endpoint(tx, &keys).await?;
+    let due = delivery_queue::next_due_by_endpoint(tx, &keys).await?;
     let releases = resting.into_iter().filter_map(|(report, circuit_state)| {
-        let delay = idle_time(report.taxpayer, circuit_state, &is_replaying, &due, now);
+        let delay = idle_time(report.endpoint, circuit_state, &is_replaying, &due, now);
         if delay == Some(Duration::ZERO) {
             return None;
         }
@@ -225,16 +225,16 @@ async fn idle_lane_releases(
 /// delivery. During a replay, the next delivery is due now. If the endpoint is parked, returns the delay until its next
 /// probe instead, because deliveries that are due earlier must wait for the probe.
 fn idle_time(
-    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
     circuit_state: CircuitState,
-    is_replaying: &HashMap<TaxpayerId, bool>,
-    due: &HashMap<TaxpayerId, Timestamp>,
+    is_replaying: &HashMap<EndpointKey, bool>,
+    due: &HashMap<EndpointKey, Timestamp>,
     now: Timestamp,
 ) -> Option<Duration> {
-    let next = if *is_replaying.get(&taxpayer)? {
+    let next = if *is_replaying.get(&endpoint)? {
         Some(now)
     } else {
-        due.get(&taxpayer).copied()
+        due.get(&endpoint).copied()
     }?;
     let next = match circuit_state {
         CircuitState::Parked(until) => until,
@@ -251,7 +251,7 @@ mod tests {
     use crate::store::lanes::{self, LaneKind, LaneName, Wake};
     use crate::store::testing::{claim_due, stores};
 
-    const ID: TaxpayerId = TaxpayerId(7);
+    const ID: EndpointKey = EndpointKey(7);
     const LEASE: Duration = Duration::from_secs(30);
 
     #[tokio::test]
@@ -269,8 +269,8 @@ mod tests {
                 .unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let report = |lease: &Lease| {
-                let taxpayer = lease.key.parse().map(TaxpayerId).unwrap();
-                Arc::new(OutcomeReport::without_endpoint(lease, taxpayer))
+                let endpoint = lease.key.parse().map(EndpointKey).unwrap();
+                Arc::new(OutcomeReport::without_endpoint(lease, endpoint))
             };
             let reports: Vec<_> = leases.iter().map(report).collect();
             let writer = OutcomeWriter {

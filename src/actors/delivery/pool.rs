@@ -19,7 +19,7 @@ use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::delivery::serving::ServedEndpoints;
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::kinds;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::lanes::Lease;
 
 pub struct DeliveryPool {
@@ -71,7 +71,7 @@ impl DeliveryPool {
     /// Delivers to the endpoint until nothing is due. After an error or a panic all attempts in flight are dropped, and
     /// their events are delivered again later.
     async fn serve(&self, lease: Lease) -> WorkStatus {
-        let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else {
+        let Ok(endpoint) = lease.key.parse().map(EndpointKey) else {
             return WorkStatus::Unfinished;
         };
         if self.deps.is_closing() {
@@ -84,7 +84,7 @@ impl DeliveryPool {
             Arc::clone(&self.deps),
             Arc::clone(&self.shared),
             lease,
-            taxpayer,
+            endpoint,
             served.lease_end(),
         );
         match run_task(arbiter, node, move |node| worker.serve(node)).await {
@@ -94,7 +94,7 @@ impl DeliveryPool {
                 WorkStatus::Panicked
             }
             TaskEnd::Returned(Err(error)) => {
-                tracing::warn!(%taxpayer, %error, "deliveries stopped; will retry");
+                tracing::warn!(%endpoint, %error, "deliveries stopped; will retry");
                 WorkStatus::Unfinished
             }
             TaskEnd::Stopped => WorkStatus::Unfinished,

@@ -13,7 +13,7 @@ use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::{Event, EventKind};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::webhooks;
 
@@ -31,30 +31,29 @@ pub enum TestDeliveryError {
 }
 
 impl DeliveryDeps {
-    /// Sends a test notification to a taxpayer's endpoint, even if the endpoint is disabled.
+    /// Sends a test notification to an endpoint, even if the endpoint is disabled.
     pub async fn send_test_delivery(
         &self,
-        taxpayer: TaxpayerId,
+        endpoint: EndpointKey,
     ) -> Result<webhook_client::AttemptResult, TestDeliveryError> {
         let now = self.clock.now();
-        let to = self.test_target(taxpayer, now).await?;
+        let to = self.test_target(endpoint, now).await?;
         let event = test_event(&to.endpoint, 0, now, Value::Null);
         Ok(self
             .attempt(&to, &event, now, PostRequest::KEEP_BYTES_FOR_TEST)
             .await)
     }
 
-    /// Returns the taxpayer's endpoint as the target of a test, even if the endpoint is disabled. Fails if the service is
-    /// paused.
+    /// Returns an endpoint as the target of a test, even if the endpoint is disabled. Fails if the service is paused.
     pub(super) async fn test_target(
         &self,
-        taxpayer: TaxpayerId,
+        endpoint: EndpointKey,
         now: Timestamp,
     ) -> Result<DeliveryTarget, TestDeliveryError> {
         if self.is_paused {
             return Err(TestDeliveryError::Paused);
         }
-        let found = webhooks::recipient(&self.store, taxpayer, now).await?;
+        let found = webhooks::recipient(&self.store, endpoint, now).await?;
         let found = found.ok_or(TestDeliveryError::Refused(Refusal::WebhookNotConfigured))?;
         Ok(DeliveryTarget::try_from(found)?)
     }

@@ -276,7 +276,7 @@ mod tests {
             replica.subscribe(2, &["invoice.created"]).await;
             replica.subscribe(3, &[ENDED]).await;
             replica.subscribe(4, &[STARTED]).await;
-            let endpoint = webhooks::owned_by(test.store.reader(), TaxpayerId(4))
+            let endpoint = webhooks::with_key(test.store.reader(), TaxpayerId(4).into())
                 .await
                 .unwrap()
                 .unwrap();
@@ -287,6 +287,7 @@ mod tests {
                 .send(
                     gone.0,
                     DisableEndpoint {
+                        endpoint: TaxpayerId(4).into(),
                         as_of: gone.1,
                         reason: gone.2,
                     },

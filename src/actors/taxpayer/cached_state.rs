@@ -18,7 +18,7 @@ pub struct CachedState {
     pub(crate) version: i64,
     /// `None` until the taxpayer is onboarded.
     pub(crate) taxpayer: Option<Taxpayer>,
-    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) head: LogHead,
 }
 
@@ -40,7 +40,7 @@ impl CachedState {
             let state = Self {
                 version: *version,
                 taxpayer: taxpayers.remove(id),
-                endpoint: endpoints.remove(id),
+                endpoints: endpoints.remove(id).unwrap_or_default(),
                 head: heads.remove(id).unwrap_or_default(),
             };
             states.insert(*id, state);

@@ -12,6 +12,7 @@ use crate::actors::taxpayer::direct_runs::{self, StartedRun};
 use crate::actors::taxpayer::flush::{WakeResult, write_all};
 use crate::actors::taxpayer::member::{Member, traces};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::kernel::ids::EndpointKey;
 
 /// Writes all changes and commits. Returns the cached state of each member after the transaction.
 pub(super) async fn write_and_commit(
@@ -30,7 +31,7 @@ pub(super) async fn write_and_commit(
     }
     let commands = members.iter().flat_map(|member| traces(member.tasks));
     let spans = Span::begin_in_each(commands, "commit");
-    let wanted = units.iter().filter(|unit| unit.wakes_endpoint()).count();
+    let wanted = units.iter().map(|unit| unit.woken_endpoints().len()).sum();
     let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot())
         .take(wanted)
         .collect();
@@ -58,22 +59,23 @@ pub(super) async fn write_and_commit(
 fn notify(
     deps: &TaxpayerDeps,
     units: &[UnitOfWork],
-    wakes: Vec<Option<WakeResult>>,
+    wakes: Vec<(EndpointKey, WakeResult)>,
     slots: Vec<ReservedSlot<'_>>,
 ) {
     let notifiers = &deps.notifiers;
     let mut slots = slots.into_iter();
-    for (unit, wake) in units.iter().zip(wakes) {
+    for (endpoint, wake) in wakes {
         match wake {
-            Some(WakeResult::Taken(lease)) => {
+            WakeResult::Taken(lease) => {
                 if let Some(slot) = slots.next() {
                     slot.hand_over(lease, None);
                 }
             }
-            Some(WakeResult::Held) => notifiers.endpoint_work.wake(unit.id),
-            Some(WakeResult::Due) => notifiers.endpoints.notify_one(),
-            None => {}
+            WakeResult::Held => notifiers.endpoint_work.wake(endpoint),
+            WakeResult::Due => notifiers.endpoints.notify_one(),
         }
+    }
+    for unit in units {
         // Wakes the callers that wait for a run that is over, or whose document may have been replaced.
         for run in unit
             .changed_runs()

@@ -1,6 +1,6 @@
 //! Writes everything that a transaction changes, with one statement per table for all taxpayers where that is possible.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use database::{StoreError, Transaction};
@@ -14,6 +14,7 @@ use crate::actors::taxpayer::write_set::FirstContact;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::ContactRole;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::party::settings::Change;
 use crate::domain::pipeline::{Run, Step, run_lane};
 use crate::store::Store;
@@ -39,10 +40,11 @@ use crate::store::operations::outages;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
 use crate::store::runs::step_log;
+use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
-use crate::store::webhooks::{self, SecretRotation};
+use crate::store::webhooks::secrets::{self, SecretRotation};
 
 /// How long a replaced signing secret still signs notifications together with the new secret.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
@@ -68,14 +70,13 @@ fn queued_lane(run: &Run) -> QueuedLane {
 }
 
 /// Writes the changes of all units of work. Takes the lease of up to `slots.len()` endpoint lanes that no process
-/// holds, one for each reserved worker slot. Returns, for each unit, how the endpoint's worker was woken, or `None` if
-/// the endpoint has no new work.
+/// holds, one for each reserved worker slot. Returns how the workers of the endpoints with new work were woken.
 pub(crate) async fn write_all(
     store: &Store,
     tx: &Transaction,
     units: &[UnitOfWork],
     slots: &[ReservedSlot<'_>],
-) -> Result<Vec<Option<WakeResult>>, StoreError> {
+) -> Result<Vec<(EndpointKey, WakeResult)>, StoreError> {
     for unit in units {
         unit.write_account(store, tx).await?;
     }
@@ -153,7 +154,7 @@ async fn write_events(
     tx: &Transaction,
     units: &[UnitOfWork],
     slots: &[ReservedSlot<'_>],
-) -> Result<Vec<Option<WakeResult>>, StoreError> {
+) -> Result<Vec<(EndpointKey, WakeResult)>, StoreError> {
     let events: Vec<_> = units.iter().flat_map(|unit| &unit.writes.events).collect();
     events::append(tx, &events).await?;
     for unit in units {
@@ -170,7 +171,7 @@ async fn write_events(
     }
     for unit in units {
         replays::save(tx, &unit.writes.replays).await?;
-        replays::cancel(tx, unit.id, &unit.writes.cancelled_replays, unit.now).await?;
+        replays::cancel(tx, &unit.writes.cancelled_replays, unit.now).await?;
         audit::append(tx, &unit.writes.audit).await?;
     }
     Ok(wakes)
@@ -180,12 +181,9 @@ async fn wake_endpoints(
     tx: &Transaction,
     units: &[UnitOfWork],
     slots: &[ReservedSlot<'_>],
-) -> Result<Vec<Option<WakeResult>>, StoreError> {
-    let mut keys: Vec<_> = units
-        .iter()
-        .filter(|unit| unit.wakes_endpoint())
-        .map(|unit| unit.id.to_string())
-        .collect();
+) -> Result<Vec<(EndpointKey, WakeResult)>, StoreError> {
+    let woken: Vec<_> = units.iter().flat_map(UnitOfWork::woken_endpoints).collect();
+    let mut keys: Vec<_> = woken.iter().map(EndpointKey::to_string).collect();
     let mut taken = HashMap::new();
     if let Some(slot) = slots.first() {
         let first = &keys[..keys.len().min(slots.len())];
@@ -195,13 +193,14 @@ async fn wake_endpoints(
     }
     keys.retain(|key| !taken.contains_key(key));
     let held = lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::NotParked).await?;
-    let wakes = units.iter().map(|unit| {
-        let key = unit.id.to_string();
-        unit.wakes_endpoint().then(|| match taken.remove(&key) {
+    let wakes = woken.into_iter().map(|endpoint| {
+        let key = endpoint.to_string();
+        let wake = match taken.remove(&key) {
             Some(lease) => WakeResult::Taken(lease),
             None if held.contains(&key) => WakeResult::Held,
             None => WakeResult::Due,
-        })
+        };
+        (endpoint, wake)
     });
     Ok(wakes.collect())
 }
@@ -214,12 +213,22 @@ impl UnitOfWork {
             kind: LaneKind::Run,
             key: run_lane(self.id, *run),
         });
-        let writes_endpoint = self.wakes_endpoint() || !self.writes.secrets.is_empty();
-        let endpoint = LaneName {
+        let mut endpoints = self.woken_endpoints();
+        endpoints.extend(self.rewritten_endpoints());
+        runs.chain(endpoints.into_iter().map(|endpoint| LaneName {
             kind: LaneKind::Endpoint,
-            key: self.id.to_string(),
-        };
-        runs.chain(writes_endpoint.then_some(endpoint))
+            key: endpoint.to_string(),
+        }))
+    }
+
+    /// Returns the endpoints whose own rows are written.
+    fn rewritten_endpoints(&self) -> BTreeSet<EndpointKey> {
+        let secrets = self.writes.secrets.iter();
+        self.changed_endpoints()
+            .map(|endpoint| endpoint.key)
+            .chain(secrets.map(|(endpoint, _)| *endpoint))
+            .chain(self.writes.removed_endpoints.iter().copied())
+            .collect()
     }
 
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
@@ -244,34 +253,12 @@ impl UnitOfWork {
             Change::Unset => logos::remove(tx, self.id).await?,
             Change::Set(logo) => logos::put(tx, self.id, logo).await?,
         }
-        if self.endpoint.is_changed() || !writes.secrets.is_empty() {
-            // Locks the lane before the endpoint's own row. The endpoint's worker locks in the same order, so the two
-            // cannot deadlock.
-            lanes::wake(tx, LaneKind::Endpoint, &[self.id.to_string()], Wake::All).await?;
-        }
-        if let Some(Some(endpoint)) = self.endpoint.changed_value() {
-            // Only a new endpoint gets this secret. A stored endpoint keeps its own.
-            let first_secret = SigningSecret::generate(&mut clock::system_rng()).text();
-            webhooks::save(store, tx, endpoint, first_secret.expose_secret()).await?;
-        }
+        self.write_endpoints(store, tx).await?;
         if let Some(profile) = &writes.import_profile {
             import_profiles::save(tx, self.id, profile, self.now).await?;
         }
         if let Some(Some(integration)) = self.integration.changed_value() {
             integrations::save(store, tx, self.id, integration).await?;
-        }
-        for secret in &writes.secrets {
-            let text = secret.text();
-            let rotation = SecretRotation {
-                secret: text.expose_secret(),
-                public_key: secret.public_key(),
-                now: self.now,
-                overlap_until: self
-                    .now
-                    .saturating_add(SECRET_OVERLAP)
-                    .unwrap_or(jiff::Timestamp::MAX),
-            };
-            webhooks::rotate_secret(store, tx, self.id, rotation).await?;
         }
         let owner = KeyOwner {
             kind: KeyKind::Taxpayer,
@@ -284,6 +271,38 @@ impl UnitOfWork {
             keys::revoke_one(tx, owner, id).await?;
         }
         Ok(())
+    }
+
+    async fn write_endpoints(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
+        let writes = &self.writes;
+        // Locks the lanes before the endpoints' own rows. The endpoints' workers lock in the same order, so the two cannot
+        // deadlock.
+        let lanes = self.rewritten_endpoints();
+        let lanes: Vec<_> = lanes.iter().map(EndpointKey::to_string).collect();
+        lanes::wake(tx, LaneKind::Endpoint, &lanes, Wake::All).await?;
+        for endpoint in self.changed_endpoints() {
+            // Only a new endpoint gets this secret. A stored endpoint keeps its own.
+            let mut given = writes.first_secrets.iter();
+            let secret = match given.find(|(key, _)| *key == endpoint.key) {
+                Some((_, secret)) => secret.text(),
+                None => SigningSecret::generate(&mut clock::system_rng()).text(),
+            };
+            webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
+        }
+        for (endpoint, secret) in &writes.secrets {
+            let text = secret.text();
+            let rotation = SecretRotation {
+                secret: text.expose_secret(),
+                public_key: secret.public_key(),
+                now: self.now,
+                overlap_until: self
+                    .now
+                    .saturating_add(SECRET_OVERLAP)
+                    .unwrap_or(jiff::Timestamp::MAX),
+            };
+            secrets::rotate_secret(store, tx, *endpoint, rotation).await?;
+        }
+        webhooks::remove(tx, &writes.removed_endpoints).await
     }
 
     fn to_contact_row(&self, FirstContact { id, person }: &FirstContact) -> contact_row::Model {

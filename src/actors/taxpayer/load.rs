@@ -112,7 +112,7 @@ pub(super) async fn load(
         let CachedState {
             version,
             taxpayer,
-            endpoint,
+            endpoints,
             head,
         } = start.cached;
         units.push(UnitOfWork {
@@ -124,7 +124,7 @@ pub(super) async fn load(
             acting: Actor::Service.into(),
             version,
             taxpayer: Tracked::from_stored(taxpayer),
-            endpoint: Tracked::from_stored(endpoint),
+            endpoints: endpoints.into_iter().map(Tracked::from_stored).collect(),
             head,
             invoices: invoices.take(id).into_iter().collect(),
             items: items.take(id).into_iter().collect(),

@@ -1,6 +1,8 @@
 //! The unit of work of one batch: the rows that its commands read, and all changes so far. A command makes all checks
 //! before its first change, so a refused command changes nothing.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +25,7 @@ use crate::domain::invoice::item::{Item, Items};
 use crate::domain::kernel::audit::{ActorWithName, NamedActor};
 use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
+use crate::domain::kernel::ids::{CustomerId, EndpointKey, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::verification::VerificationPolicy;
@@ -47,7 +49,8 @@ pub struct UnitOfWork {
     pub(crate) version: i64,
     /// `None` until the taxpayer is onboarded.
     pub(crate) taxpayer: Tracked<Option<Taxpayer>>,
-    pub(crate) endpoint: Tracked<Option<Endpoint>>,
+    /// The default endpoint, if there is one, and those that were added.
+    pub(crate) endpoints: Vec<Tracked<Endpoint>>,
     pub(crate) head: LogHead,
     pub(crate) invoices: Invoices,
     pub(crate) customers: Customers,
@@ -88,7 +91,11 @@ impl UnitOfWork {
         CachedState {
             version: self.version,
             taxpayer: self.taxpayer.into_inner(),
-            endpoint: self.endpoint.into_inner(),
+            endpoints: self
+                .endpoints
+                .into_iter()
+                .map(Tracked::into_inner)
+                .collect(),
             head: self.head,
         }
     }
@@ -99,18 +106,58 @@ impl UnitOfWork {
             || self.customers.changed_customers().next().is_some()
             || self.items.changed_items().next().is_some()
             || self.changed_runs().next().is_some();
-        let is_account_changed = self.taxpayer.is_changed() || self.endpoint.is_changed();
+        let is_account_changed =
+            self.taxpayer.is_changed() || self.endpoints.iter().any(Tracked::is_changed);
         are_rows_changed
             || is_account_changed
             || self.integration.is_changed()
             || self.writes.is_changed()
     }
 
-    /// Returns true if the endpoint's worker may have new work. A changed endpoint may have been enabled again, with
-    /// deliveries waiting.
-    pub(crate) fn wakes_endpoint(&self) -> bool {
-        let replays = self.writes.replays.len() + self.writes.cancelled_replays.len();
-        !self.writes.deliveries.is_empty() || self.endpoint.is_changed() || replays > 0
+    /// Returns the endpoints whose workers may have new work, in the order in which their lanes are locked. A changed
+    /// endpoint may have been enabled again, with deliveries waiting.
+    pub(crate) fn woken_endpoints(&self) -> BTreeSet<EndpointKey> {
+        let writes = &self.writes;
+        let replays = writes.replays.iter().chain(&writes.cancelled_replays);
+        let deliveries = writes.deliveries.iter();
+        self.changed_endpoints()
+            .map(|endpoint| endpoint.key)
+            .chain(replays.map(|replay| replay.endpoint))
+            .chain(deliveries.map(|(delivery, _)| delivery.endpoint))
+            .collect()
+    }
+
+    pub(crate) fn changed_endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.iter().filter_map(Tracked::changed_value)
+    }
+
+    pub(crate) fn endpoint(&self, key: EndpointKey) -> Option<&Endpoint> {
+        let mut endpoints = self.endpoints.iter().map(|endpoint| &**endpoint);
+        endpoints.find(|endpoint| endpoint.key == key)
+    }
+
+    pub(crate) fn put_endpoint(&mut self, endpoint: Endpoint) {
+        let key = endpoint.key;
+        match self.endpoints.iter_mut().find(|stored| stored.key == key) {
+            Some(stored) => **stored = endpoint,
+            None => self.endpoints.push(Tracked::new(endpoint)),
+        }
+    }
+
+    /// Removes an endpoint with everything that this batch would have sent to it.
+    pub(crate) fn remove_endpoint(&mut self, key: EndpointKey) {
+        self.endpoints.retain(|endpoint| endpoint.key != key);
+        self.replays.retain(|replay| replay.endpoint != key);
+        let writes = &mut *self.writes;
+        writes
+            .deliveries
+            .retain(|(delivery, _)| delivery.endpoint != key);
+        writes.replays.retain(|replay| replay.endpoint != key);
+        writes
+            .cancelled_replays
+            .retain(|replay| replay.endpoint != key);
+        writes.secrets.retain(|(endpoint, _)| *endpoint != key);
+        writes.removed_endpoints.push(key);
     }
 
     pub(crate) fn changed_runs(&self) -> impl Iterator<Item = &Run> {
@@ -228,7 +275,7 @@ impl UnitOfWork {
         self.replays.push(replay);
     }
 
-    /// Appends an event to the log. Adds a delivery if the endpoint is active and has enabled this kind of event.
+    /// Appends an event to the log. Adds a delivery to each endpoint that is active and has enabled this kind of event.
     /// Returns the sequence number of the event.
     pub(crate) fn emit(
         &mut self,
@@ -253,12 +300,12 @@ impl UnitOfWork {
             now: self.now,
         };
         let event = self.head.append(occurrence, seal);
-        if self
-            .endpoint
-            .as_ref()
-            .is_some_and(|endpoint| endpoint.must_receive(kind))
+        for endpoint in self
+            .endpoints
+            .iter()
+            .filter(|endpoint| endpoint.must_receive(kind))
         {
-            let delivery = Delivery::for_event(clock::new_id(), &event, self.now);
+            let delivery = Delivery::for_event(clock::new_id(), endpoint.key, &event, self.now);
             self.writes.deliveries.push((delivery, kind));
         }
         let sequence = event.sequence;

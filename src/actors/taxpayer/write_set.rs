@@ -14,7 +14,7 @@ use crate::domain::import::profile::ImportProfile;
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
-use crate::domain::kernel::ids::RunId;
+use crate::domain::kernel::ids::{EndpointKey, RunId};
 use crate::domain::party::NewContact;
 use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::supplier_invoice::SupplierInvoice;
@@ -43,7 +43,7 @@ pub struct WriteSet {
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
     pub(crate) replays: Vec<Replay>,
-    pub(crate) cancelled_replays: Vec<uuid::Uuid>,
+    pub(crate) cancelled_replays: Vec<Replay>,
     pub(crate) audit: Vec<AuditEntry>,
     /// The outage events that were emitted, with their sequence numbers in the event log.
     pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
@@ -54,8 +54,11 @@ pub struct WriteSet {
     pub(crate) keys: Vec<NewKey>,
     /// The ids of revoked API keys.
     pub(crate) revoked_keys: Vec<String>,
-    /// New signing secrets in order; each one replaces the one before it.
-    pub(crate) secrets: Vec<SigningSecret>,
+    /// New signing secrets of endpoints in order; each one replaces the endpoint's one before it.
+    pub(crate) secrets: Vec<(EndpointKey, SigningSecret)>,
+    /// The first secrets of endpoints that were added.
+    pub(crate) first_secrets: Vec<(EndpointKey, SigningSecret)>,
+    pub(crate) removed_endpoints: Vec<EndpointKey>,
     /// The idempotency keys of the executed commands, including commands that changed nothing.
     pub(crate) used_keys: Vec<KeyEntry>,
 }

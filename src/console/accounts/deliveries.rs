@@ -12,7 +12,7 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
-use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
@@ -24,6 +24,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::guidance::Guidance;
 use crate::store::events;
+use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -35,7 +36,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
-const FILTERS: [&str; 3] = ["state", "event", "irn"];
+const FILTERS: [&str; 4] = ["endpoint", "state", "event", "irn"];
 
 #[derive(Template)]
 #[template(path = "accounts/deliveries.html")]
@@ -45,6 +46,8 @@ struct DeliveriesPage {
     filter: FormState,
     states: Vec<(&'static str, Badge)>,
     events: Vec<&'static str>,
+    /// The endpoints to choose from, each by the id that callers know and its address; empty if there is one at most.
+    endpoints: Vec<(String, String)>,
     rows: Vec<DeliveryLine>,
     pages: Pages,
 }
@@ -62,6 +65,8 @@ struct DeliveryPage {
     frame: Frame,
     base: String,
     line: DeliveryLine,
+    /// The description or the address of the endpoint.
+    endpoint: String,
     /// The address of the list of invoices, filtered by the IRN of the event.
     invoice: String,
     /// The event as the webhook gets it.
@@ -77,6 +82,10 @@ async fn list_deliveries(
 ) -> Answer {
     let page = query.page(PER_PAGE);
     let values = FormValues::from(&query);
+    let endpoints = webhooks::all_owned_by(state.store.reader(), session.taxpayer).await?;
+    let name = query.trimmed_text("endpoint").unwrap_or_default();
+    let chosen = endpoints.iter().find(|(one, _)| one.key.name() == name);
+    let endpoint = chosen.map(|(one, _)| one.key);
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed);
     let (found, filter) = match wanted {
         Ok(wanted) => {
@@ -87,6 +96,7 @@ async fn list_deliveries(
                 event,
                 irn,
                 since: None,
+                endpoint,
             };
             let found =
                 delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
@@ -113,8 +123,19 @@ async fn list_deliveries(
             .map(|one| (one.as_str(), (*one).into()))
             .collect(),
         events: EventKind::ALL.iter().map(|kind| kind.as_str()).collect(),
+        endpoints: endpoints
+            .iter()
+            .filter(|_| endpoints.len() > 1)
+            .map(|(one, _)| (one.key.name(), label(one)))
+            .collect(),
         rows: found.0.into_iter().map(DeliveryLine::from).collect(),
     })
+}
+
+/// Returns the description of an endpoint, or else its address.
+fn label(endpoint: &Endpoint) -> String {
+    let description = endpoint.description.as_ref();
+    description.unwrap_or(&endpoint.url).clone()
 }
 
 fn list_address(base: &str, values: &FormValues) -> String {
@@ -156,6 +177,7 @@ async fn show_delivery(
     let (why, what_to_do) = guidance
         .map(|advice| (advice.why, advice.what_to_do))
         .unwrap_or_default();
+    let endpoint = webhooks::with_key(state.store.reader(), logged.delivery.endpoint).await?;
     let irn = logged.delivery.irn().unwrap_or_default();
     let query = Serializer::new(String::new())
         .append_pair("q", irn)
@@ -163,6 +185,7 @@ async fn show_delivery(
     show(&DeliveryPage {
         frame: Frame::for_account(&session, "Delivery"),
         base: base(&session),
+        endpoint: endpoint.as_ref().map(label).unwrap_or_default(),
         invoice: format!("{}/invoices?{query}", base(&session)),
         body: event
             .map(|event| indent_json(&event.notification()))
@@ -188,6 +211,7 @@ async fn resend(
 ) -> Answer {
     let delivery = find(&state, &session, &ids.1).await?.delivery;
     let command = StartReplay {
+        endpoint: delivery.endpoint,
         range: ReplayRange::for_event(delivery.sequence),
         by: None,
     };

@@ -1,6 +1,9 @@
 //! The developer's view of an invoice: its runs with their steps, the deliveries to the webhook, and the document as JSON.
 
+use std::cmp::Reverse;
+
 use askama::Template;
+use database::StoreError;
 use database::page::Page;
 use serde_json::Value;
 
@@ -12,12 +15,15 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{self, Answer};
 use crate::console::session::accounts::AccountSession;
+use crate::domain::invoice::Invoice;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
 use crate::domain::pipeline::{Run, RunPhase, WaitReason};
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
+use crate::store::Store;
 use crate::store::invoices::timeline;
 use crate::store::runs;
+use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
 
 /// The number of deliveries that the page shows. The log of deliveries shows all.
@@ -59,6 +65,26 @@ struct DeliveryLine {
     badge: Badge,
 }
 
+/// Returns the newest deliveries of events about an invoice to each endpoint, newest first.
+async fn find_deliveries(
+    store: &Store,
+    invoice: &Invoice,
+) -> Result<Vec<LoggedDelivery>, StoreError> {
+    let owner = invoice.taxpayer_id;
+    let mut found = Vec::new();
+    for (endpoint, _) in webhooks::all_owned_by(store.reader(), owner).await? {
+        let filter = DeliveryFilter {
+            irn: Some(invoice.irn.to_string()),
+            endpoint: Some(endpoint.key),
+            ..DeliveryFilter::default()
+        };
+        let page = delivery_log::page_owned_by(store, owner, filter, NEWEST_DELIVERIES).await?;
+        found.extend(page.0);
+    }
+    found.sort_by_key(|logged| Reverse(logged.delivery.sequence));
+    Ok(found)
+}
+
 pub(super) async fn show(
     state: &ApiState,
     session: &AccountSession,
@@ -69,11 +95,7 @@ pub(super) async fn show(
     let invoice = &stored.invoice;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
-    let filter = DeliveryFilter {
-        irn: Some(invoice.irn.to_string()),
-        ..DeliveryFilter::default()
-    };
-    let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, NEWEST_DELIVERIES).await?;
+    let deliveries = find_deliveries(store, invoice).await?;
     let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Developer).await?;
     let document = Value::Object(stored.document(&state.catalog.get())?);
     let document = format!("{document:#}");

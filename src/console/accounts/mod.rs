@@ -12,7 +12,8 @@
 //! | the change of a stored invoice, and its fields | `invoice_edit`, `invoice_fields` |
 //! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
-//! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
+//! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
+//! | the endpoint that a page is about, its form, its health | `webhook_target`, `webhook_form`, `webhook_health` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
 //! | the people of the account, and what everybody did | `contacts`, `activity` |
 
@@ -47,6 +48,10 @@ mod settings;
 mod taxpayers;
 mod timeline;
 mod webhook_actions;
+mod webhook_form;
+mod webhook_health;
+mod webhook_new;
+mod webhook_target;
 mod webhooks;
 
 use crate::console::frame::NavigationEntry;
@@ -96,6 +101,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_webhook = [
         webhooks::endpoints(),
         webhook_actions::endpoints(),
+        webhook_new::endpoints(),
         deliveries::endpoints(),
     ];
     let all = of_account

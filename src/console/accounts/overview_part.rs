@@ -8,7 +8,7 @@ use crate::console::accounts::overview_money::{self, MoneyLine};
 use crate::console::accounts::overview_work::{
     NeededLine, ProgressLine, needed_lines, progress_lines,
 };
-use crate::console::accounts::webhooks::Health;
+use crate::console::accounts::webhook_health::Health;
 use crate::console::accounts::{invoices, outage_banner};
 use crate::console::badges::Badge;
 use crate::console::deadline_words::NEAR_S;
@@ -72,7 +72,7 @@ struct Needs {
 pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<String, ApiError> {
     let store = &state.store;
     let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
-    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), taxpayer)
+    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), taxpayer.into())
         .await?
         .unzip();
     let health = Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref());
@@ -110,7 +110,7 @@ impl Needs {
         let max = COUNTED_MAX + 1;
         let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
         let rejected = tabs.iter().find(|one| one.tab == WorkTab::Rejected);
-        let open = delivery_log::open_owned_by(store, taxpayer).await?;
+        let open = delivery_log::open_owned_by(store, taxpayer, None).await?;
         Ok(Self {
             rejected: rejected.map_or(0, |one| one.count + u64::from(one.is_more)),
             stopped: runs::count_stopped_owned_by(store, taxpayer, near, max).await?,

@@ -1,14 +1,16 @@
-//! The actions of an owner on the webhook: a new signing secret, a test, a grade for the receiver, enabling it again,
-//! and replays.
+//! The actions of an owner on a webhook endpoint: a new signing secret, a test, a grade for the receiver, enabling it again,
+//! replays, and its end.
 
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use askama::Template;
 use secrecy::ExposeSecret;
 use webhook_client::{AttemptResult, GradeReport};
 
 use crate::actors::delivery::GradingOutcome;
-use crate::actors::taxpayer::commands::{CancelReplay, EnableEndpoint, RotateSecret, StartReplay};
-use crate::console::accounts::base;
+use crate::actors::taxpayer::commands::{
+    CancelReplay, EnableEndpoint, RemoveEndpoint, RotateSecret, StartReplay,
+};
+use crate::console::accounts::webhook_target::Target;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show};
@@ -31,14 +33,24 @@ use crate::store::webhooks::replays;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/secret").form(rotate_secret),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/secret").form(rotate_secret),
         path("/dashboard/{taxpayer}/webhooks/test")
+            .form(test)
+            .repeatable(),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/test")
             .form(test)
             .repeatable(),
         path("/dashboard/{taxpayer}/webhooks/grade")
             .form(grade)
             .repeatable(),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/grade")
+            .form(grade)
+            .repeatable(),
         path("/dashboard/{taxpayer}/webhooks/enable").form(enable),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/enable").form(enable),
         path("/dashboard/{taxpayer}/webhooks/replay").form(start_replay),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/replay").form(start_replay),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/remove").form(remove),
         path("/dashboard/{taxpayer}/webhooks/replays/{replay}/cancel").form(cancel_replay),
     ]
 }
@@ -46,19 +58,20 @@ pub(crate) fn endpoints() -> Vec<Path> {
 /// The only page that shows a new signing secret.
 #[derive(Template)]
 #[template(path = "accounts/new_secret.html")]
-struct NewSecretPage {
-    frame: Frame,
-    base: String,
-    text: String,
+pub(super) struct NewSecretPage {
+    pub(super) frame: Frame,
+    /// The page of the endpoint.
+    pub(super) here: String,
+    pub(super) text: String,
     /// True if the text is the public key of a pair, which is no secret.
-    is_public: bool,
+    pub(super) is_public: bool,
 }
 
 #[derive(Template)]
 #[template(path = "accounts/webhook_test.html")]
 struct TestPage {
     frame: Frame,
-    base: String,
+    here: String,
     is_delivered: bool,
     status: Option<u16>,
     duration_ms: u128,
@@ -72,19 +85,17 @@ struct TestPage {
 #[template(path = "accounts/webhook_grade.html")]
 struct GradePage {
     frame: Frame,
-    base: String,
+    here: String,
     graded: GradeReport,
-}
-
-fn webhooks_path(session: &AccountSession) -> String {
-    format!("{}/webhooks", base(session))
 }
 
 async fn rotate_secret(
     state: web::Data<ApiState>,
     Owner(session): Owner,
+    request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
     let body = form.0.object(&["type"]);
     let kind = report::read(&body, &state.catalog.get(), webhook::read_secret_type)?.value;
     let secret = key_generation::generate_webhook_secret(kind);
@@ -92,6 +103,7 @@ async fn rotate_secret(
         .send(
             &state,
             RotateSecret {
+                endpoint: target.key,
                 secret: secret.clone(),
                 by: session.by,
             },
@@ -99,8 +111,8 @@ async fn rotate_secret(
         .await?;
     let public_key = secret.public_key();
     show(&NewSecretPage {
-        frame: Frame::for_account(&session, "Your new signing secret"),
-        base: base(&session),
+        frame: Frame::for_account(&session, "Your new signing secret").below("Webhooks"),
+        here: target.path,
         is_public: public_key.is_some(),
         text: public_key.unwrap_or_else(|| secret.text().expose_secret().to_owned()),
     })
@@ -122,13 +134,19 @@ fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError
     counted.map(drop).map_err(limits::limit_error)
 }
 
-async fn test(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormValues>) -> Answer {
+async fn test(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    request: HttpRequest,
+    _: Form<FormValues>,
+) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
     count_test(&state, &session)?;
-    let attempt = state.delivery.send_test_delivery(session.taxpayer).await?;
-    show(&test_page(&session, attempt))
+    let attempt = state.delivery.send_test_delivery(target.key).await?;
+    show(&test_page(&session, target, attempt))
 }
 
-fn test_page(session: &AccountSession, attempt: AttemptResult) -> TestPage {
+fn test_page(session: &AccountSession, target: Target, attempt: AttemptResult) -> TestPage {
     let is_delivered = attempt.is_delivered();
     let failure = attempt
         .outcome
@@ -136,8 +154,8 @@ fn test_page(session: &AccountSession, attempt: AttemptResult) -> TestPage {
         .map(|failure| capitalize(&failure));
     let guidance = Guidance::for_failure(Some(attempt.outcome.name()), attempt.status);
     TestPage {
-        frame: Frame::for_account(session, "Test of the webhook"),
-        base: base(session),
+        frame: Frame::for_account(session, "Test of the webhook").below("Webhooks"),
+        here: target.path,
         is_delivered,
         status: attempt.status,
         duration_ms: attempt.duration.as_millis(),
@@ -151,13 +169,19 @@ fn test_page(session: &AccountSession, attempt: AttemptResult) -> TestPage {
     }
 }
 
-async fn grade(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormValues>) -> Answer {
+async fn grade(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    request: HttpRequest,
+    _: Form<FormValues>,
+) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
     count_test(&state, &session)?;
-    match state.delivery.grade(session.taxpayer).await? {
-        GradingOutcome::Unanswered(attempt) => show(&test_page(&session, attempt)),
+    match state.delivery.grade(target.key).await? {
+        GradingOutcome::Unanswered(attempt) => show(&test_page(&session, target, attempt)),
         GradingOutcome::Graded(graded) => show(&GradePage {
-            frame: Frame::for_account(&session, "Grade of the webhook"),
-            base: base(&session),
+            frame: Frame::for_account(&session, "Grade of the webhook").below("Webhooks"),
+            here: target.path,
             graded,
         }),
     }
@@ -166,30 +190,32 @@ async fn grade(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormVa
 async fn enable(
     state: web::Data<ApiState>,
     Owner(session): Owner,
+    request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
     let body = form.0.object(&["replay"]);
     let wanted = report::read(&body, &state.catalog.get(), replay::read_enable)?.value;
     session
         .send(
             &state,
             EnableEndpoint {
+                endpoint: target.key,
                 replay: wanted.scope(),
                 reason: None,
             },
         )
         .await?;
-    Ok(go_to(
-        &webhooks_path(&session),
-        "The webhook is in service again.",
-    ))
+    Ok(go_to(&target.path, "The webhook is in service again."))
 }
 
 async fn start_replay(
     state: web::Data<ApiState>,
     Owner(session): Owner,
+    request: HttpRequest,
     form: Form<FormValues>,
 ) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
     let mut body = form.0.object(&["since", "only"]);
     if form.0.text("since").parse::<jiff::civil::Date>().is_ok() {
         body.insert(
@@ -200,15 +226,18 @@ async fn start_replay(
     let wanted = report::read(&body, &state.catalog.get(), replay::read)?.value;
     let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
     let range = ReplayRange::from_sequence(wanted.scope, first);
-    let replay = session
-        .send(&state, StartReplay { range, by: None })
-        .await?;
+    let command = StartReplay {
+        endpoint: target.key,
+        range,
+        by: None,
+    };
+    let replay = session.send(&state, command).await?;
     let notice = if replay.is_empty() {
         "There is nothing to deliver again from there on."
     } else {
         "The replay began. It shows below how far it is."
     };
-    Ok(go_to(&webhooks_path(&session), notice))
+    Ok(go_to(&target.path, notice))
 }
 
 async fn cancel_replay(
@@ -224,7 +253,26 @@ async fn cancel_replay(
         session.send(&state, CancelReplay(replay.id)).await?;
     }
     Ok(go_to(
-        &webhooks_path(&session),
+        &Target::new(&session, replay.endpoint).path,
         "The replay was ended. What it had queued is still delivered.",
+    ))
+}
+
+/// POST …/remove: deletes an added endpoint, with what was not delivered to it.
+async fn remove(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    request: HttpRequest,
+    _: Form<FormValues>,
+) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
+    let command = RemoveEndpoint {
+        endpoint: target.key,
+        by: session.by,
+    };
+    session.send(&state, command).await?;
+    Ok(go_to(
+        &Target::new(&session, session.taxpayer.into()).path,
+        "The endpoint was deleted. Its undelivered deliveries ended.",
     ))
 }

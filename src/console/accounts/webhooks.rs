@@ -1,36 +1,45 @@
-//! The webhook of a taxpayer: its address, its events and its health.
+//! A webhook endpoint of a taxpayer: its address, its events, its health, and how its deliveries fared in the last day. The
+//! page of the default endpoint also lists the others.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::page::Page;
-use jiff::Timestamp;
-use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::SetWebhook;
+use crate::actors::taxpayer::commands::{ChangeEndpoint, SetWebhook};
 use crate::console::accounts::base;
+use crate::console::accounts::webhook_form::{
+    EventChoice, event_choices, form_values, to_api_body,
+};
+use crate::console::accounts::webhook_health::Health;
+use crate::console::accounts::webhook_target::{EndpointLine, Target, added_endpoints};
 use crate::console::badges::Badge;
+use crate::console::chart::Chart;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::events::delivery::Endpoint;
-use crate::domain::events::endpoint_health::FailureStreak;
-use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
 use crate::domain::kernel::fault::Faults;
+use crate::domain::party::settings::Change;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
-use crate::http::forms::{report, webhook};
+use crate::http::forms::{report, webhook, webhook_endpoint};
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
+use crate::store::webhooks::delivery_stats::{self, HourStats};
 use crate::store::webhooks::replays;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks")
+            .page(show_webhook)
+            .form(save),
+        path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}")
             .page(show_webhook)
             .form(save),
     ]
@@ -47,74 +56,17 @@ const NEWEST_REPLAYS: Page = Page {
 struct WebhookPage {
     frame: Frame,
     base: String,
+    target: Target,
     endpoint: Option<Endpoint>,
     health: Health,
     open: OpenDeliveries,
+    /// How the deliveries of the last day fared; empty if nothing was attempted.
+    charts: Vec<Chart>,
     events: Vec<EventChoice>,
     replays: Vec<ReplayLine>,
     form: FormState,
-}
-
-/// The health of the endpoint, in words.
-pub(super) struct Health {
-    pub(super) badge: Badge,
-    pub(super) note: String,
-    /// The time of the next attempt, if the endpoint is parked because its attempts only fail.
-    pub(super) until: Option<Timestamp>,
-}
-
-impl Health {
-    pub(super) fn from_endpoint(
-        endpoint: Option<&Endpoint>,
-        failing: Option<&FailureStreak>,
-    ) -> Self {
-        let health = |class, text, note: &str| Self {
-            badge: Badge { class, text },
-            note: note.to_owned(),
-            until: None,
-        };
-        let Some(endpoint) = endpoint else {
-            return health(
-                "idle",
-                "Not set up",
-                "Nothing is sent before there is an address.",
-            );
-        };
-        if !endpoint.is_active {
-            let reason = endpoint
-                .disabled_reason
-                .as_deref()
-                .unwrap_or("It was disabled.");
-            return health("bad", "Disabled", reason);
-        }
-        let Some(failing) = failing else {
-            return health(
-                "ok",
-                "Healthy",
-                "The last attempt succeeded, or none was made yet.",
-            );
-        };
-        let failures = format!("{} attempts in a row failed.", failing.failures);
-        match failing.parked_until {
-            None => health("warn", "Failing", &failures),
-            Some(until) => {
-                let note = format!(
-                    "{failures} Deliveries wait until one succeeds; the next one is tried at"
-                );
-                Self {
-                    until: Some(until),
-                    ..health("bad", "Paused", &note)
-                }
-            }
-        }
-    }
-}
-
-/// An event that the endpoint can subscribe to.
-struct EventChoice {
-    name: String,
-    words: &'static str,
-    is_on: bool,
+    /// The other endpoints; empty on the page of one of them.
+    others: Vec<EndpointLine>,
 }
 
 struct ReplayLine {
@@ -122,73 +74,93 @@ struct ReplayLine {
     badge: Badge,
 }
 
-async fn show_webhook(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
-    render(&state, &session, None).await
+async fn show_webhook(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    request: HttpRequest,
+) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
+    render(&state, &session, target, None).await
 }
 
-/// POST of the form: sets address, events and schedule, as the API call Update Webhook does.
-async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+/// POST of the form: sets address, events and schedule, as the API calls do.
+async fn save(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    request: HttpRequest,
+    form: Form<FormValues>,
+) -> Answer {
+    let target = Target::find(&state, &session, &request).await?;
+    let saved = if target.is_default() {
+        set_webhook(&state, &session, &form.0).await?
+    } else {
+        change_endpoint(&state, &session, &target, &form.0).await?
+    };
+    match saved {
+        Ok(()) => Ok(go_to(&target.path, "The webhook was saved. Test it now.")),
+        Err(faults) => render(&state, &session, target, Some((form.0, faults))).await,
+    }
+}
+
+async fn set_webhook(
+    state: &ApiState,
+    session: &AccountSession,
+    form: &FormValues,
+) -> Result<Result<(), Faults>, ApiError> {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| webhook::read(reader, &policy);
-    let asked = match report::read(&to_api_body(&form.0), &state.catalog.get(), read) {
+    let body = to_api_body(form, &["webhook_url"]);
+    let asked = match report::read(&body, &state.catalog.get(), read) {
         Ok(asked) => asked.value,
-        Err(faults) => return render(&state, &session, Some((form.0, faults))).await,
+        Err(faults) => return Ok(Err(faults)),
     };
-    let webhook::Webhook {
-        url,
-        enabled_events,
-        retry_schedule,
-    } = asked;
     let change = SetWebhook {
-        url,
-        enabled_events,
-        retry_schedule,
+        url: asked.url,
+        enabled_events: asked.enabled_events,
+        retry_schedule: asked.retry_schedule,
         by: session.by,
     };
-    session.send(&state, change).await?;
-    Ok(go_to(
-        &format!("{}/webhooks", base(&session)),
-        "The webhook was saved. Test it now.",
-    ))
+    session.send(state, change).await?;
+    Ok(Ok(()))
 }
 
-/// Returns the form as the body of the API call Update Webhook. A blank schedule stands for the one of the deployment.
-fn to_api_body(values: &FormValues) -> Map<String, Value> {
-    let mut body = values.object(&["webhook_url"]);
-    let events: Vec<_> = values
-        .checked_values("enabled_events")
-        .map(Value::from)
-        .collect();
-    body.insert("enabled_events".to_owned(), events.into());
-    let schedule = match values.text("retry_schedule_s") {
-        "" => Value::Null,
-        text => text
-            .split(',')
-            .map(|delay| delay_value(delay.trim()))
-            .collect(),
+async fn change_endpoint(
+    state: &ApiState,
+    session: &AccountSession,
+    target: &Target,
+    form: &FormValues,
+) -> Result<Result<(), Faults>, ApiError> {
+    let read =
+        |reader: &mut BodyReader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
+    let body = to_api_body(form, &["url", "description"]);
+    let asked = match report::read(&body, &state.catalog.get(), read) {
+        Ok(asked) => asked.value,
+        Err(faults) => return Ok(Err(faults)),
     };
-    body.insert("retry_schedule_s".to_owned(), schedule);
-    body
-}
-
-/// Returns a delay as a JSON number. A text that is no number stays a text, so that the API's check refuses it.
-fn delay_value(text: &str) -> Value {
-    text.parse::<u32>()
-        .map_or_else(|_| Value::from(text), Value::from)
+    let change = ChangeEndpoint {
+        endpoint: target.key,
+        url: Some(asked.url),
+        enabled_events: Some(asked.enabled_events),
+        description: asked.description.map_or(Change::Unset, Change::Set),
+        retry_schedule: asked.retry_schedule,
+        by: session.by,
+    };
+    session.send(state, change).await?;
+    Ok(Ok(()))
 }
 
 async fn render(
     state: &ApiState,
     session: &AccountSession,
+    target: Target,
     refused: Option<(FormValues, Faults)>,
 ) -> Answer {
     let store = &state.store;
-    let id = session.taxpayer;
-    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), id)
+    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), target.key)
         .await?
         .unzip();
-    let (replays, _) = replays::page_owned_by(store, id, NEWEST_REPLAYS).await?;
-    let open = delivery_log::open_owned_by(store, id).await?;
+    let (replays, _) = replays::page_of_endpoint(store, target.key, NEWEST_REPLAYS).await?;
+    let hours = delivery_stats::last_day(store, target.key, state.now()).await?;
     let status = if refused.is_some() {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {
@@ -196,90 +168,45 @@ async fn render(
     };
     let form = match refused {
         Some((values, faults)) => FormState::with_faults(values, faults),
-        None => FormState::new(form_values(endpoint.as_ref())),
+        None => FormState::new(form_values(endpoint.as_ref(), target.url_field())),
+    };
+    let (frame, others) = if target.is_default() {
+        let others = added_endpoints(state, session).await?;
+        (Frame::for_account(session, "Webhooks"), others)
+    } else {
+        let frame = Frame::for_account(session, "Webhook endpoint").below("Webhooks");
+        (frame, Vec::new())
     };
     let page = WebhookPage {
-        frame: Frame::for_account(session, "Webhooks"),
+        frame,
         base: base(session),
+        open: delivery_log::open_owned_by(store, session.taxpayer, Some(target.key)).await?,
         health: Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
+        charts: charts(&hours),
         events: event_choices(endpoint.as_ref(), &form),
         replays: replays.into_iter().map(ReplayLine::from).collect(),
-        open,
+        target,
         endpoint,
         form,
+        others,
     };
     show_with_status(status, &page)
 }
 
-fn form_values(endpoint: Option<&Endpoint>) -> FormValues {
-    let Some(endpoint) = endpoint else {
-        return FormValues::default();
-    };
-    let delays = endpoint
-        .retry_schedule
-        .iter()
-        .flatten()
-        .map(ToString::to_string);
-    let schedule = delays.collect::<Vec<_>>().join(", ");
-    let events = endpoint
-        .enabled_events
-        .iter()
-        .map(|name| ("enabled_events", name.as_str()));
-    let fields = [
-        ("webhook_url", endpoint.url.as_str()),
-        ("retry_schedule_s", &schedule),
-    ];
-    fields.into_iter().chain(events).collect()
-}
-
-/// Returns all events, and the unknown names that the endpoint has, so that saving keeps them.
-fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
-    let kinds = EventKind::ALL
-        .iter()
-        .copied()
-        .filter(|kind| *kind != EventKind::WebhookTest);
-    let known = kinds.map(|kind| (kind.to_string(), describe_event(kind)));
-    let names = endpoint
-        .map(|endpoint| endpoint.enabled_events.as_slice())
-        .unwrap_or_default();
-    let unknown = names
-        .iter()
-        .filter(|name| !EventKind::ALL.iter().any(|kind| kind.as_str() == **name))
-        .map(|name| (name.clone(), "Not an event of this service"));
-    known
-        .chain(unknown)
-        .map(|(name, words)| EventChoice {
-            is_on: form.has("enabled_events", &name),
-            name,
-            words,
-        })
-        .collect()
-}
-
-fn describe_event(kind: EventKind) -> &'static str {
-    match kind {
-        EventKind::InvoiceCreated => "An invoice was created",
-        EventKind::InvoiceUpdated => "An invoice was changed",
-        EventKind::InvoiceStatusUpdated => "The status of an invoice changed",
-        EventKind::InvoiceValidated => "The authority found an invoice valid",
-        EventKind::InvoiceSubmitted => "The authority signed an invoice",
-        EventKind::InvoiceTransmitted => "An invoice was transmitted to the customer",
-        EventKind::InvoiceAcknowledged => "The customer's receipt was confirmed",
-        EventKind::InvoiceReported => "An invoice was reported for VAT",
-        EventKind::InvoiceRejected => "The authority refused an invoice",
-        EventKind::InvoiceFailed => "The service gave an invoice up",
-        EventKind::InvoiceBatchCompleted => "A batch was stored",
-        EventKind::PaymentStatusUpdated => "A payment was recorded",
-        EventKind::SupplierInvoiceReceived => "A supplier's invoice arrived",
-        EventKind::SupplierInvoiceAcknowledged => "A supplier's invoice was acknowledged",
-        EventKind::ApiKeyRotated => "The API key was replaced",
-        EventKind::TaxpayerVerified => "The authority confirmed this business",
-        EventKind::TaxpayerUnverified => "The authority could not confirm this business",
-        EventKind::AuthorityOutageStarted => "The authority stopped answering",
-        EventKind::AuthorityOutageEnded => "The authority answers again",
-        EventKind::WebhookUpdated => "The webhook was changed",
-        EventKind::WebhookTest => "A test",
+fn charts(hours: &[HourStats]) -> Vec<Chart> {
+    let values = |value: fn(&HourStats) -> u64| hours.iter().map(value).collect::<Vec<_>>();
+    if hours.iter().all(|hour| hour.delivered + hour.failed == 0) {
+        return Vec::new();
     }
+    vec![
+        Chart::new("Delivered", "deliveries", values(|hour| hour.delivered)),
+        Chart::new("Failed attempts", "attempts", values(|hour| hour.failed)),
+        Chart::new(
+            "Average response time",
+            "ms",
+            values(|hour| hour.average_ms),
+        ),
+    ]
 }
 
 impl From<Replay> for ReplayLine {
@@ -293,73 +220,18 @@ impl From<Replay> for ReplayLine {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
-    fn a_form_says_what_the_api_asks_for() {
-        let fields = [
-            ("webhook_url", "https://example.com/hook"),
-            ("enabled_events", "invoice.created"),
-            ("enabled_events", "invoice.updated"),
-            ("retry_schedule_s", "0, 60,x"),
-        ];
-        let expected = json!({
-            "webhook_url": "https://example.com/hook",
-            "enabled_events": ["invoice.created", "invoice.updated"],
-            "retry_schedule_s": [0, 60, "x"],
-        });
-        assert_eq!(
-            Value::Object(to_api_body(&FormValues::from(fields))),
-            expected
-        );
-        let blank = json!({ "enabled_events": [], "retry_schedule_s": null });
-        assert_eq!(Value::Object(to_api_body(&FormValues::default())), blank);
-    }
-
-    #[test]
-    fn an_endpoint_that_only_fails_says_until_when() {
-        let at = Timestamp::UNIX_EPOCH;
-        let failing = FailureStreak {
-            since: at,
-            last: at,
-            failures: 7,
-            probes: 1,
-            parked_until: Some(at),
-            last_failure: None,
-            last_status: None,
+    fn a_day_without_an_attempt_has_no_chart() {
+        let hour = |delivered, failed| HourStats {
+            delivered,
+            failed,
+            average_ms: 7,
         };
-        let endpoint = Endpoint {
-            id: 1,
-            taxpayer_id: crate::domain::kernel::ids::TaxpayerId(1),
-            url: "https://example.com".into(),
-            enabled_events: Vec::new(),
-            is_active: true,
-            disabled_reason: None,
-            disabled_after: None,
-            public_key: None,
-            retry_schedule: None,
-            created_at: at,
-            updated_at: at,
-        };
-        let parked = Health::from_endpoint(Some(&endpoint), Some(&failing));
-        assert_eq!((parked.badge.text, parked.until), ("Paused", Some(at)));
-        assert!(
-            parked.note.starts_with("7 attempts in a row failed."),
-            "{}",
-            parked.note
-        );
-        assert_eq!(
-            Health::from_endpoint(Some(&endpoint), None).badge.text,
-            "Healthy"
-        );
-        assert_eq!(Health::from_endpoint(None, None).badge.text, "Not set up");
-        let disabled = Endpoint {
-            is_active: false,
-            disabled_reason: Some("410".into()),
-            ..endpoint
-        };
-        assert_eq!(Health::from_endpoint(Some(&disabled), None).note, "410");
+        assert!(charts(&[hour(0, 0), hour(0, 0)]).is_empty());
+        let drawn = charts(&[hour(0, 0), hour(3, 1)]);
+        let highest: Vec<_> = drawn.iter().map(|chart| chart.highest).collect();
+        assert_eq!(highest, [3, 1, 7]);
     }
 }

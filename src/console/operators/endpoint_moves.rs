@@ -116,6 +116,7 @@ impl BulkList for Endpoints {
         for listed in subjects {
             let taxpayer = listed.endpoint.taxpayer_id;
             let command = EnableEndpoint {
+                endpoint: listed.endpoint.key,
                 replay: to.scope(),
                 reason: by.reason.clone(),
             };

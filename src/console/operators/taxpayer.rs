@@ -90,7 +90,7 @@ async fn show_taxpayer(
     let taxpayer = find_taxpayer(&state, &id).await?;
     let store = &state.store;
     let id = taxpayer.id;
-    let endpoint = webhooks::with_failure_streak(store.reader(), id).await?;
+    let endpoint = webhooks::with_failure_streak(store.reader(), id.into()).await?;
     let all_invoices = InvoiceList {
         taxpayer: id,
         filters: InvoiceFilter::default(),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::crash::CrashHistory;
-use crate::domain::kernel::ids::{EventId, TaxpayerId};
+use crate::domain::kernel::ids::{EndpointKey, EventId, TaxpayerId};
 
 words! {
     DeliveryState { Pending = "pending", Delivered = "delivered", Dead = "dead" }
@@ -16,6 +16,7 @@ words! {
 pub struct Delivery {
     pub id: uuid::Uuid,
     pub taxpayer_id: TaxpayerId,
+    pub endpoint: EndpointKey,
     pub event_id: EventId,
     pub sequence: i64,
     /// The IRN of the event, or the event id if there is none. Deliveries with the same key are sent in order.
@@ -31,11 +32,12 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Creates a delivery that is due at once.
-    pub fn for_event(id: uuid::Uuid, event: &Event, now: Timestamp) -> Self {
+    /// Creates a delivery to this endpoint that is due at once.
+    pub fn for_event(id: uuid::Uuid, endpoint: EndpointKey, event: &Event, now: Timestamp) -> Self {
         Self {
             id,
             taxpayer_id: event.taxpayer_id,
+            endpoint,
             event_id: event.id,
             sequence: event.sequence,
             order_key: event.irn.clone().unwrap_or_else(|| event.id.to_string()),
@@ -97,12 +99,17 @@ words! {
     SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 
-/// A taxpayer's webhook endpoint.
+/// The maximum number of endpoints of a taxpayer beside its default one.
+pub const ADDED_ENDPOINTS_MAX: usize = 10;
+
+/// A webhook endpoint of a taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     pub id: i64,
+    pub key: EndpointKey,
     pub taxpayer_id: TaxpayerId,
     pub url: String,
+    pub description: Option<String>,
     /// The event names that the caller sent. They may include unknown names, which match no event.
     pub enabled_events: Vec<String>,
     pub is_active: bool,
@@ -139,6 +146,33 @@ impl ScheduleChange {
 }
 
 impl Endpoint {
+    /// Creates the default endpoint of a taxpayer, active and without any events.
+    pub fn new(id: i64, taxpayer_id: TaxpayerId, url: String, now: Timestamp) -> Self {
+        Self {
+            id,
+            key: taxpayer_id.into(),
+            taxpayer_id,
+            url,
+            description: None,
+            enabled_events: Vec::new(),
+            is_active: true,
+            disabled_reason: None,
+            disabled_after: None,
+            public_key: None,
+            retry_schedule: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// Creates an endpoint beside the default one.
+    pub fn added(id: i64, taxpayer_id: TaxpayerId, url: String, now: Timestamp) -> Self {
+        Self {
+            key: EndpointKey::of_added(id),
+            ..Self::new(id, taxpayer_id, url, now)
+        }
+    }
+
     pub fn must_receive(&self, kind: EventKind) -> bool {
         self.is_active && self.has_enabled(kind)
     }
@@ -161,6 +195,7 @@ impl Endpoint {
     pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
         let before = before.cloned().unwrap_or_else(|| Self {
             url: String::new(),
+            description: None,
             enabled_events: Vec::new(),
             retry_schedule: None,
             ..self.clone()
@@ -176,6 +211,7 @@ impl Endpoint {
                 self.retry_schedule != before.retry_schedule,
             ),
             ("is_active", self.is_active != before.is_active),
+            ("description", self.description != before.description),
         ]
         .into_iter()
         .filter_map(|(name, is_changed)| is_changed.then_some(name))

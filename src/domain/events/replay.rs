@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::domain::events::delivery::Endpoint;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 
 words! {
     /// `Failed`: events whose delivery is a dead letter. `Missing`: enabled events without a delivery. `All`: every
@@ -31,7 +32,7 @@ words! {
     ReplayState { Running = "running", Done = "done", Cancelled = "cancelled" }
 }
 
-/// The maximum number of running replays of one taxpayer.
+/// The maximum number of running replays of one endpoint.
 pub const OPEN_REPLAYS_MAX: usize = 100;
 
 /// A replay of one range of the log.
@@ -39,6 +40,7 @@ pub const OPEN_REPLAYS_MAX: usize = 100;
 pub struct Replay {
     pub id: uuid::Uuid,
     pub taxpayer_id: TaxpayerId,
+    pub endpoint: EndpointKey,
     pub scope: ReplayScope,
     pub state: ReplayState,
     /// The sequence before the first event of the range.
@@ -82,10 +84,10 @@ impl ReplayRange {
 }
 
 impl Replay {
-    /// Creates a replay of a log whose last event has the sequence `head`.
+    /// Creates a replay to this endpoint, of a log whose last event has the sequence `head`.
     pub fn new(
         id: uuid::Uuid,
-        taxpayer_id: TaxpayerId,
+        endpoint: &Endpoint,
         range: ReplayRange,
         head: i64,
         now: Timestamp,
@@ -94,7 +96,8 @@ impl Replay {
         let after = range.after.clamp(0, until);
         let replay = Self {
             id,
-            taxpayer_id,
+            taxpayer_id: endpoint.taxpayer_id,
+            endpoint: endpoint.key,
             scope: range.scope,
             state: ReplayState::Running,
             after,
@@ -177,13 +180,9 @@ mod tests {
     use super::*;
 
     fn open(range: ReplayRange, head: i64) -> Replay {
-        Replay::new(
-            uuid::Uuid::nil(),
-            TaxpayerId(7),
-            range,
-            head,
-            Timestamp::UNIX_EPOCH,
-        )
+        let now = Timestamp::UNIX_EPOCH;
+        let endpoint = Endpoint::new(1, TaxpayerId(7), String::new(), now);
+        Replay::new(uuid::Uuid::nil(), &endpoint, range, head, now)
     }
 
     #[test]

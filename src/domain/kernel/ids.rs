@@ -33,6 +33,40 @@ number_id! {
     CustomerId,
     /// The id of an item in a taxpayer's catalog.
     ItemId,
+    /// The key of a webhook endpoint in lanes, deliveries and replays. A taxpayer's default endpoint has the id of the
+    /// taxpayer. An endpoint that was added has its own id as a negative number, so the two never collide.
+    EndpointKey,
+}
+
+/// The id by which callers name a taxpayer's default endpoint.
+pub const DEFAULT_ENDPOINT: &str = "default";
+
+impl EndpointKey {
+    /// Returns the key of the added endpoint with this id.
+    pub fn of_added(id: i64) -> Self {
+        Self(-id)
+    }
+
+    /// True for the one endpoint of a taxpayer that Update Webhook sets.
+    pub fn is_default(self) -> bool {
+        self.0 > 0
+    }
+
+    /// Returns the id by which callers name the endpoint.
+    pub fn name(self) -> String {
+        if self.is_default() {
+            DEFAULT_ENDPOINT.to_owned()
+        } else {
+            (-self.0).to_string()
+        }
+    }
+}
+
+/// A taxpayer stands for its default endpoint.
+impl From<TaxpayerId> for EndpointKey {
+    fn from(taxpayer: TaxpayerId) -> Self {
+        Self(taxpayer.0)
+    }
 }
 
 /// The id of an API key within its account: the beginning of the SHA-256 of its text. Nobody can authenticate with it.

@@ -59,6 +59,12 @@ pub enum Refusal {
     WebhookDisabled,
     #[error("Too many replays of this webhook are under way: wait for one of them to end")]
     TooManyReplays,
+    #[error("Webhook endpoint not found")]
+    EndpointNotFound,
+    #[error(
+        "The default endpoint cannot be deleted: to get nothing there, set its enabled_events to []"
+    )]
+    DefaultEndpointStays,
     #[error("Replay not found")]
     ReplayNotFound,
     #[error("The replay has ended already")]

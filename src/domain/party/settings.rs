@@ -66,7 +66,7 @@ pub enum Change<T> {
 }
 
 impl<T> Change<T> {
-    fn apply(self, value: &mut Option<T>) {
+    pub fn apply(self, value: &mut Option<T>) {
         match self {
             Self::Keep => {}
             Self::Unset => *value = None,

@@ -7,6 +7,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{ContactId, IntegratorId, InvoiceId, TaxpayerId, parse_number};
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::Run;
 use crate::http::respond::code::ErrorCode;
@@ -15,6 +16,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices::batches;
 use crate::store::runs;
+use crate::store::webhooks::{self, EndpointWithStreak};
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     parse_number(text)
@@ -73,6 +75,17 @@ pub(crate) async fn existing_taxpayer_id(
     found
         .map(|taxpayer| taxpayer.id)
         .ok_or_else(ApiError::taxpayer_not_found)
+}
+
+/// Returns the endpoint in the path of a taxpayer of this integrator, with its streak of failures.
+pub(crate) async fn find_endpoint(
+    state: &ApiState,
+    integrator: IntegratorId,
+    ids: &(String, String),
+) -> Result<EndpointWithStreak, ApiError> {
+    let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
+    let found = webhooks::owned_by_with_name(state.store.reader(), taxpayer.id, &ids.1).await?;
+    Ok(found.ok_or(Refusal::EndpointNotFound)?)
 }
 
 /// Returns the id of a contact person in the path.

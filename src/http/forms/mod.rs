@@ -85,3 +85,4 @@ pub(crate) mod update_status;
 pub(crate) mod validation;
 pub(crate) mod vat_report;
 pub(crate) mod webhook;
+pub(crate) mod webhook_endpoint;

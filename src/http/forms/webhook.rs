@@ -29,38 +29,53 @@ pub(crate) struct Webhook {
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
     let url = url(reader.required("webhook_url"), policy);
-    let enabled_events = reader
-        .optional(EVENTS_FIELD)
-        .texts(TEXT_CHARS_MAX)
-        .map(remove_duplicates);
-    if enabled_events
+    let enabled_events = enabled_events(reader, Need::Optional);
+    let retry_schedule = retry_schedule(reader);
+    Some(Webhook {
+        url: url?,
+        enabled_events,
+        retry_schedule,
+    })
+}
+
+/// Says whether a form requires a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    Required,
+    Optional,
+}
+
+/// Reads the names of the events that an endpoint gets. Warns of unknown names.
+pub(crate) fn enabled_events(reader: &mut Reader<'_>, need: Need) -> Option<Vec<String>> {
+    let field = match need {
+        Need::Required => reader.required(EVENTS_FIELD),
+        Need::Optional => reader.optional(EVENTS_FIELD),
+    };
+    let names = field.texts(TEXT_CHARS_MAX).map(remove_duplicates);
+    if names
         .as_ref()
         .is_some_and(|names| names.len() > EVENT_NAMES_MAX)
     {
         let sentence = format!("must not have more than {EVENT_NAMES_MAX} different names");
         reader.report_fault(EVENTS_FIELD, FieldRule::other("max", sentence));
     }
-    let own = reader
-        .optional(SCHEDULE_FIELD)
-        .whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
-    let retry_schedule = match own {
-        Some(delays) => ScheduleChange::Own(delays),
-        None if reader.is_null(SCHEDULE_FIELD) => ScheduleChange::Shared,
-        None => ScheduleChange::Keep,
-    };
-    let unknown = enabled_events
-        .iter()
-        .flatten()
-        .filter(|name| !is_event_name(name));
+    let unknown = names.iter().flatten().filter(|name| !is_event_name(name));
     let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
-    Some(Webhook {
-        url: url?,
-        enabled_events,
-        retry_schedule,
-    })
+    names
+}
+
+pub(crate) fn retry_schedule(reader: &mut Reader<'_>) -> ScheduleChange {
+    let own = reader
+        .optional(SCHEDULE_FIELD)
+        .whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
+    match own {
+        Some(delays) => ScheduleChange::Own(delays),
+        None if reader.is_null(SCHEDULE_FIELD) => ScheduleChange::Shared,
+        None => ScheduleChange::Keep,
+    }
 }
 
 /// Reads the requested type of the signing secret. The default is HMAC, a secret that both sides know.

@@ -46,6 +46,7 @@ codes! {
     ImportNotFound = "IMPORT_NOT_FOUND", NOT_FOUND;
     DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;
     ReplayNotFound = "REPLAY_NOT_FOUND", NOT_FOUND;
+    EndpointNotFound = "ENDPOINT_NOT_FOUND", NOT_FOUND;
     CommandNotFound = "COMMAND_NOT_FOUND", NOT_FOUND;
     ReconciliationNotFound = "RECONCILIATION_NOT_FOUND", NOT_FOUND;
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;

@@ -100,6 +100,8 @@ impl Foreign {
         let all = json!({ "since": 1, "only": "all" });
         let replay = post(ask, &of("webhook/replay"), integrator, all).await;
         let deliveries = ask(get(&of("webhook/deliveries"), integrator)).await.data();
+        let added = json!({ "url": "https://hook.foreign-mark.example/", "enabled_events": ["invoice.created"] });
+        let endpoint = post(ask, &of("webhook/endpoints"), integrator, added).await;
         let shown = ask(get(&format!("{TAXPAYERS}/{taxpayer}"), integrator))
             .await
             .data();
@@ -110,6 +112,7 @@ impl Foreign {
             ("{contact_id}", id_text(&shown["users"][0]["id"])),
             ("{delivery_id}", id_text(&deliveries["data"][0]["id"])),
             ("{replay_id}", id_text(&replay["id"])),
+            ("{endpoint_id}", id_text(&endpoint["id"])),
             ("{reference}", uuid::Uuid::nil().to_string()),
             ("{list}", "countries".to_owned()),
             ("{operation}", "sign".to_owned()),
@@ -167,6 +170,7 @@ impl Foreign {
             "{contact_id}",
             "{delivery_id}",
             "{replay_id}",
+            "{endpoint_id}",
             "{invoice_id}",
             "{supplier_irn}",
         ]

@@ -95,6 +95,8 @@ impl From<PhaseDurations> for PhasesView {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetter<'a> {
     taxpayer_id: TaxpayerId,
+    /// `default`, or the id of an endpoint that was added.
+    endpoint_id: String,
     #[serde(flatten)]
     delivery: DeliveryView<'a>,
     /// Explains in one sentence why the last attempt failed.
@@ -111,6 +113,7 @@ impl<'a> From<&'a LoggedDelivery> for DeadLetter<'a> {
         let delivery = DeliveryView::from(logged);
         Self {
             taxpayer_id: logged.delivery.taxpayer_id,
+            endpoint_id: logged.delivery.endpoint.name(),
             delivery,
             why,
             what_to_do,

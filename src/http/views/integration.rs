@@ -31,7 +31,7 @@ pub(crate) struct Integration<'a> {
 /// Health of the endpoint. If the endpoint is parked, the next waiting delivery is attempted at `parked_until`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookHealth)]
-struct HealthView {
+pub(super) struct HealthView {
     state: EndpointHealth,
     /// Number of failed attempts since the last successful one.
     failures: u32,
@@ -40,7 +40,7 @@ struct HealthView {
 }
 
 impl HealthView {
-    fn new(endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
+    pub(super) fn new(endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
         Self {
             state: EndpointHealth::new(endpoint.is_active, failing),
             failures: failing.map_or(0, |failing| failing.failures),

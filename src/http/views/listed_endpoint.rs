@@ -12,6 +12,8 @@ use crate::store::webhooks::endpoint_list;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ListedEndpoint<'a> {
     taxpayer_id: TaxpayerId,
+    /// `default`, or the id of an endpoint that was added.
+    endpoint_id: String,
     /// The URL without its query, which may contain a secret.
     url: &'a str,
     health: EndpointHealth,
@@ -41,6 +43,7 @@ impl<'a> From<&'a endpoint_list::ListedEndpoint> for ListedEndpoint<'a> {
         };
         Self {
             taxpayer_id: endpoint.taxpayer_id,
+            endpoint_id: endpoint.key.name(),
             url: endpoint.url.split(['?', '#']).next().unwrap_or_default(),
             health: listed.health,
             since: since.map(precise_time),

@@ -67,3 +67,4 @@ pub(crate) mod taxpayer;
 pub(crate) mod taxpayer_usage;
 pub(crate) mod timeline;
 pub(crate) mod validated;
+pub(crate) mod webhook_endpoint;

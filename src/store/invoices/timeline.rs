@@ -1,5 +1,7 @@
 //! The timeline of an invoice: the newest events, steps of runs, and delivery attempts.
 
+use std::collections::BTreeSet;
+
 use database::StoreError;
 use database::column::RowRef;
 use database::sql::dialect;
@@ -19,6 +21,7 @@ use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::runs;
 use crate::store::runs::step_row;
+use crate::store::webhooks;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::select_sequences_about;
 use crate::store::webhooks::delivery_row;
@@ -181,14 +184,15 @@ async fn attempts(
 ) -> Result<Vec<TimelineEntry>, StoreError> {
     let about = select_sequences_about(taxpayer, [irn.as_str().to_owned()]);
     let deliveries = delivery_row::Entity::find()
-        .filter(delivery_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(delivery_row::Column::EndpointKey.in_subquery(webhooks::select_keys(taxpayer)))
         .filter(delivery_row::Column::Sequence.in_subquery(about))
         .order_by_desc(delivery_row::Column::Sequence)
         .limit(ENTRIES_READ_MAX)
         .all(store.reader())
         .await?;
+    let keys: BTreeSet<i64> = deliveries.iter().map(|row| row.endpoint_key).collect();
     let made = attempt_row::Entity::find()
-        .filter(attempt_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(attempt_row::Column::EndpointKey.is_in(keys))
         .filter(attempt_row::Column::DeliveryId.is_in(deliveries.iter().map(|row| row.id.as_str())))
         .order_by_desc(attempt_row::Column::At)
         .limit(ENTRIES_READ_MAX)

@@ -19,10 +19,10 @@ pub use self::wake::{QueuedLane, WaitingLanes, Wake, enqueue, make_waiting_due, 
 
 use std::time::Duration;
 
-use database::Transaction;
 use database::column::json;
 use database::sql::{LockedRows, SqlOnce};
-use sea_orm::sea_query::{Expr, ExprTrait};
+use database::{StoreError, Transaction};
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ConnectionTrait, Statement, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,6 +124,18 @@ pub(super) const ABANDONED_LEASE_UNTIL: i64 = 0;
 /// The `next_step` of the lane of a parked endpoint: after many failures, it gets only one delivery now and then, as a
 /// probe. New work does not wake such a lane before its due time.
 pub const PROBE_STEP: &str = "probe";
+
+/// Deletes lanes whose work has ended for good. Whoever holds one of them loses its lease. The caller must hold the locks
+/// of the lanes.
+pub async fn remove(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
+    let statement = Query::delete()
+        .from_table("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").is_in(keys.iter().map(String::as_str)))
+        .to_owned();
+    tx.execute(&statement).await?;
+    Ok(())
+}
 
 fn later(now: &Expr, by: Duration) -> Expr {
     now.clone()

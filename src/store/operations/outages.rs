@@ -74,7 +74,7 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Queues the notification of each taxpayer whose endpoint has enabled this event: a lane for each, due now. The lanes'
+/// Queues the notification of each taxpayer with an endpoint that has enabled this event: a lane for each, due now. The lanes'
 /// deadline is one more than any before, so the lanes of a taxpayer are in the order of the events, even if the clock
 /// was set back between them. The caller must have locked the lane of outages.
 pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), StoreError> {
@@ -82,9 +82,10 @@ pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), S
     let now = dialect(backend).clock();
     let sql = format!(
         "INSERT INTO lanes (kind, key, epoch, version, taxpayer_id, deadline, next_due_at) \
-         SELECT $1, CAST($2 AS TEXT) || '/' || CAST(taxpayer_id AS TEXT), 0, 0, taxpayer_id, \
+         SELECT $1, CAST($2 AS TEXT) || '/' || CAST(owner AS TEXT), 0, 0, owner, \
          (SELECT COALESCE(MAX(deadline), 0) + 1 FROM lanes WHERE kind = $1), {now} \
-         FROM webhooks WHERE enabled_events LIKE $3"
+         FROM (SELECT DISTINCT COALESCE(owner_id, taxpayer_id) AS owner FROM webhooks \
+         WHERE enabled_events LIKE $3) AS named"
     );
     // The column holds a JSON list of names. The quotes are part of the search text, so that a name does not match a
     // longer name that contains it.
@@ -284,18 +285,11 @@ mod tests {
     }
 
     async fn subscribe(test: &TestStore, id: i64, events: &[&str], is_active: bool) {
+        let url = "https://hooks.example.com".into();
         let endpoint = Endpoint {
-            id,
-            taxpayer_id: TaxpayerId(id),
-            url: "https://hooks.example.com".into(),
             enabled_events: events.iter().map(|name| (*name).to_owned()).collect(),
             is_active,
-            disabled_reason: None,
-            disabled_after: None,
-            public_key: None,
-            retry_schedule: None,
-            created_at: at(0),
-            updated_at: at(0),
+            ..Endpoint::new(id, TaxpayerId(id), url, at(0))
         };
         let tx = test.store.begin().await.unwrap();
         webhooks::save(&test.store, &tx, &endpoint, "whsec_")

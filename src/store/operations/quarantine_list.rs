@@ -56,7 +56,7 @@ fn quarantined_work_sql(backend: DbBackend) -> String {
          FROM quarantine \
          UNION ALL SELECT 'run', id, taxpayer_id, updated_at, 'kept', operation, crashes FROM pipeline_runs {index} \
          WHERE {run} \
-         UNION ALL SELECT 'delivery', id, taxpayer_id, updated_at, 'kept', kind, crashes FROM deliveries \
+         UNION ALL SELECT 'delivery', id, COALESCE(owner_id, taxpayer_id), updated_at, 'kept', kind, crashes FROM deliveries \
          WHERE {delivery} \
          UNION ALL SELECT 'task', kind || '/' || key, taxpayer_id, next_due_at, 'kept', kind, crashes FROM lanes \
          WHERE kind IN ({kinds}) AND next_due_at IS NOT NULL AND crashes >= {CRASHES_MAX}) AS work"

@@ -246,7 +246,7 @@ async fn dead_letters(store: &Store, now: Timestamp) -> Result<Group, StoreError
 
 /// Returns the least id that is drawn within this time before `now`: ids begin with the time at which they were drawn
 /// (RFC 9562, UUID version 7).
-fn first_id_after(now: Timestamp, ago: SignedDuration) -> String {
+pub(in crate::store) fn first_id_after(now: Timestamp, ago: SignedDuration) -> String {
     let then = now.saturating_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
     let millis = u64::try_from(then.as_millisecond()).unwrap_or(0) & 0xffff_ffff_ffff;
     format!(

@@ -9,8 +9,8 @@ use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "attempts")]
 pub struct Model {
-    #[sea_orm(primary_key, auto_increment = false)]
-    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false, column_name = "taxpayer_id")]
+    pub endpoint_key: i64,
     #[sea_orm(primary_key, auto_increment = false)]
     pub delivery_id: String,
     #[sea_orm(primary_key, auto_increment = false)]

@@ -14,7 +14,7 @@ use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, 
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::crash::{CRASHES_MAX, CrashHistory};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
 use crate::store::lanes::{self, LaneKind, Wake};
 use crate::store::operations::audit;
@@ -34,7 +34,7 @@ const MAYBE_INTERRUPTED_ERROR: &str =
 /// An endpoint whose lane was held by a process that crashed.
 #[derive(Debug)]
 pub struct CrashedEndpoint {
-    pub taxpayer: TaxpayerId,
+    pub key: EndpointKey,
     /// The ids of the deliveries that were recorded in the lane before their attempts began.
     pub recorded: Vec<String>,
     /// The maximum number of other deliveries for which the crash is counted, because they may have been in flight.
@@ -82,23 +82,23 @@ pub async fn count_crash(
     Ok(dead.map(|(delivery, kind, _)| (delivery, kind)).collect())
 }
 
-fn pending_condition(taxpayer: TaxpayerId) -> Condition {
+fn pending_condition(endpoint: EndpointKey) -> Condition {
     Condition::all()
-        .add(Column::TaxpayerId.eq(taxpayer.0))
+        .add(Column::EndpointKey.eq(endpoint.0))
         .add(Expr::cust("state = 'pending'"))
 }
 
 fn select_recorded(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
     let ids = endpoint.recorded.iter().map(String::as_str);
     Entity::find()
-        .filter(pending_condition(endpoint.taxpayer))
+        .filter(pending_condition(endpoint.key))
         .filter(Column::Id.is_in(ids))
 }
 
 /// Selects the chain heads that have been due for the longest time and have no crash count yet.
 fn select_first_due(endpoint: &CrashedEndpoint, now: Timestamp) -> sea_orm::Select<Entity> {
     Entity::find()
-        .filter(pending_condition(endpoint.taxpayer))
+        .filter(pending_condition(endpoint.key))
         .filter(Expr::cust("is_first"))
         .filter(Column::Crashes.eq(0))
         .filter(Column::NextAttemptAt.lte(now.as_microsecond()))
@@ -163,20 +163,20 @@ async fn keep_schedules<'a>(
     tx: &Transaction,
     deliveries: impl Iterator<Item = &'a Delivery>,
 ) -> Result<(), StoreError> {
-    let mut by_taxpayer: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    let mut by_endpoint: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     for delivery in deliveries.filter(|delivery| delivery.state == DeliveryState::Pending) {
-        by_taxpayer
-            .entry(delivery.taxpayer_id.0)
+        by_endpoint
+            .entry(delivery.endpoint.0)
             .or_default()
             .push(delivery.id.to_string());
     }
-    for (taxpayer, ids) in by_taxpayer {
+    for (endpoint, ids) in by_endpoint {
         Entity::update_many()
             .col_expr(
                 Column::AttemptsBefore,
                 Expr::col(Column::AttemptsBefore).add(1),
             )
-            .filter(Column::TaxpayerId.eq(taxpayer))
+            .filter(Column::EndpointKey.eq(endpoint))
             .filter(Column::Id.is_in(ids))
             .exec(tx)
             .await?;
@@ -234,7 +234,7 @@ pub async fn release_to_dead_letters(
     let delivery = Delivery::try_from(row)?;
     let released = Entity::update_many()
         .col_expr(Column::Crashes, Expr::value(0))
-        .filter(Column::TaxpayerId.eq(delivery.taxpayer_id.0))
+        .filter(Column::EndpointKey.eq(delivery.endpoint.0))
         .filter(quarantined())
         .exec(&tx)
         .await?;
@@ -264,20 +264,23 @@ pub async fn lift(
         .limit(limit)
         .all(store.reader())
         .await?;
-    let mut by_taxpayer: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    let mut by_endpoint: BTreeMap<i64, Vec<String>> = BTreeMap::new();
     for row in found {
-        by_taxpayer.entry(row.taxpayer_id).or_default().push(row.id);
+        by_endpoint
+            .entry(row.endpoint_key)
+            .or_default()
+            .push(row.id);
     }
     let mut lifted = 0;
-    for (taxpayer, ids) in by_taxpayer {
-        lifted += lift_owned_by(store, TaxpayerId(taxpayer), &ids, now).await?;
+    for (endpoint, ids) in by_endpoint {
+        lifted += lift_of_endpoint(store, EndpointKey(endpoint), &ids, now).await?;
     }
     Ok(lifted)
 }
 
-async fn lift_owned_by(
+async fn lift_of_endpoint(
     store: &Store,
-    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
     ids: &[String],
     now: Timestamp,
 ) -> Result<usize, StoreError> {
@@ -286,13 +289,13 @@ async fn lift_owned_by(
     lanes::wake(
         &tx,
         LaneKind::Endpoint,
-        &[taxpayer.to_string()],
+        &[endpoint.to_string()],
         Wake::NotParked,
     )
     .await?;
     // A replay may have taken some of these deliveries out of the quarantine after `lift` read them.
     let rows: Vec<Model> = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::EndpointKey.eq(endpoint.0))
         .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
         .filter(Expr::cust(QUARANTINED_CONDITION))
         .filter(Expr::cust(LIFTABLE_CONDITION))
@@ -305,12 +308,12 @@ async fn lift_owned_by(
         .col_expr(Column::UpdatedAt, Expr::value(now.as_microsecond()))
         .col_expr(Column::Crashes, crashes_after_replay())
         .col_expr(Column::IsLifted, Expr::value(true))
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::EndpointKey.eq(endpoint.0))
         .filter(Column::Id.is_in(rows.iter().map(|row| row.id.as_str())))
         .exec(&tx)
         .await?;
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
-    delivery_heads::recompute(&tx, taxpayer, &keys).await?;
+    delivery_heads::recompute(&tx, endpoint, &keys).await?;
     tx.commit().await?;
     Ok(rows.len())
 }
@@ -320,10 +323,11 @@ mod tests {
     use timing::clock;
 
     use super::*;
+    use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::attempt_row;
 
-    const ID: TaxpayerId = TaxpayerId(7);
+    const ID: EndpointKey = EndpointKey(7);
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -332,7 +336,8 @@ mod tests {
     fn delivery(sequence: i64, order_key: &str) -> (Delivery, EventKind) {
         let delivery = Delivery {
             id: clock::new_id(),
-            taxpayer_id: ID,
+            taxpayer_id: TaxpayerId(7),
+            endpoint: ID,
             event_id: clock::new_id(),
             sequence,
             order_key: order_key.to_owned(),
@@ -356,7 +361,7 @@ mod tests {
             .map(|(delivery, _)| delivery.id.to_string())
             .collect();
         let endpoint = CrashedEndpoint {
-            taxpayer: ID,
+            key: ID,
             recorded,
             others_max,
         };

@@ -26,7 +26,7 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
         insert.into_table(Entity).columns(Column::iter());
         for (delivery, kind) in chunk.iter().map(Borrow::borrow) {
             let row = Model::from_delivery(delivery, kind.as_str(), now);
-            let is_first_of_added = lines.insert((delivery.taxpayer_id, &delivery.order_key));
+            let is_first_of_added = lines.insert((delivery.endpoint, &delivery.order_key));
             insert.values_panic(Column::iter().map(|column| match column {
                 Column::IsFirst => delivery_heads::is_first(delivery, is_first_of_added),
                 column => Expr::value(row.get(column)),
@@ -49,7 +49,7 @@ pub async fn record(
         });
         Entity::insert_many(rows)
             .on_conflict(
-                OnConflict::columns([Column::TaxpayerId, Column::Id])
+                OnConflict::columns([Column::EndpointKey, Column::Id])
                     .update_columns([
                         Column::State,
                         Column::Attempts,
@@ -75,14 +75,14 @@ pub async fn record(
         .filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
     delivery_heads::promote_next(
         tx,
-        ended.map(|(delivery, ..)| (delivery.taxpayer_id, delivery.order_key.as_str())),
+        ended.map(|(delivery, ..)| (delivery.endpoint, delivery.order_key.as_str())),
     )
     .await
 }
 
 fn to_attempt_row(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model {
     attempt_row::Model {
-        taxpayer_id: delivery.taxpayer_id.0,
+        endpoint_key: delivery.endpoint.0,
         delivery_id: delivery.id.to_string(),
         attempt: i32::try_from(delivery.attempts).unwrap_or(i32::MAX),
         at: attempt.at.as_microsecond(),

@@ -1,4 +1,4 @@
-//! Chain heads. A taxpayer's deliveries with the same order key (an IRN) form a chain. Only its earliest pending
+//! Chain heads. An endpoint's deliveries with the same order key (an IRN) form a chain. Only its earliest pending
 //! delivery, the head, may be attempted. A mark on the heads makes them quick to find. Every writer of pending
 //! deliveries must hold the endpoint's lane: two concurrent writers could leave a chain without a head.
 
@@ -11,7 +11,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, ConnectionTrait, IdenStatic, Iterable, Statement, Value};
 
 use crate::domain::events::delivery::{Delivery, DeliveryState};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
 /// Returns the SQL condition that a new delivery is a chain head: its chain has no pending delivery in the database,
@@ -20,7 +20,7 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
         .from(Entity)
-        .and_where(Column::TaxpayerId.eq(delivery.taxpayer_id.0))
+        .and_where(Column::EndpointKey.eq(delivery.endpoint.0))
         .and_where(Column::OrderKey.eq(delivery.order_key.as_str()))
         .and_where(Expr::cust("state = 'pending'"))
         .to_owned();
@@ -37,11 +37,11 @@ pub(crate) fn is_first_still() -> Expr {
 /// Marks the next heads of these chains, after the present heads were delivered or became dead letters.
 pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
-    lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
+    lines: impl IntoIterator<Item = (EndpointKey, &'a str)>,
 ) -> Result<(), StoreError> {
     let lines: BTreeSet<_> = lines
         .into_iter()
-        .map(|(taxpayer, key)| (taxpayer.0, key))
+        .map(|(endpoint, order_key)| (endpoint.0, order_key))
         .collect();
     if lines.is_empty() {
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) async fn promote_next<'a>(
 /// Marks the heads of these chains anew, after deliveries became pending that may be earlier than the present heads.
 pub(crate) async fn recompute(
     tx: &Transaction,
-    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
     keys: &[&str],
 ) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
@@ -67,26 +67,26 @@ pub(crate) async fn recompute(
     let sql = format!(
         "UPDATE deliveries SET is_first = FALSE WHERE taxpayer_id = $1 AND is_first AND order_key IN ({given})"
     );
-    let values: [Value; 2] = [taxpayer.0.into(), json(&keys).into()];
+    let values: [Value; 2] = [endpoint.0.into(), json(&keys).into()];
     tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
         .await?;
-    promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
+    promote_next(tx, keys.iter().map(|key| (endpoint, *key))).await
 }
 
-/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (taxpayer id, order key). An upsert
+/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (endpoint key, order key). An upsert
 /// finds each head by an index; an update could scan all deliveries.
 fn promote_statement(dialect: &dyn Dialect) -> String {
-    let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
+    let endpoint = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {
         rows: Aliased {
             table: "deliveries",
             alias: "first",
         },
         owner_column: "taxpayer_id",
-        owner: taxpayer,
+        owner: endpoint,
         inner: "waiting",
         selection: &format!(
-            "waiting.taxpayer_id = {taxpayer} AND waiting.state = 'pending' \
+            "waiting.taxpayer_id = {endpoint} AND waiting.state = 'pending' \
              AND waiting.order_key = given.value ->> 1 ORDER BY waiting.sequence LIMIT 1"
         ),
         sqlite_index: Some("deliveries_in_line"),
@@ -115,16 +115,18 @@ mod tests {
     use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::crash::CrashHistory;
+    use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::deliveries;
 
-    const ID: TaxpayerId = TaxpayerId(7);
+    const ID: EndpointKey = EndpointKey(7);
     const KIND: EventKind = EventKind::InvoiceCreated;
 
-    fn delivery(taxpayer_id: TaxpayerId, sequence: i64, order_key: &str) -> Delivery {
+    fn delivery(endpoint: EndpointKey, sequence: i64, order_key: &str) -> Delivery {
         Delivery {
             id: clock::new_id(),
-            taxpayer_id,
+            taxpayer_id: TaxpayerId(7),
+            endpoint,
             event_id: clock::new_id(),
             sequence,
             order_key: order_key.to_owned(),
@@ -177,10 +179,10 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Returns the sequences of the taxpayer's chain heads.
-    async fn first(test: &TestStore, taxpayer: TaxpayerId) -> Vec<i64> {
+    /// Returns the sequences of the endpoint's chain heads.
+    async fn first(test: &TestStore, endpoint: EndpointKey) -> Vec<i64> {
         let found = Entity::find()
-            .filter(Column::TaxpayerId.eq(taxpayer.0))
+            .filter(Column::EndpointKey.eq(endpoint.0))
             .filter(Column::IsFirst.eq(true))
             .order_by_asc(Column::Sequence);
         found
@@ -203,7 +205,7 @@ mod tests {
             add(&test, &all).await;
             let later = [delivery(ID, 4, "A"), delivery(ID, 5, "C")];
             add(&test, &later).await;
-            let other = TaxpayerId(8);
+            let other = EndpointKey::of_added(8);
             add(&test, &[delivery(other, 1, "A")]).await;
             assert_eq!(
                 (first(&test, ID).await, first(&test, other).await),

@@ -12,13 +12,14 @@ use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::invoices;
 use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
+use crate::store::webhooks::select_keys;
 
 /// The maximum number of attempts that a list shows for each delivery.
 const ATTEMPTS_SHOWN_MAX: i32 = 50;
@@ -33,6 +34,8 @@ pub struct DeliveryFilter {
     pub irn: Option<String>,
     /// The sequence of the first event to include.
     pub since: Option<i64>,
+    /// An endpoint of the taxpayer; `None` for its default endpoint.
+    pub endpoint: Option<EndpointKey>,
 }
 
 /// A delivery with the kind of its event and its last attempts, oldest first.
@@ -43,14 +46,16 @@ pub struct LoggedDelivery {
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-/// Loads one page of a taxpayer's matching deliveries, newest events first, and the number of all matches.
+/// Loads one page of the matching deliveries of one endpoint of a taxpayer, newest events first, and the number of all
+/// matches.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
     filter: DeliveryFilter,
     page: Page,
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
-    let mut found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
+    let endpoint = filter.endpoint.unwrap_or_else(|| taxpayer.into());
+    let mut found = Entity::find().filter(Column::EndpointKey.eq(endpoint.0));
     if let Some(state) = filter.state {
         found = found.filter(Column::State.eq(state.as_str()));
     }
@@ -102,6 +107,11 @@ pub(crate) fn select_sequences_about(
         .to_owned()
 }
 
+/// Returns the condition that a delivery is to an endpoint of this taxpayer.
+fn is_owned_by(taxpayer: TaxpayerId) -> Expr {
+    Column::EndpointKey.in_subquery(select_keys(taxpayer))
+}
+
 /// Loads one page of the dead letters of one taxpayer, or of all if `None`, newest first, and their total number.
 pub async fn dead_page(
     store: &Store,
@@ -112,11 +122,11 @@ pub async fn dead_page(
     let Some(taxpayer) = taxpayer else {
         return load_page(store, dead.order_by_desc(Column::Id), page).await;
     };
-    let filter = DeliveryFilter {
-        state: Some(DeliveryState::Dead),
-        ..DeliveryFilter::default()
-    };
-    page_owned_by(store, taxpayer, filter, page).await
+    let owned = dead.filter(is_owned_by(taxpayer));
+    let newest_first = owned
+        .order_by_desc(Column::Sequence)
+        .order_by_desc(Column::Id);
+    load_page(store, newest_first, page).await
 }
 
 /// Counts the dead letters of one taxpayer, or of the taxpayers with the smallest ids, by taxpayer.
@@ -127,14 +137,15 @@ pub async fn count_dead_by_taxpayer(
 ) -> Result<Vec<(TaxpayerId, usize)>, StoreError> {
     let dead = Condition::all()
         .add(Column::State.eq(DeliveryState::Dead.as_str()))
-        .add_option(taxpayer.map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)));
+        .add_option(taxpayer.map(is_owned_by));
+    let owner = || Expr::cust("COALESCE(owner_id, taxpayer_id)");
     let rows: Vec<(i64, i64)> = Entity::find()
         .select_only()
-        .column(Column::TaxpayerId)
+        .expr_as(owner(), "owner")
         .column_as(Column::Id.count(), "deliveries")
         .filter(dead)
-        .group_by(Column::TaxpayerId)
-        .order_by_asc(Column::TaxpayerId)
+        .group_by(owner())
+        .order_by_asc(owner())
         .limit(limit)
         .into_tuple()
         .all(store.reader())
@@ -145,15 +156,25 @@ pub async fn count_dead_by_taxpayer(
         .collect())
 }
 
+/// Finds a delivery to any endpoint of a taxpayer.
 pub async fn owned_by_with_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<Delivery>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, id.to_string()))
-        .one(store.reader())
-        .await?;
+    let found = find_row(store, taxpayer, id).await?;
     found.map(Delivery::try_from).transpose()
+}
+
+async fn find_row(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: uuid::Uuid,
+) -> Result<Option<Model>, StoreError> {
+    let found = Entity::find()
+        .filter(is_owned_by(taxpayer))
+        .filter(Column::Id.eq(id.to_string()));
+    Ok(found.one(store.reader()).await?)
 }
 
 /// Loads a delivery of a taxpayer with its last attempts.
@@ -162,9 +183,7 @@ pub async fn logged_owned_by_with_id(
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<LoggedDelivery>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, id.to_string()))
-        .one(store.reader())
-        .await?;
+    let found = find_row(store, taxpayer, id).await?;
     let Some(row) = found else { return Ok(None) };
     let mut attempts = attempts_by_delivery(store, std::slice::from_ref(&row)).await?;
     logged_delivery(row, &mut attempts).map(Some)
@@ -177,17 +196,22 @@ pub struct OpenDeliveries {
     pub dead: i64,
 }
 
-/// Counts the pending deliveries and the dead letters of a taxpayer.
+/// Counts the pending deliveries and the dead letters of a taxpayer, or of one of its endpoints.
 pub async fn open_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
+    endpoint: Option<EndpointKey>,
 ) -> Result<OpenDeliveries, StoreError> {
+    let endpoints = endpoint.map_or_else(
+        || is_owned_by(taxpayer),
+        |endpoint| Column::EndpointKey.eq(endpoint.0),
+    );
     let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
         .column(Column::State)
         .column_as(Column::Id.count(), "deliveries")
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(endpoints)
         .filter(Column::State.is_in(states))
         .group_by(Column::State)
         .into_tuple()
@@ -266,7 +290,7 @@ async fn attempts_by_delivery(
     let mut any = Condition::any();
     for row in rows.iter().filter(|row| row.attempts > 0) {
         let last = Condition::all()
-            .add(attempt_row::Column::TaxpayerId.eq(row.taxpayer_id))
+            .add(attempt_row::Column::EndpointKey.eq(row.endpoint_key))
             .add(attempt_row::Column::DeliveryId.eq(row.id.as_str()))
             .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN_MAX)));
         any = any.add(last);

@@ -10,12 +10,12 @@ use sea_orm::{ConnectionTrait, FromQueryResult, QueryResult, Statement, Value};
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
-/// Selects the due deliveries of each taxpayer by an index, without reading deliveries that are not due.
+/// Selects the due deliveries of each endpoint by an index, without reading deliveries that are not due.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
         rows: Aliased {
@@ -31,23 +31,23 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     });
     format!(
         "SELECT {}, {} FROM {} AS given {due} \
-         LEFT JOIN events AS e ON e.taxpayer_id = d.taxpayer_id AND e.sequence = d.sequence",
+         LEFT JOIN events AS e ON e.taxpayer_id = COALESCE(d.owner_id, d.taxpayer_id) AND e.sequence = d.sequence",
         select_list::<delivery_row::Column>("d"),
         select_list::<event_row::Column>("e"),
         dialect.json_numbers("$1"),
     )
 });
 
-/// Loads up to `limit` due chain heads of each taxpayer with their events, those that are due longest first.
-pub async fn load_due_by_taxpayer(
+/// Loads up to `limit` due chain heads of each endpoint with their events, those that are due longest first.
+pub async fn load_due_by_endpoint(
     store: &Store,
-    taxpayers: &[TaxpayerId],
+    endpoints: &[EndpointKey],
     now: Timestamp,
     limit: usize,
-) -> Result<HashMap<TaxpayerId, Vec<(Delivery, Event)>>, StoreError> {
+) -> Result<HashMap<EndpointKey, Vec<(Delivery, Event)>>, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let values: [Value; 3] = [
-        json(&taxpayers).into(),
+        json(&endpoints).into(),
         now.as_microsecond().into(),
         limit.into(),
     ];
@@ -60,7 +60,7 @@ pub async fn load_due_by_taxpayer(
     for row in store.reader().query_all_raw(statement).await? {
         let (delivery, event) = to_delivery_and_event(&row)?;
         found
-            .entry(delivery.taxpayer_id)
+            .entry(delivery.endpoint)
             .or_default()
             .push((delivery, event));
     }
@@ -83,11 +83,11 @@ fn to_delivery_and_event(row: &QueryResult) -> Result<(Delivery, Event), StoreEr
     Ok((delivery, Event::try_from(event)?))
 }
 
-/// Returns when the next delivery of each taxpayer is due. Taxpayers without a pending delivery are left out.
-pub async fn next_due_owned_by_each(
+/// Returns when the next delivery of each endpoint is due. Endpoints without a pending delivery are left out.
+pub async fn next_due_by_endpoint(
     tx: &Transaction,
-    taxpayers: &[TaxpayerId],
-) -> Result<HashMap<TaxpayerId, Timestamp>, StoreError> {
+    endpoints: &[EndpointKey],
+) -> Result<HashMap<EndpointKey, Timestamp>, StoreError> {
     let sql = format!(
         "SELECT given.value AS id, (SELECT d.next_attempt_at FROM deliveries AS d \
          WHERE d.taxpayer_id = given.value AND d.is_first ORDER BY d.next_attempt_at, d.sequence LIMIT 1) AS due \
@@ -95,13 +95,13 @@ pub async fn next_due_owned_by_each(
         dialect(tx.get_database_backend()).json_numbers("$1")
     );
     let statement =
-        Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&taxpayers).into()]);
+        Statement::from_sql_and_values(tx.get_database_backend(), sql, [json(&endpoints).into()]);
     let mut found = HashMap::new();
     for row in tx.query_all_raw(statement).await? {
         let id: i64 = row.try_get("", "id")?;
         if let Some(due) = row.try_get("", "due")? {
             found.insert(
-                TaxpayerId(id),
+                EndpointKey(id),
                 RowRef {
                     table: "deliveries",
                     id,
@@ -113,11 +113,11 @@ pub async fn next_due_owned_by_each(
     Ok(found)
 }
 
-/// Returns the taxpayers of this list whose endpoint is active, each with true if the endpoint has a running replay.
-pub async fn replaying_by_active_taxpayer(
+/// Returns the endpoints of this list that are active, each with true if it has a running replay.
+pub async fn replaying_by_active_endpoint(
     tx: &Transaction,
-    taxpayers: &[TaxpayerId],
-) -> Result<HashMap<TaxpayerId, bool>, StoreError> {
+    keys: &[EndpointKey],
+) -> Result<HashMap<EndpointKey, bool>, StoreError> {
     let backend = tx.get_database_backend();
     let dialect = dialect(backend);
     let endpoints = Aliased {
@@ -134,27 +134,27 @@ pub async fn replaying_by_active_taxpayer(
             "w.taxpayer_id = given.value AND w.is_active"
         ),
     );
-    let statement = Statement::from_sql_and_values(backend, sql, [json(&taxpayers).into()]);
+    let statement = Statement::from_sql_and_values(backend, sql, [json(&keys).into()]);
     let rows = tx.query_all_raw(statement).await?;
     rows.iter()
         .map(|row| {
             Ok((
-                TaxpayerId(row.try_get("", "id")?),
+                EndpointKey(row.try_get("", "id")?),
                 row.try_get("", "is_replaying")?,
             ))
         })
         .collect()
 }
 
-/// Sets the due time of those deliveries of a taxpayer that wait for a retry to `now`.
+/// Sets the due time of those deliveries of an endpoint that wait for a retry to `now`.
 pub async fn make_due_now(
     tx: &Transaction,
-    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
-    let values: [Value; 2] = [taxpayer.0.into(), now.as_microsecond().into()];
+    let values: [Value; 2] = [endpoint.0.into(), now.as_microsecond().into()];
     tx.execute_raw(Statement::from_sql_and_values(
         tx.get_database_backend(),
         sql,
@@ -190,26 +190,29 @@ mod tests {
     use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurations};
     use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
     use crate::domain::kernel::crash::CrashHistory;
+    use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::events;
     use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::deliveries;
 
-    const ID: TaxpayerId = TaxpayerId(7);
+    const ID: EndpointKey = EndpointKey(7);
+    const OWNER: TaxpayerId = TaxpayerId(7);
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     async fn queue(test: &TestStore, irns: &[&str]) -> Vec<Delivery> {
-        filled_queue(test, ID, irns).await
+        filled_queue(test, (OWNER, ID), irns).await
     }
 
     /// Adds an event and a delivery for each of these IRNs. The delivery of event 5 is due at second 5, and so on.
     async fn filled_queue(
         test: &TestStore,
-        taxpayer_id: TaxpayerId,
+        owned: (TaxpayerId, EndpointKey),
         irns: &[&str],
     ) -> Vec<Delivery> {
+        let (taxpayer_id, endpoint) = owned;
         let mut head = LogHead::default();
         let now = second(0);
         let event = |irn: &&str| {
@@ -237,7 +240,7 @@ mod tests {
             .iter()
             .map(|event| {
                 (
-                    Delivery::for_event(clock::new_id(), event, second(event.sequence)),
+                    Delivery::for_event(clock::new_id(), endpoint, event, second(event.sequence)),
                     event.kind,
                 )
             })
@@ -250,7 +253,7 @@ mod tests {
     }
 
     async fn next(test: &TestStore, at: i64, limit: usize) -> Vec<i64> {
-        let mut next = load_due_by_taxpayer(&test.store, &[ID], second(at), limit)
+        let mut next = load_due_by_endpoint(&test.store, &[ID], second(at), limit)
             .await
             .unwrap();
         let next = next.remove(&ID).unwrap_or_default();
@@ -295,7 +298,7 @@ mod tests {
             assert_eq!(next(&test, 3, 9).await, [1, 3], "what is not due yet");
             end(&test, &due[0]).await;
             assert_eq!(next(&test, 9, 9).await, [2, 3, 5]);
-            let others = load_due_by_taxpayer(&test.store, &[TaxpayerId(8)], second(9), 9)
+            let others = load_due_by_endpoint(&test.store, &[EndpointKey(8)], second(9), 9)
                 .await
                 .unwrap();
             assert_eq!(others, HashMap::new());
@@ -303,14 +306,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_taxpayer_has_its_own_next_and_as_many_as_the_others() {
+    async fn each_endpoint_has_its_own_next_and_as_many_as_the_others() {
         for test in stores().await {
             let one = ID;
-            let other = TaxpayerId(8);
-            filled_queue(&test, one, &["A", "B", "A", "C"]).await;
-            filled_queue(&test, other, &["A", "A", "B"]).await;
-            let both = [one, other, TaxpayerId(9)];
-            let found = load_due_by_taxpayer(&test.store, &both, second(9), 2)
+            let other = EndpointKey::of_added(1);
+            filled_queue(&test, (OWNER, one), &["A", "B", "A", "C"]).await;
+            filled_queue(&test, (TaxpayerId(8), other), &["A", "A", "B"]).await;
+            let both = [one, other, EndpointKey(9)];
+            let found = load_due_by_endpoint(&test.store, &both, second(9), 2)
                 .await
                 .unwrap();
             let next = |id| {
@@ -354,12 +357,12 @@ mod tests {
         for test in stores().await {
             queue(&test, &["A", "B"]).await;
             let tx = test.store.begin().await.unwrap();
-            let due = next_due_owned_by_each(&tx, &[ID, TaxpayerId(8)])
+            let due = next_due_by_endpoint(&tx, &[ID, EndpointKey(8)])
                 .await
                 .unwrap();
             assert_eq!(due, HashMap::from([(ID, second(1))]));
             assert_eq!(
-                replaying_by_active_taxpayer(&tx, &[ID]).await.unwrap(),
+                replaying_by_active_endpoint(&tx, &[ID]).await.unwrap(),
                 HashMap::new(),
                 "no endpoint"
             );
@@ -378,7 +381,8 @@ mod tests {
             let later = |seconds: u64| now + Duration::from_secs(seconds);
             let delivery = |sequence: i64, next: Timestamp| Delivery {
                 id: clock::new_id(),
-                taxpayer_id: ID,
+                taxpayer_id: OWNER,
+                endpoint: ID,
                 event_id: clock::new_id(),
                 sequence,
                 order_key: sequence.to_string(),
@@ -401,7 +405,7 @@ mod tests {
                 assert_eq!(restore_delays(&test.store, now).await.unwrap(), moved);
             }
             let tx = test.store.begin().await.unwrap();
-            let due = next_due_owned_by_each(&tx, &[ID]).await.unwrap();
+            let due = next_due_by_endpoint(&tx, &[ID]).await.unwrap();
             assert_eq!(due[&ID], later(5), "5 s was meant");
         }
     }

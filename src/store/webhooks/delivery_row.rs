@@ -7,13 +7,13 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::events::delivery::Delivery;
 use crate::domain::kernel::crash::CrashHistory;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "deliveries")]
 pub struct Model {
-    #[sea_orm(primary_key, auto_increment = false)]
-    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false, column_name = "taxpayer_id")]
+    pub endpoint_key: i64,
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
     pub event_id: String,
@@ -30,6 +30,8 @@ pub struct Model {
     pub is_first: bool,
     pub crashes: i32,
     pub is_lifted: bool,
+    /// The taxpayer of an added endpoint; `None` for a default endpoint, whose key is its taxpayer's id.
+    pub owner_id: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -47,7 +49,8 @@ impl TryFrom<Model> for Delivery {
         };
         Ok(Self {
             id: at.parse(&row.id)?,
-            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            taxpayer_id: TaxpayerId(row.owner_id.unwrap_or(row.endpoint_key)),
+            endpoint: EndpointKey(row.endpoint_key),
             event_id: at.parse(&row.event_id)?,
             sequence: row.sequence,
             order_key: row.order_key,
@@ -71,7 +74,7 @@ impl Model {
     /// Sets `is_first` to false. `delivery_heads` decides later whether the delivery is a chain head.
     pub fn from_delivery(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
         Self {
-            taxpayer_id: delivery.taxpayer_id.0,
+            endpoint_key: delivery.endpoint.0,
             id: delivery.id.to_string(),
             event_id: delivery.event_id.to_string(),
             sequence: delivery.sequence,
@@ -86,6 +89,12 @@ impl Model {
             is_first: false,
             crashes: count(delivery.crash_history.crashes),
             is_lifted: delivery.crash_history.is_lifted,
+            owner_id: owner_id(delivery.endpoint, delivery.taxpayer_id),
         }
     }
+}
+
+/// Returns what the column `owner_id` of an endpoint with this key holds.
+pub(super) fn owner_id(endpoint: EndpointKey, taxpayer: TaxpayerId) -> Option<i64> {
+    (!endpoint.is_default()).then_some(taxpayer.0)
 }

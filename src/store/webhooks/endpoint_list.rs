@@ -14,13 +14,16 @@ use url::Url;
 
 use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 use crate::store::webhooks::{delivery_row, failure_streak};
 
 /// The LIKE pattern for the JSON of a failure streak in which the endpoint was never parked (reduced to probes).
 const NEVER_PARKED_PATTERN: &str = "%\"parked_until\":null%";
+
+/// The taxpayer of an endpoint.
+const OWNER: &str = "COALESCE(owner_id, taxpayer_id)";
 
 /// An endpoint with its health and the numbers of its pending deliveries and dead letters.
 #[derive(Debug, Clone)]
@@ -50,7 +53,7 @@ impl EndpointFilter {
         let owners = self.taxpayer_ids.as_ref();
         Condition::all()
             .add_option(self.health.map(has_health))
-            .add_option(owners.map(|ids| Column::TaxpayerId.is_in(ids.iter().map(|id| id.0))))
+            .add_option(owners.map(|ids| is_owned_by_one_of(ids)))
             .add_option(self.cause.as_deref().map(has_cause))
             .add_option(self.host.as_deref().map(is_at_host))
             .add_option(
@@ -58,6 +61,13 @@ impl EndpointFilter {
                     .then(|| has_health(EndpointHealth::Working).not()),
             )
     }
+}
+
+fn is_owned_by_one_of(taxpayers: &[TaxpayerId]) -> Condition {
+    let ids = || taxpayers.iter().map(|id| id.0);
+    Condition::any()
+        .add(Column::EndpointKey.is_in(ids()))
+        .add(Column::OwnerId.is_in(ids()))
 }
 
 /// Returns the condition that the last failure of an endpoint has this cause.
@@ -162,7 +172,8 @@ pub async fn count_by_health(store: &Store) -> Result<Vec<(EndpointHealth, i64)>
         .collect()
 }
 
-/// Loads one page of the matching endpoints of all taxpayers, ordered by taxpayer id, and the number of all matches.
+/// Loads one page of the matching endpoints of all taxpayers, ordered by taxpayer id, and the number of all matches. The
+/// default endpoint of a taxpayer comes before the added ones.
 pub async fn page(
     store: &Store,
     filter: &EndpointFilter,
@@ -170,23 +181,19 @@ pub async fn page(
 ) -> Result<(Vec<ListedEndpoint>, u64), StoreError> {
     let found = Entity::find()
         .filter(filter.condition())
-        .order_by_asc(Column::TaxpayerId);
+        .order_by_asc(Expr::cust(OWNER))
+        .order_by_desc(Column::EndpointKey);
     let (rows, total) = page::load_rows(store, found, page).await?;
     let undelivered = count_undelivered(store, &rows).await?;
-    let count = |taxpayer, state| {
-        undelivered
-            .get(&(taxpayer, state))
-            .copied()
-            .unwrap_or_default()
-    };
+    let count =
+        |key: EndpointKey, state| undelivered.get(&(key, state)).copied().unwrap_or_default();
     let listed = rows.into_iter().map(|row| {
         let streak = failure_streak(&row)?;
         let endpoint = Endpoint::try_from(row)?;
-        let taxpayer = endpoint.taxpayer_id;
         Ok(ListedEndpoint {
             health: EndpointHealth::new(endpoint.is_active, streak.as_ref()),
-            pending: count(taxpayer, DeliveryState::Pending),
-            dead: count(taxpayer, DeliveryState::Dead),
+            pending: count(endpoint.key, DeliveryState::Pending),
+            dead: count(endpoint.key, DeliveryState::Dead),
             endpoint,
             streak,
         })
@@ -201,9 +208,10 @@ pub async fn load_enabled_urls(
 ) -> Result<Vec<(TaxpayerId, String)>, StoreError> {
     let rows: Vec<(i64, String)> = Entity::find()
         .select_only()
-        .columns([Column::TaxpayerId, Column::Url])
+        .expr_as(Expr::cust(OWNER), "owner")
+        .column(Column::Url)
         .filter(Column::IsActive.eq(true))
-        .order_by_asc(Column::TaxpayerId)
+        .order_by_asc(Expr::cust(OWNER))
         .limit(limit)
         .into_tuple()
         .all(store.reader())
@@ -214,35 +222,32 @@ pub async fn load_enabled_urls(
         .collect())
 }
 
-/// Counts the pending deliveries and the dead letters of the owners of these endpoints.
+/// Counts the pending deliveries and the dead letters of these endpoints.
 async fn count_undelivered(
     store: &Store,
     rows: &[Model],
-) -> Result<HashMap<(TaxpayerId, DeliveryState), i64>, StoreError> {
+) -> Result<HashMap<(EndpointKey, DeliveryState), i64>, StoreError> {
     use delivery_row::Column as Delivery;
     let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
     let counts = Query::select()
-        .columns([Delivery::TaxpayerId, Delivery::State])
+        .columns([Delivery::EndpointKey, Delivery::State])
         .expr_as(Expr::col(Delivery::Id).count(), "deliveries")
         .from(delivery_row::Entity)
-        .and_where(Expr::col(Delivery::TaxpayerId).is_in(rows.iter().map(|row| row.taxpayer_id)))
+        .and_where(Expr::col(Delivery::EndpointKey).is_in(rows.iter().map(|row| row.endpoint_key)))
         .and_where(Expr::col(Delivery::State).is_in(states))
-        .group_by_columns([Delivery::TaxpayerId, Delivery::State])
+        .group_by_columns([Delivery::EndpointKey, Delivery::State])
         .to_owned();
     let rows = store.reader().query_all(&counts).await?;
     rows.iter()
         .map(|row| {
-            let taxpayer: i64 = row.try_get("", "taxpayer_id")?;
+            let key: i64 = row.try_get("", "taxpayer_id")?;
             let state: String = row.try_get("", "state")?;
             let state = RowRef {
                 table: "deliveries",
-                id: taxpayer,
+                id: key,
             }
             .parse(&state)?;
-            Ok((
-                (TaxpayerId(taxpayer), state),
-                row.try_get("", "deliveries")?,
-            ))
+            Ok(((EndpointKey(key), state), row.try_get("", "deliveries")?))
         })
         .collect()
 }
@@ -256,18 +261,10 @@ mod tests {
     use crate::store::webhooks;
 
     fn endpoint(taxpayer: i64, is_active: bool) -> Endpoint {
+        let url = "https://hooks.example.com/".to_owned();
         Endpoint {
-            id: taxpayer,
-            taxpayer_id: TaxpayerId(taxpayer),
-            url: "https://hooks.example.com/".to_owned(),
-            enabled_events: Vec::new(),
             is_active,
-            disabled_reason: None,
-            disabled_after: None,
-            public_key: None,
-            retry_schedule: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            updated_at: Timestamp::UNIX_EPOCH,
+            ..Endpoint::new(taxpayer, TaxpayerId(taxpayer), url, Timestamp::UNIX_EPOCH)
         }
     }
 

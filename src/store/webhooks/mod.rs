@@ -7,64 +7,118 @@ pub mod delivery_heads;
 pub mod delivery_log;
 pub mod delivery_queue;
 pub mod delivery_row;
+pub mod delivery_stats;
 pub mod endpoint_list;
 pub mod integration_row;
 pub mod integrations;
 pub mod replay_row;
 pub mod replays;
+pub mod secrets;
 pub mod webhook_row;
 
 use std::collections::HashMap;
 
 use database::column::{RowRef, json, select_list};
 use database::sql::{Aliased, Join, SqlOnce};
-use database::vault::Vault;
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
-use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::sea_query::{Expr, OnConflict, Query, SelectStatement, UnionType};
 use sea_orm::{
-    ActiveValue, ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel,
-    QueryFilter, QueryResult, Statement,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel,
+    QueryFilter, QueryOrder, QueryResult, Statement,
 };
-use serde::{Deserialize, Serialize};
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{DEFAULT_ENDPOINT, EndpointKey, TaxpayerId, parse_number};
 use crate::store::Store;
+use crate::store::lanes::{self, LaneKind};
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
-/// How many replaced secrets still sign. Each adds a signature to a request header, whose size is limited.
-const OVERLAPPING_SECRETS_MAX: usize = 10;
-
-pub async fn owned_by(
+/// Loads the endpoint with this key.
+pub async fn with_key(
     connection: &impl ConnectionTrait,
-    taxpayer: TaxpayerId,
+    key: EndpointKey,
 ) -> Result<Option<Endpoint>, StoreError> {
-    Entity::find_by_id(taxpayer.0)
+    Entity::find_by_id(key.0)
         .one(connection)
         .await?
         .map(Endpoint::try_from)
         .transpose()
 }
 
-/// Loads the endpoints of these taxpayers. Taxpayers without an endpoint are left out.
+/// Loads the endpoints of these taxpayers: of each its default endpoint, and then the added ones by age. Taxpayers
+/// without an endpoint are left out.
 pub async fn with_owners(
     connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
-) -> Result<HashMap<TaxpayerId, Endpoint>, StoreError> {
-    let mut found = HashMap::new();
+) -> Result<HashMap<TaxpayerId, Vec<Endpoint>>, StoreError> {
+    let mut found: HashMap<_, Vec<Endpoint>> = HashMap::new();
     for chunk in statement_portions(taxpayers) {
+        let ids = || chunk.iter().map(|id| id.0);
+        let owned = Condition::any()
+            .add(Column::EndpointKey.is_in(ids()))
+            .add(Column::OwnerId.is_in(ids()));
         let rows = Entity::find()
-            .filter(Column::TaxpayerId.is_in(chunk.iter().map(|id| id.0)))
+            .filter(owned)
+            .order_by_desc(Column::EndpointKey)
             .all(connection)
             .await?;
         for row in rows {
-            found.insert(TaxpayerId(row.taxpayer_id), Endpoint::try_from(row)?);
+            let endpoint = Endpoint::try_from(row)?;
+            found
+                .entry(endpoint.taxpayer_id)
+                .or_default()
+                .push(endpoint);
         }
     }
     Ok(found)
+}
+
+/// An endpoint and its current streak of failures.
+pub type EndpointWithStreak = (Endpoint, Option<FailureStreak>);
+
+/// Loads the endpoints of a taxpayer with their failure streaks: its default endpoint, and then the added ones by age.
+pub async fn all_owned_by(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+) -> Result<Vec<EndpointWithStreak>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::EndpointKey.in_subquery(select_keys(taxpayer)))
+        .order_by_desc(Column::EndpointKey)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(with_streak).collect()
+}
+
+/// Loads the endpoint that the taxpayer's callers know by this name: `default`, or the id of an added endpoint.
+pub async fn owned_by_with_name(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    name: &str,
+) -> Result<Option<EndpointWithStreak>, StoreError> {
+    let key = match parse_number(name) {
+        _ if name == DEFAULT_ENDPOINT => taxpayer.into(),
+        Some(id) => EndpointKey::of_added(id),
+        None => return Ok(None),
+    };
+    let found = with_failure_streak(connection, key).await?;
+    Ok(found.filter(|(endpoint, _)| endpoint.taxpayer_id == taxpayer))
+}
+
+/// Selects the keys of all endpoints of a taxpayer. The key of the default endpoint is among them even if there is no
+/// such endpoint.
+pub(in crate::store) fn select_keys(taxpayer: TaxpayerId) -> SelectStatement {
+    let added = Query::select()
+        .column(Column::EndpointKey)
+        .from(Entity)
+        .and_where(Column::OwnerId.eq(taxpayer.0))
+        .to_owned();
+    Query::select()
+        .expr(Expr::value(taxpayer.0))
+        .union(UnionType::All, added)
+        .to_owned()
 }
 
 /// An endpoint with its settings and its unsealed secrets. It has no `Debug`, which could write the secrets into a log.
@@ -72,7 +126,8 @@ pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
     /// The unsealed secrets with which notifications are signed now, newest first.
     pub secrets: Vec<String>,
-    /// The settings of the taxpayer's ERP. Without settings, the endpoint gets plain JSON.
+    /// The settings of the taxpayer's ERP. Without settings, the endpoint gets plain JSON. Only the default endpoint of a
+    /// taxpayer has settings.
     pub integration: Integration,
     pub failure_streak: Option<FailureStreak>,
     pub is_replaying: bool,
@@ -99,21 +154,19 @@ static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads the endpoints of these taxpayers, keyed by taxpayer id. Taxpayers without an endpoint are left out.
+/// Loads the endpoints with these keys. Keys without an endpoint are left out.
 pub async fn recipients(
     store: &Store,
-    taxpayers: &[TaxpayerId],
+    keys: &[EndpointKey],
     now: Timestamp,
-) -> Result<HashMap<TaxpayerId, LoadedEndpoint>, StoreError> {
+) -> Result<HashMap<EndpointKey, LoadedEndpoint>, StoreError> {
     let sql = LOAD_ENDPOINTS.get(store.backend());
-    let statement = Statement::from_sql_and_values(store.backend(), sql, [json(&taxpayers).into()]);
+    let statement = Statement::from_sql_and_values(store.backend(), sql, [json(&keys).into()]);
     let rows = store.reader().query_all_raw(statement).await?;
     rows.iter()
         .map(|row| {
-            Ok((
-                TaxpayerId(row.try_get("", "w_taxpayer_id")?),
-                read(store, row, now)?,
-            ))
+            let loaded = read(store, row, now)?;
+            Ok((loaded.endpoint.key, loaded))
         })
         .collect()
 }
@@ -121,8 +174,8 @@ pub async fn recipients(
 fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndpoint, StoreError> {
     let row = Model::from_query_result(found, "w_")?;
     let settings = integration_row::Model::from_query_result_optional(found, "i_")?;
-    let owner = row.taxpayer_id.to_string();
-    let previous = previous_secrets(&row, now)?;
+    let owner = row.endpoint_key.to_string();
+    let previous = secrets::previous_secrets(&row, now)?;
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
     let secrets = sealed
         .map(|text| store.vault().open(&owner, text))
@@ -142,31 +195,33 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
     })
 }
 
-/// Loads the endpoint of one taxpayer with its settings and state.
+/// Loads one endpoint with its settings and state.
 pub async fn recipient(
     store: &Store,
-    taxpayer: TaxpayerId,
+    key: EndpointKey,
     now: Timestamp,
 ) -> Result<Option<LoadedEndpoint>, StoreError> {
-    Ok(recipients(store, &[taxpayer], now).await?.remove(&taxpayer))
+    Ok(recipients(store, &[key], now).await?.remove(&key))
 }
 
-/// Loads the endpoint of a taxpayer and its failure streak, without its secrets.
+/// Loads an endpoint and its failure streak, without its secrets.
 pub async fn with_failure_streak(
     connection: &impl ConnectionTrait,
-    taxpayer: TaxpayerId,
-) -> Result<Option<(Endpoint, Option<FailureStreak>)>, StoreError> {
-    let Some(row) = Entity::find_by_id(taxpayer.0).one(connection).await? else {
-        return Ok(None);
-    };
+    key: EndpointKey,
+) -> Result<Option<EndpointWithStreak>, StoreError> {
+    let found = Entity::find_by_id(key.0).one(connection).await?;
+    found.map(with_streak).transpose()
+}
+
+fn with_streak(row: Model) -> Result<EndpointWithStreak, StoreError> {
     let failure_streak = failure_streak(&row)?;
-    Ok(Some((Endpoint::try_from(row)?, failure_streak)))
+    Ok((Endpoint::try_from(row)?, failure_streak))
 }
 
 pub(in crate::store) fn failure_streak(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
     let at = RowRef {
         table: "webhooks",
-        id: row.taxpayer_id,
+        id: row.endpoint_key,
     };
     row.failure_streak
         .as_deref()
@@ -182,7 +237,7 @@ pub async fn set_failure_streak(
 ) -> Result<(), StoreError> {
     Entity::update_many()
         .col_expr(Column::FailureStreak, Expr::value(streak.map(json)))
-        .filter(Column::TaxpayerId.eq(endpoint.taxpayer_id.0))
+        .filter(Column::EndpointKey.eq(endpoint.key.0))
         .filter(Column::UpdatedAt.eq(endpoint.updated_at.as_microsecond()))
         .exec(tx)
         .await?;
@@ -198,7 +253,7 @@ pub async fn save(
     first_secret: &str,
 ) -> Result<(), StoreError> {
     let row = Model {
-        taxpayer_id: endpoint.taxpayer_id.0,
+        endpoint_key: endpoint.key.0,
         id: endpoint.id,
         url: endpoint.url.clone(),
         enabled_events: json(&endpoint.enabled_events),
@@ -206,7 +261,7 @@ pub async fn save(
         disabled_reason: endpoint.disabled_reason.clone(),
         secret: store
             .vault()
-            .seal(&endpoint.taxpayer_id.to_string(), first_secret)?,
+            .seal(&endpoint.key.to_string(), first_secret)?,
         previous_secrets: json(&[(); 0]),
         created_at: endpoint.created_at.as_microsecond(),
         updated_at: endpoint.updated_at.as_microsecond(),
@@ -214,6 +269,8 @@ pub async fn save(
         failure_streak: None,
         public_key: None,
         retry_schedule: endpoint.retry_schedule.as_ref().map(json),
+        owner_id: delivery_row::owner_id(endpoint.key, endpoint.taxpayer_id),
+        description: endpoint.description.clone(),
     };
     let changing = [
         Column::Url,
@@ -222,9 +279,10 @@ pub async fn save(
         Column::DisabledReason,
         Column::DisabledAfter,
         Column::RetrySchedule,
+        Column::Description,
         Column::UpdatedAt,
     ];
-    let mut known = OnConflict::column(Column::TaxpayerId)
+    let mut known = OnConflict::column(Column::EndpointKey)
         .update_columns(changing)
         .to_owned();
     if endpoint.is_active {
@@ -237,79 +295,140 @@ pub async fn save(
     Ok(())
 }
 
-/// A replaced secret. It still signs until `until`, in microseconds since 1970.
-#[derive(Debug, Serialize, Deserialize)]
-struct ReplacedSecret {
-    sealed: String,
-    until: i64,
+/// Removes added endpoints with what they have not received: pending deliveries, dead letters and open replays. Removes
+/// their lanes too, so that a worker that still holds one writes nothing more. The caller must hold the lanes.
+pub async fn remove(tx: &Transaction, keys: &[EndpointKey]) -> Result<(), StoreError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let keys = || keys.iter().map(|key| key.0);
+    let undelivered = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
+    delivery_row::Entity::delete_many()
+        .filter(delivery_row::Column::EndpointKey.is_in(keys()))
+        .filter(delivery_row::Column::State.is_in(undelivered))
+        .exec(tx)
+        .await?;
+    replay_row::Entity::delete_many()
+        .filter(replay_row::Column::EndpointKey.is_in(keys()))
+        .exec(tx)
+        .await?;
+    Entity::delete_many()
+        .filter(Column::EndpointKey.is_in(keys()))
+        .exec(tx)
+        .await?;
+    let lanes: Vec<_> = keys().map(|key| key.to_string()).collect();
+    lanes::remove(tx, LaneKind::Endpoint, &lanes).await
 }
 
-/// Returns the replaced secrets that still sign at `now`, newest first.
-fn previous_secrets(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreError> {
-    let at = RowRef {
-        table: "webhooks",
-        id: row.taxpayer_id,
-    };
-    let mut previous: Vec<ReplacedSecret> = at.json(&row.previous_secrets)?;
-    previous.retain(|old| old.until > now.as_microsecond());
-    Ok(previous)
-}
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
 
-/// Seals each replaced secret again with the current key. Returns `None` if all are sealed with it already.
-pub(super) fn reseal_previous_secrets(
-    vault: &Vault,
-    taxpayer: &str,
-    list: &str,
-) -> Result<Option<String>, StoreError> {
-    let at = RowRef {
-        table: "webhooks",
-        id: taxpayer,
-    };
-    let mut previous: Vec<ReplacedSecret> = at.json(list)?;
-    let mut is_changed = false;
-    for old in &mut previous {
-        if let Some(text) = vault.reseal(taxpayer, &old.sealed)? {
-            old.sealed = text;
-            is_changed = true;
+    use super::*;
+    use crate::store::lanes::Wake;
+    use crate::store::testing::{TestStore, claim_due, stores};
+
+    const OWNER: TaxpayerId = TaxpayerId(7);
+    const OTHER: TaxpayerId = TaxpayerId(8);
+
+    /// Writes the default endpoint of a taxpayer without the columns that came with added endpoints.
+    async fn add_as_before(test: &TestStore, taxpayer: TaxpayerId) {
+        let secret = test
+            .store
+            .vault()
+            .seal(&taxpayer.to_string(), "whsec_old")
+            .unwrap();
+        let sql = format!(
+            "INSERT INTO webhooks (taxpayer_id, id, url, enabled_events, is_active, secret, previous_secrets, created_at, \
+             updated_at) VALUES ({taxpayer}, 1, 'https://old.example/', '[]', TRUE, '{secret}', '[]', 0, 0)"
+        );
+        let tx = test.store.begin().await.unwrap();
+        tx.execute_unprepared(&sql).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn add(test: &TestStore, id: i64, owner: TaxpayerId) -> Endpoint {
+        let url = format!("https://added.example/{id}");
+        let endpoint = Endpoint::added(id, owner, url, Timestamp::UNIX_EPOCH);
+        let tx = test.store.begin().await.unwrap();
+        save(&test.store, &tx, &endpoint, "whsec_new")
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        endpoint
+    }
+
+    #[tokio::test]
+    async fn a_taxpayer_has_its_default_endpoint_and_those_that_were_added() {
+        for test in stores().await {
+            let reader = test.store.reader();
+            add_as_before(&test, OWNER).await;
+            let added = [add(&test, 2, OWNER).await, add(&test, 3, OWNER).await];
+            add(&test, 4, OTHER).await;
+            let mut found = with_owners(reader, &[OWNER, OTHER, TaxpayerId(9)])
+                .await
+                .unwrap();
+            let of_owner = found.remove(&OWNER).unwrap();
+            assert_eq!(
+                (of_owner[0].key, of_owner[0].taxpayer_id),
+                (OWNER.into(), OWNER)
+            );
+            assert_eq!(of_owner[1..], added);
+            let of_other: Vec<_> = found
+                .remove(&OTHER)
+                .unwrap()
+                .iter()
+                .map(|one| one.id)
+                .collect();
+            assert_eq!((of_other, found.len()), (vec![4], 0));
+            let all = all_owned_by(reader, OWNER).await.unwrap();
+            assert_eq!(
+                all.into_iter().map(|(one, _)| one).collect::<Vec<_>>(),
+                of_owner
+            );
+            for (name, id) in [
+                ("default", Some(1)),
+                ("2", Some(2)),
+                ("4", None),
+                ("9", None),
+                ("-2", None),
+            ] {
+                let named = owned_by_with_name(reader, OWNER, name).await.unwrap();
+                assert_eq!(named.map(|(one, _)| one.id), id, "{name}");
+            }
+            let keys = [OWNER.into(), added[0].key];
+            let loaded = recipients(&test.store, &keys, Timestamp::UNIX_EPOCH)
+                .await
+                .unwrap();
+            let secrets = keys.map(|key| loaded[&key].secrets.concat());
+            assert_eq!(secrets, ["whsec_old", "whsec_new"]);
         }
     }
-    Ok(is_changed.then(|| json(&previous)))
-}
 
-/// A new signing secret, with its public key if it is a key pair. The old secret still signs until `overlap_until`.
-#[derive(Debug)]
-pub struct SecretRotation<'a> {
-    pub secret: &'a str,
-    pub public_key: Option<String>,
-    pub now: Timestamp,
-    pub overlap_until: Timestamp,
-}
-
-/// Replaces the signing secret and the public key. Secrets that were replaced earlier do not stay valid longer.
-pub async fn rotate_secret(
-    store: &Store,
-    tx: &Transaction,
-    taxpayer: TaxpayerId,
-    rotation: SecretRotation<'_>,
-) -> Result<(), StoreError> {
-    let row = Entity::find_by_id(taxpayer.0)
-        .one(tx)
-        .await?
-        .ok_or(StoreError::Stale)?;
-    let mut old = previous_secrets(&row, rotation.now)?;
-    let until = rotation.overlap_until.as_microsecond();
-    old.insert(
-        0,
-        ReplacedSecret {
-            sealed: row.secret.clone(),
-            until,
-        },
-    );
-    old.truncate(OVERLAPPING_SECRETS_MAX);
-    let mut row = row.into_active_model();
-    row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), rotation.secret)?);
-    row.previous_secrets = ActiveValue::Set(json(&old));
-    row.public_key = ActiveValue::Set(rotation.public_key);
-    Entity::update(row).exec(tx).await?;
-    Ok(())
+    #[tokio::test]
+    async fn a_removed_endpoint_leaves_the_others_and_ends_the_lease_of_its_worker() {
+        for test in stores().await {
+            add_as_before(&test, OWNER).await;
+            let [gone, kept] = [add(&test, 2, OWNER).await, add(&test, 3, OWNER).await];
+            let keys = [gone.key, kept.key].map(|key| key.to_string());
+            let tx = test.store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All)
+                .await
+                .unwrap();
+            remove(&tx, &[gone.key]).await.unwrap();
+            tx.commit().await.unwrap();
+            let left = all_owned_by(test.store.reader(), OWNER).await.unwrap();
+            let left: Vec<_> = left.iter().map(|(one, _)| one.id).collect();
+            assert_eq!(left, [1, 3]);
+            let lease = Duration::from_secs(30);
+            let held = claim_due(&test.store, LaneKind::Endpoint, "me", lease, 9);
+            let held: Vec<_> = held
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|lease| lease.key)
+                .collect();
+            assert_eq!(held, [kept.key.to_string()]);
+        }
+    }
 }

@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::events::replay::Replay;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
+use crate::store::webhooks::delivery_row::owner_id;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "replays")]
 pub struct Model {
-    #[sea_orm(primary_key, auto_increment = false)]
-    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false, column_name = "taxpayer_id")]
+    pub endpoint_key: i64,
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
     pub scope: String,
@@ -23,6 +24,8 @@ pub struct Model {
     pub queued: i64,
     pub created_at: i64,
     pub updated_at: i64,
+    /// The taxpayer of an added endpoint; `None` for a default endpoint, whose key is its taxpayer's id.
+    pub owner_id: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -40,7 +43,8 @@ impl TryFrom<Model> for Replay {
         };
         Ok(Self {
             id: at.parse(&row.id)?,
-            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            taxpayer_id: TaxpayerId(row.owner_id.unwrap_or(row.endpoint_key)),
+            endpoint: EndpointKey(row.endpoint_key),
             scope: at.parse(&row.scope)?,
             state: at.parse(&row.state)?,
             after: row.after,
@@ -57,7 +61,7 @@ impl From<&Replay> for Model {
     fn from(replay: &Replay) -> Self {
         let micros = Timestamp::as_microsecond;
         Self {
-            taxpayer_id: replay.taxpayer_id.0,
+            endpoint_key: replay.endpoint.0,
             id: replay.id.to_string(),
             scope: replay.scope.to_string(),
             state: replay.state.to_string(),
@@ -67,6 +71,7 @@ impl From<&Replay> for Model {
             queued: replay.queued,
             created_at: micros(replay.created_at),
             updated_at: micros(replay.updated_at),
+            owner_id: owner_id(replay.endpoint, replay.taxpayer_id),
         }
     }
 }

@@ -7,7 +7,7 @@ use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
     QuerySelect,
 };
 use timing::clock;
@@ -15,7 +15,7 @@ use timing::clock;
 use crate::domain::events::delivery::{Delivery, DeliveryState};
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::webhooks::crashed_deliveries;
@@ -23,17 +23,37 @@ use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row;
 use crate::store::webhooks::replay_row::{Column, Entity, Model};
+use crate::store::webhooks::select_keys;
 
 /// The maximum number of events in one batch.
 pub const EVENTS_PER_BATCH: i64 = 250;
 
-/// Loads the running replays of a taxpayer, oldest first.
+/// Loads the running replays of all endpoints of a taxpayer, oldest first.
 pub async fn open_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
 ) -> Result<Vec<Replay>, StoreError> {
+    load_open(
+        connection,
+        Column::EndpointKey.in_subquery(select_keys(taxpayer)),
+    )
+    .await
+}
+
+/// Loads the running replays of one endpoint, oldest first.
+pub async fn open_of_endpoint(
+    connection: &impl ConnectionTrait,
+    endpoint: EndpointKey,
+) -> Result<Vec<Replay>, StoreError> {
+    load_open(connection, Column::EndpointKey.eq(endpoint.0)).await
+}
+
+async fn load_open(
+    connection: &impl ConnectionTrait,
+    endpoints: Expr,
+) -> Result<Vec<Replay>, StoreError> {
     let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(endpoints)
         .filter(Column::State.eq(ReplayState::Running.as_str()))
         .order_by_asc(Column::Id)
         .all(connection)
@@ -41,13 +61,13 @@ pub async fn open_owned_by(
     rows.into_iter().map(Replay::try_from).collect()
 }
 
-/// Loads the newest replay of a taxpayer, running or ended.
-pub async fn latest_owned_by(
+/// Loads the newest replay of an endpoint, running or ended.
+pub async fn latest_of_endpoint(
     connection: &impl ConnectionTrait,
-    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
 ) -> Result<Option<Replay>, StoreError> {
     let found = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::EndpointKey.eq(endpoint.0))
         .order_by_desc(Column::Id);
     found
         .one(connection)
@@ -56,22 +76,25 @@ pub async fn latest_owned_by(
         .transpose()
 }
 
-/// Loads one page of a taxpayer's replays, newest first, and the number of all of them.
-pub async fn page_owned_by(
+/// Loads one page of an endpoint's replays, newest first, and the number of all of them.
+pub async fn page_of_endpoint(
     store: &Store,
-    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
     page: Page,
 ) -> Result<(Vec<Replay>, u64), StoreError> {
-    let found = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
+    let found = Entity::find().filter(Column::EndpointKey.eq(endpoint.0));
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
+/// Finds a replay of any endpoint of a taxpayer.
 pub async fn owned_by_with_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<Replay>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, id.to_string()))
+    let found = Entity::find()
+        .filter(Column::EndpointKey.in_subquery(select_keys(taxpayer)))
+        .filter(Column::Id.eq(id.to_string()))
         .one(store.reader())
         .await?;
     found.map(Replay::try_from).transpose()
@@ -80,18 +103,23 @@ pub async fn owned_by_with_id(
 /// Cancels these running replays. The caller must hold the endpoint's lane, as for `queue`, to prevent deadlocks.
 pub async fn cancel(
     tx: &Transaction,
-    taxpayer: TaxpayerId,
-    ids: &[uuid::Uuid],
+    replays: &[Replay],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    if ids.is_empty() {
+    if replays.is_empty() {
         return Ok(());
     }
+    let cancelled = replays.iter().fold(Condition::any(), |any, replay| {
+        any.add(
+            Condition::all()
+                .add(Column::EndpointKey.eq(replay.endpoint.0))
+                .add(Column::Id.eq(replay.id.to_string())),
+        )
+    });
     Entity::update_many()
         .col_expr(Column::State, Expr::value(ReplayState::Cancelled.as_str()))
         .col_expr(Column::UpdatedAt, Expr::value(now.as_microsecond()))
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::Id.is_in(ids.iter().map(ToString::to_string)))
+        .filter(cancelled)
         .filter(Column::State.eq(ReplayState::Running.as_str()))
         .exec(tx)
         .await?;
@@ -115,7 +143,7 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
             .map(|replay| Model::from(replay).into_active_model()),
     )
     .on_conflict(
-        OnConflict::columns([Column::TaxpayerId, Column::Id])
+        OnConflict::columns([Column::EndpointKey, Column::Id])
             .update_columns(changing)
             .to_owned(),
     )
@@ -131,7 +159,7 @@ pub async fn queue(
     enabled: &[EventKind],
     now: Timestamp,
 ) -> Result<Replay, StoreError> {
-    let key = (replay.taxpayer_id.0, replay.id.to_string());
+    let key = (replay.endpoint.0, replay.id.to_string());
     let held = Entity::find_by_id(key)
         .lock_exclusive()
         .one(tx)
@@ -168,7 +196,7 @@ async fn requeue_batch(
 ) -> Result<(i64, usize), StoreError> {
     let batch = usize::try_from(EVENTS_PER_BATCH).unwrap_or(usize::MAX);
     let mut found = delivery_row::Entity::find()
-        .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(delivery_row::Column::EndpointKey.eq(replay.endpoint.0))
         .filter(delivery_row::Column::Sequence.gt(replay.position))
         .filter(delivery_row::Column::Sequence.lte(until));
     if let Some(state) = state {
@@ -207,12 +235,12 @@ async fn requeue_batch(
             delivery_row::Column::Crashes,
             crashed_deliveries::crashes_after_replay(),
         )
-        .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
+        .filter(delivery_row::Column::EndpointKey.eq(replay.endpoint.0))
         .filter(delivery_row::Column::Id.is_in(ids))
         .exec(tx)
         .await?;
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
-    delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
+    delivery_heads::recompute(tx, replay.endpoint, &keys).await?;
     Ok((position, rows.len()))
 }
 
@@ -232,9 +260,8 @@ async fn add_missing(
     let position = replay
         .until
         .min(replay.position.saturating_add(EVENTS_PER_BATCH));
-    let taxpayer = replay.taxpayer_id.0;
     let rows = event_row::Entity::find()
-        .filter(event_row::Column::TaxpayerId.eq(taxpayer))
+        .filter(event_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
         .filter(event_row::Column::Sequence.gt(replay.position))
         .filter(event_row::Column::Sequence.lte(position))
         .filter(event_row::Column::Kind.is_in(enabled.iter().map(|kind| kind.as_str())))
@@ -244,7 +271,7 @@ async fn add_missing(
     let known: Vec<i64> = delivery_row::Entity::find()
         .select_only()
         .column(delivery_row::Column::Sequence)
-        .filter(delivery_row::Column::TaxpayerId.eq(taxpayer))
+        .filter(delivery_row::Column::EndpointKey.eq(replay.endpoint.0))
         .filter(delivery_row::Column::Sequence.gt(replay.position))
         .filter(delivery_row::Column::Sequence.lte(position))
         .into_tuple()
@@ -258,7 +285,7 @@ async fn add_missing(
     {
         let event = Event::try_from(row)?;
         added.push((
-            Delivery::for_event(clock::new_id(), &event, now),
+            Delivery::for_event(clock::new_id(), replay.endpoint, &event, now),
             event.kind,
         ));
     }
@@ -267,7 +294,7 @@ async fn add_missing(
         .iter()
         .map(|(delivery, _)| delivery.order_key.as_str())
         .collect();
-    delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
+    delivery_heads::recompute(tx, replay.endpoint, &keys).await?;
     Ok((position, added.len()))
 }
 

@@ -1,17 +1,17 @@
-//! The table of webhook endpoints, at most one for each taxpayer. Secrets are sealed.
+//! The table of webhook endpoints: the default one of each taxpayer, and those that were added. Secrets are sealed.
 
 use database::StoreError;
 use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::events::delivery::Endpoint;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "webhooks")]
 pub struct Model {
-    #[sea_orm(primary_key, auto_increment = false)]
-    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false, column_name = "taxpayer_id")]
+    pub endpoint_key: i64,
     pub id: i64,
     pub url: String,
     pub enabled_events: String,
@@ -25,6 +25,9 @@ pub struct Model {
     pub failure_streak: Option<String>,
     pub public_key: Option<String>,
     pub retry_schedule: Option<String>,
+    /// The taxpayer of an added endpoint; `None` for a default endpoint, whose key is its taxpayer's id.
+    pub owner_id: Option<i64>,
+    pub description: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -38,11 +41,12 @@ impl TryFrom<Model> for Endpoint {
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let at = RowRef {
             table: "webhooks",
-            id: row.taxpayer_id,
+            id: row.endpoint_key,
         };
         Ok(Self {
             id: row.id,
-            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            key: EndpointKey(row.endpoint_key),
+            taxpayer_id: TaxpayerId(row.owner_id.unwrap_or(row.endpoint_key)),
             enabled_events: at.json(&row.enabled_events)?,
             retry_schedule: row
                 .retry_schedule
@@ -52,6 +56,7 @@ impl TryFrom<Model> for Endpoint {
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             url: row.url,
+            description: row.description,
             is_active: row.is_active,
             disabled_reason: row.disabled_reason,
             disabled_after: row.disabled_after,

@@ -63,6 +63,7 @@ async fn dead_letters_of_all_taxpayers_or_of_one_are_listed(world: &World) {
         .collect();
     let expected = [
         "attempts",
+        "endpoint_id",
         "event_id",
         "id",
         "irn",

@@ -27,6 +27,7 @@ async fn an_endpoint_that_fails_is_listed_with_its_failure_and_its_dead_letters(
     let expected = [
         "dead",
         "disabled_reason",
+        "endpoint_id",
         "failures",
         "health",
         "last_failure",

@@ -13,5 +13,6 @@ mod retry_schedule;
 mod rotate_api_key;
 mod verification;
 mod webhook;
+mod webhook_endpoints;
 mod webhook_grade;
 mod webhook_test;

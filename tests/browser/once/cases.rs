@@ -212,7 +212,37 @@ pub(super) fn webhook_cases(taxpayer: i64, receiver: &str) -> Vec<Case> {
     let webhooks = "/dashboard/{taxpayer}/webhooks";
     let address: String = url::form_urlencoded::byte_serialize(receiver.as_bytes()).collect();
     let settings = format!("webhook_url={address}");
+    let new = "/dashboard/{taxpayer}/webhooks/endpoints/new";
+    let endpoint = "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}";
+    let added = format!("url={address}&enabled_events=invoice.created");
     vec![
+        case(new, new, &added, audit_query("webhook.update")),
+        case(endpoint, endpoint, "description=The store", audit_query("webhook.update")),
+        case(
+            endpoint,
+            "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/secret",
+            "",
+            audit_query("webhook.rotate-secret"),
+        ),
+        case(
+            endpoint,
+            "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/replay",
+            "since=2026-01-15&only=missing",
+            audit_query("webhook.replay"),
+        ),
+        case(
+            endpoint,
+            "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/enable",
+            "replay=none",
+            audit_query("webhook.enable"),
+        )
+        .after("UPDATE webhooks SET is_active = FALSE, disabled_reason = 'It answered 410.' WHERE owner_id IS NOT NULL"),
+        case(
+            endpoint,
+            "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/remove",
+            "",
+            audit_query("webhook.update"),
+        ),
         case(webhooks, webhooks, &settings, audit_query("webhook.update")),
         case(webhooks, "/dashboard/{taxpayer}/webhooks/secret", "", audit_query("webhook.rotate-secret")),
         case(

@@ -196,9 +196,9 @@ impl TaxpayerCommand for NotifyOutage {
         };
         let kind = notice.edge.event_kind();
         let is_enabled = uow
-            .endpoint
-            .as_ref()
-            .is_some_and(|endpoint| endpoint.has_enabled(kind));
+            .endpoints
+            .iter()
+            .any(|endpoint| endpoint.has_enabled(kind));
         if is_enabled && !uow.sent_outages.contains(&event) {
             let sequence = uow.emit(kind, None, &notice.data);
             uow.sent_outages.push(event);

@@ -91,7 +91,8 @@ impl TaxpayerCommand for SetIntegration {
         });
         *uow.integration = Some(integration.clone());
         if !changed.is_empty() {
-            emit_webhook_updated(uow, &changed);
+            let endpoint = uow.endpoint(uow.id.into()).cloned();
+            emit_webhook_updated(uow, endpoint.as_ref(), &changed);
         }
         Ok(integration)
     }
@@ -132,7 +133,7 @@ fn origin_to_store(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<O
     let origin = change
         .origin
         .clone()
-        .or_else(|| Origin::from_url(&uow.endpoint.as_ref()?.url));
+        .or_else(|| Origin::from_url(&uow.endpoint(uow.id.into())?.url));
     origin.map(Some).ok_or_else(|| {
         let message = "The origin field is required while the taxpayer has no webhook_url.";
         Refusal::from(Fault::new("origin", "required", message))

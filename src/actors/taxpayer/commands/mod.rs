@@ -15,12 +15,13 @@
 //! | transmissions, supplier invoices and outages reported by the authority | `inbound` |
 //! | onboarding, profile, subscription, verification | `account` |
 //! | API keys | `keys` |
-//! | webhook endpoint | `webhook` |
+//! | webhook endpoints: the default one and what can be done with each, those that are added | `webhook`, `endpoints` |
 //! | replays | `replays` |
 //! | how the ERP receives notifications | `integration` |
 
 mod account;
 mod create;
+mod endpoints;
 mod if_unchanged;
 mod import;
 mod inbound;
@@ -37,6 +38,7 @@ mod webhook;
 
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use create::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
+pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
 pub use import::{ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport, SetImportProfile};
 pub use inbound::{

@@ -7,14 +7,16 @@ use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::webhook::configured_endpoint;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::replay::{OPEN_REPLAYS_MAX, Replay, ReplayRange};
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
+use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;
 
 /// Starts a replay, or returns an open replay that covers the same events.
 #[derive(Debug, Clone)]
 pub struct StartReplay {
+    pub endpoint: EndpointKey,
     pub range: ReplayRange,
     /// Set if an operator requests the replay: the request, for the audit trail, and the delivery if only one is
     /// replayed.
@@ -34,10 +36,11 @@ impl TaxpayerCommand for StartReplay {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Replay, Refusal> {
-        if !configured_endpoint(uow)?.is_active {
+        let endpoint = configured_endpoint(uow, self.endpoint)?;
+        if !endpoint.is_active {
             return Err(Refusal::WebhookDisabled);
         }
-        let replay = start_replay(uow, self.range)?;
+        let replay = start_replay(uow, &endpoint, self.range)?;
         let entry = if let Some((by, delivery)) = &self.by {
             let (action, subject) = match delivery {
                 Some(delivery) => (AuditAction::ReplayDelivery, delivery),
@@ -80,7 +83,7 @@ impl TaxpayerCommand for CancelReplay {
         let replay = found.ok_or(Refusal::ReplayEnded)?;
         *replay = replay.clone().cancel(now);
         let replay = replay.clone();
-        uow.writes.cancelled_replays.push(self.0);
+        uow.writes.cancelled_replays.push(replay.clone());
         let entry = audit_entry(uow, uow.acting.actor, AuditAction::CancelReplay);
         uow.writes.audit.push(AuditEntry {
             subject: self.0.to_string(),
@@ -90,16 +93,21 @@ impl TaxpayerCommand for CancelReplay {
     }
 }
 
-pub(super) fn start_replay(uow: &mut UnitOfWork, range: ReplayRange) -> Result<Replay, Refusal> {
+pub(super) fn start_replay(
+    uow: &mut UnitOfWork,
+    endpoint: &Endpoint,
+    range: ReplayRange,
+) -> Result<Replay, Refusal> {
     let head = uow.head.sequence;
-    let mut open = uow.replays.iter().filter(|replay| replay.is_open());
+    let of_endpoint = |replay: &&Replay| replay.endpoint == endpoint.key && replay.is_open();
+    let mut open = uow.replays.iter().filter(of_endpoint);
     if let Some(replay) = open.clone().find(|replay| replay.covers(range, head)) {
         return Ok(replay.clone());
     }
     if open.nth(OPEN_REPLAYS_MAX - 1).is_some() {
         return Err(Refusal::TooManyReplays);
     }
-    let replay = Replay::new(clock::new_id(), uow.id, range, head, uow.now);
+    let replay = Replay::new(clock::new_id(), endpoint, range, head, uow.now);
     uow.put_replay(replay.clone());
     Ok(replay)
 }

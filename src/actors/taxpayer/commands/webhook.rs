@@ -1,4 +1,4 @@
-//! The commands about the webhook endpoint.
+//! The commands about a webhook endpoint: the settings of the default one, and what can be done with each.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -15,11 +15,12 @@ use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::ids::IdKind;
 
-/// Sets the URL, events and schedule, and creates the endpoint at the first call. Every call also enables the endpoint,
-/// because a caller who sets the URL wants notifications there.
+/// Sets the URL, events and schedule of the default endpoint, and creates the endpoint at the first call. Every call also
+/// enables the endpoint, because a caller who sets the URL wants notifications there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetWebhook {
     pub url: String,
@@ -31,12 +32,14 @@ pub struct SetWebhook {
 
 /// Gives the endpoint a new signing secret.
 pub struct RotateSecret {
+    pub endpoint: EndpointKey,
     pub secret: SigningSecret,
     pub by: Actor,
 }
 
 /// Disables the endpoint, unless it was changed since `as_of`.
 pub struct DisableEndpoint {
+    pub endpoint: EndpointKey,
     pub as_of: Timestamp,
     pub reason: String,
 }
@@ -44,6 +47,7 @@ pub struct DisableEndpoint {
 /// Enables the endpoint and starts a replay if one is given. A `Failed` replay covers the whole log, the others the
 /// events since the endpoint was last disabled.
 pub struct EnableEndpoint {
+    pub endpoint: EndpointKey,
     pub replay: Option<ReplayScope>,
     /// The reason that an operator gave.
     pub reason: Option<String>,
@@ -71,19 +75,10 @@ impl TaxpayerCommand for SetWebhook {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Endpoint, Refusal> {
         uow.taxpayer()?;
         let now = uow.now;
-        let before = uow.endpoint.clone();
-        let stored = before.clone().unwrap_or_else(|| Endpoint {
-            id: uow.ids.next(IdKind::Webhook),
-            taxpayer_id: uow.id,
-            url: self.url.clone(),
-            enabled_events: Vec::new(),
-            is_active: true,
-            disabled_reason: None,
-            disabled_after: None,
-            public_key: None,
-            retry_schedule: None,
-            created_at: now,
-            updated_at: now,
+        let before = uow.endpoint(uow.id.into()).cloned();
+        let stored = before.clone().unwrap_or_else(|| {
+            let id = uow.ids.next(IdKind::Webhook);
+            Endpoint::new(id, uow.id, self.url.clone(), now)
         });
         let mut endpoint = stored.enable(now);
         self.url.clone_into(&mut endpoint.url);
@@ -94,23 +89,8 @@ impl TaxpayerCommand for SetWebhook {
             .retry_schedule
             .clone()
             .apply_to(endpoint.retry_schedule);
-        *uow.endpoint = Some(endpoint.clone());
-        let changed = endpoint.changed_since(before.as_ref());
-        if !changed.is_empty() {
-            let origin = |endpoint: &Endpoint| {
-                Origin::from_url(&endpoint.url).map(|origin| origin.to_string())
-            };
-            let to = format!(
-                "{} ({})",
-                origin(&endpoint).unwrap_or_default(),
-                changed.join(", ")
-            );
-            let entry = audit_entry(uow, self.by, AuditAction::UpdateWebhook);
-            uow.writes
-                .audit
-                .push(entry.with_states(before.as_ref().and_then(origin), Some(to)));
-            emit_webhook_updated(uow, &changed);
-        }
+        uow.put_endpoint(endpoint.clone());
+        record_change(uow, self.by, before.as_ref(), &endpoint);
         Ok(endpoint)
     }
 }
@@ -126,15 +106,16 @@ impl TaxpayerCommand for RotateSecret {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
         uow.taxpayer()?;
-        let endpoint = configured_endpoint(uow)?;
-        *uow.endpoint = Some(Endpoint {
+        let endpoint = configured_endpoint(uow, self.endpoint)?;
+        uow.put_endpoint(Endpoint {
             public_key: self.secret.public_key(),
-            ..endpoint
+            ..endpoint.clone()
         });
-        uow.writes.secrets.push(self.secret.clone());
+        let secret = (self.endpoint, self.secret.clone());
+        uow.writes.secrets.push(secret);
         let entry = audit_entry(uow, self.by, AuditAction::RotateWebhookSecret);
         uow.writes.audit.push(entry);
-        emit_webhook_updated(uow, &["secret"]);
+        emit_webhook_updated(uow, Some(&endpoint), &["secret"]);
         Ok(())
     }
 }
@@ -146,13 +127,13 @@ impl TaxpayerCommand for DisableEndpoint {
     const NAME: &'static str = "disable-endpoint";
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<bool, Refusal> {
-        let endpoint = configured_endpoint(uow)?;
+        let endpoint = configured_endpoint(uow, self.endpoint)?;
         // Compares microseconds, because the cached endpoint may have nanoseconds, which the database does not store.
         let is_changed = endpoint.updated_at.as_microsecond() != self.as_of.as_microsecond();
         if is_changed || !endpoint.is_active {
             return Ok(false);
         }
-        *uow.endpoint = Some(Endpoint {
+        uow.put_endpoint(Endpoint {
             disabled_after: Some(uow.head.sequence),
             is_active: false,
             disabled_reason: Some(self.reason.clone()),
@@ -175,7 +156,7 @@ impl TaxpayerCommand for EnableEndpoint {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<EnabledEndpoint, Refusal> {
-        let before = configured_endpoint(uow)?;
+        let before = configured_endpoint(uow, self.endpoint)?;
         let endpoint = before.clone().enable(uow.now);
         let range = self.replay.map(|scope| match scope {
             ReplayScope::Failed => ReplayRange::from_sequence(scope, 1),
@@ -188,8 +169,10 @@ impl TaxpayerCommand for EnableEndpoint {
                 }
             }
         });
-        let replay = range.map(|range| start_replay(uow, range)).transpose()?;
-        *uow.endpoint = Some(endpoint.clone());
+        let replay = range
+            .map(|range| start_replay(uow, &endpoint, range))
+            .transpose()?;
+        uow.put_endpoint(endpoint.clone());
         let scope = self.replay.map(|scope| format!("replay {scope}"));
         let entry = audit_entry(uow, uow.acting.actor, AuditAction::EnableWebhook);
         uow.writes.audit.push(AuditEntry {
@@ -200,10 +183,39 @@ impl TaxpayerCommand for EnableEndpoint {
     }
 }
 
-/// Emits the event that the webhook was changed. It names the origin of the URL only, because the path may contain a
+/// Records the change of an endpoint, or its creation, in the audit and the event log. Does nothing if nothing changed.
+pub(super) fn record_change(
+    uow: &mut UnitOfWork,
+    by: Actor,
+    before: Option<&Endpoint>,
+    endpoint: &Endpoint,
+) {
+    let changed = endpoint.changed_since(before);
+    if changed.is_empty() {
+        return;
+    }
+    let to = format!(
+        "{} ({})",
+        origin(endpoint).unwrap_or_default(),
+        changed.join(", ")
+    );
+    let entry = audit_entry(uow, by, AuditAction::UpdateWebhook);
+    let entry = entry.with_states(before.and_then(origin), Some(to));
+    uow.writes.audit.push(entry);
+    emit_webhook_updated(uow, Some(endpoint), &changed);
+}
+
+pub(super) fn origin(endpoint: &Endpoint) -> Option<String> {
+    Origin::from_url(&endpoint.url).map(|origin| origin.to_string())
+}
+
+/// Emits the event that an endpoint was changed. It names the origin of the URL only, because the path may contain a
 /// secret of the receiver.
-pub(super) fn emit_webhook_updated(uow: &mut UnitOfWork, changed: &[&str]) {
-    let endpoint = uow.endpoint.as_ref();
+pub(super) fn emit_webhook_updated(
+    uow: &mut UnitOfWork,
+    endpoint: Option<&Endpoint>,
+    changed: &[&str],
+) {
     let data = json!({
         "taxpayer_id": uow.id,
         "webhook_id": endpoint.map(|endpoint| endpoint.id),
@@ -213,6 +225,11 @@ pub(super) fn emit_webhook_updated(uow: &mut UnitOfWork, changed: &[&str]) {
     uow.emit(EventKind::WebhookUpdated, None, &data);
 }
 
-pub(super) fn configured_endpoint(uow: &UnitOfWork) -> Result<Endpoint, Refusal> {
-    uow.endpoint.clone().ok_or(Refusal::WebhookNotConfigured)
+/// Returns the endpoint with this key. Without a default endpoint, no webhook is configured.
+pub(super) fn configured_endpoint(uow: &UnitOfWork, key: EndpointKey) -> Result<Endpoint, Refusal> {
+    uow.endpoint(key).cloned().ok_or(if key.is_default() {
+        Refusal::WebhookNotConfigured
+    } else {
+        Refusal::EndpointNotFound
+    })
 }

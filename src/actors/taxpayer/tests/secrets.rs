@@ -25,6 +25,7 @@ async fn secrets_replaced_within_a_day_still_sign() {
                 .send(
                     ID,
                     RotateSecret {
+                        endpoint: ID.into(),
                         secret: secret(n),
                         by: BY,
                     },
@@ -32,7 +33,7 @@ async fn secrets_replaced_within_a_day_still_sign() {
                 .await
                 .unwrap();
         }
-        let recipient = webhooks::recipient(&app.test.store, ID, SystemClock.now())
+        let recipient = webhooks::recipient(&app.test.store, ID.into(), SystemClock.now())
             .await
             .unwrap();
         let secrets = recipient.unwrap().secrets;
@@ -47,7 +48,7 @@ async fn secrets_replaced_within_a_day_still_sign() {
             .now()
             .saturating_add(Duration::from_hours(25))
             .unwrap();
-        let recipient = webhooks::recipient(&app.test.store, ID, later)
+        let recipient = webhooks::recipient(&app.test.store, ID.into(), later)
             .await
             .unwrap()
             .unwrap();
@@ -66,6 +67,7 @@ async fn concurrently_rotated_secrets_all_sign() {
             app.taxpayers.send(
                 ID,
                 RotateSecret {
+                    endpoint: ID.into(),
                     secret: secret(n),
                     by: BY,
                 },
@@ -77,7 +79,7 @@ async fn concurrently_rotated_secrets_all_sign() {
                 .into_iter()
                 .all(|done| done.is_ok())
         );
-        let found = webhooks::recipient(&app.test.store, ID, SystemClock.now())
+        let found = webhooks::recipient(&app.test.store, ID.into(), SystemClock.now())
             .await
             .unwrap();
         let LoadedEndpoint {

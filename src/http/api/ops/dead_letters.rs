@@ -5,10 +5,11 @@ use actix_web::web;
 
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
+use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -26,7 +27,7 @@ use crate::http::views::paginator::Paginator;
 use crate::http::views::replay::ReplayView;
 use crate::store::accounts::taxpayers;
 use crate::store::events;
-use crate::store::webhooks::delivery_log;
+use crate::store::webhooks::{self, delivery_log};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -107,6 +108,7 @@ pub(crate) async fn replay_one(
         .await?
         .ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
+        endpoint: dead.endpoint,
         range: ReplayRange::for_event(dead.sequence),
         by: Some((by, Some(dead.id))),
     };
@@ -148,7 +150,8 @@ async fn replay_dead_letters(
     Ok(answer.warn(&form.warnings))
 }
 
-/// Queues the dead letters of a taxpayer for delivery again: all of them, or those from a position of the log on.
+/// Queues the dead letters of all active endpoints of a taxpayer for delivery again: all of them, or those from a position
+/// of the log on. Returns the replay of the default endpoint, or of the oldest one if there is no default endpoint.
 pub(crate) async fn replay_all(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -160,14 +163,23 @@ pub(crate) async fn replay_all(
         None => 1,
     };
     let range = ReplayRange::from_sequence(ReplayScope::Failed, first);
-    Ok(state
-        .taxpayers
-        .send(
-            taxpayer,
-            StartReplay {
-                range,
-                by: Some((by, None)),
-            },
-        )
-        .await?)
+    let endpoints = webhooks::all_owned_by(state.store.reader(), taxpayer).await?;
+    let is_wanted = |one: &&Endpoint| one.key.is_default() || one.is_active;
+    let wanted = endpoints.iter().map(|(one, _)| one).filter(is_wanted);
+    let mut keys: Vec<EndpointKey> = wanted.map(|one| one.key).collect();
+    if keys.is_empty() {
+        // The command refuses, because no webhook is configured.
+        keys.push(taxpayer.into());
+    }
+    let mut started = None;
+    for endpoint in keys {
+        let command = StartReplay {
+            endpoint,
+            range,
+            by: Some((by.clone(), None)),
+        };
+        let replay = state.taxpayers.send(taxpayer, command).await?;
+        started.get_or_insert(replay);
+    }
+    Ok(started.ok_or(Refusal::WebhookNotConfigured)?)
 }

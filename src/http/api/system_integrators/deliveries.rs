@@ -8,11 +8,12 @@ use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::openapi::doc;
+use crate::http::openapi::{OperationDoc, doc};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -29,14 +30,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let replay = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
     vec![
         path(deliveries).get(list_deliveries, || {
-            doc("list_deliveries", "The log of deliveries, newest first")
-                .with_paging("15 by default, 100 at most")
-                .query("state", "pending, delivered or dead")
-                .query("event", "the name of an event")
-                .query("irn", "the IRN of an invoice")
-                .query("since", "a sequence, or a moment as RFC 3339 writes it")
-                .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+            describe_list(doc(
+                "list_deliveries",
+                "The log of deliveries, newest first",
+            ))
         }),
         path(replay).post(replay_delivery, || {
             doc("replay_delivery", "Deliver one event again")
@@ -46,6 +43,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::InvalidTransition, ErrorCode::TaxpayerNotFound])
         }),
     ]
+}
+
+pub(super) fn describe_list(doc: OperationDoc) -> OperationDoc {
+    doc.with_paging("15 by default, 100 at most")
+        .query("state", "pending, delivered or dead")
+        .query("event", "the name of an event")
+        .query("irn", "the IRN of an invoice")
+        .query("since", "a sequence, or a moment as RFC 3339 writes it")
+        .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
+        .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;
@@ -58,15 +65,27 @@ async fn list_deliveries(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let (filter, since) = read_filter(&query)?;
+    show_deliveries(&state, taxpayer.id, taxpayer.id.into(), &query).await
+}
+
+pub(super) async fn show_deliveries(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
+    query: &Query,
+) -> Result<ApiResponse, ApiError> {
+    let (filter, since) = read_filter(query)?;
     let since = match since {
-        Some(since) => Some(events::sequence_at(&state.store, taxpayer.id, since).await?),
+        Some(since) => Some(events::sequence_at(&state.store, taxpayer, since).await?),
         None => None,
     };
     let page = query.page(PER_PAGE_DEFAULT);
-    let filter = DeliveryFilter { since, ..filter };
-    let (found, total) =
-        delivery_log::page_owned_by(&state.store, taxpayer.id, filter, page).await?;
+    let filter = DeliveryFilter {
+        since,
+        endpoint: Some(endpoint),
+        ..filter
+    };
+    let (found, total) = delivery_log::page_owned_by(&state.store, taxpayer, filter, page).await?;
     let items = found.iter().map(DeliveryView::from).collect();
     Ok(ApiResponse::ok(
         "Webhook deliveries retrieved successfully",
@@ -85,7 +104,7 @@ fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), F
                     state,
                     event,
                     irn,
-                    since: None,
+                    ..DeliveryFilter::default()
                 },
                 since,
             ))
@@ -104,9 +123,10 @@ async fn replay_delivery(
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
-    let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
+    let found = found.ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
-        range: ReplayRange::for_event(sequence),
+        endpoint: found.endpoint,
+        range: ReplayRange::for_event(found.sequence),
         by: None,
     };
     let replay = state.taxpayers.send(taxpayer.id, command).await?;

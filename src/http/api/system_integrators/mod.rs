@@ -2,6 +2,7 @@
 
 mod audit;
 mod deliveries;
+mod endpoints;
 mod invitations;
 mod invoice_files;
 mod replays;
@@ -15,6 +16,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         webhook::endpoints(),
         replays::endpoints(),
         deliveries::endpoints(),
+        endpoints::endpoints(),
     ];
     let all = [
         taxpayers::endpoints(),

@@ -5,7 +5,7 @@ use actix_web::web;
 use crate::actors::taxpayer::commands::{CancelReplay, StartReplay};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope, ReplayState};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -85,14 +85,24 @@ async fn replay_webhook(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    start_replay(&state, taxpayer.id, taxpayer.id.into(), body).await
+}
+
+pub(super) async fn start_replay(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
-    let first = events::sequence_at(&state.store, taxpayer.id, form.value.since).await?;
-    let range = ReplayRange::from_sequence(form.value.scope, first);
-    let replay = state
-        .taxpayers
-        .send(taxpayer.id, StartReplay { range, by: None })
-        .await?;
-    let remark = empty_replay_warning(&state, &replay).await?;
+    let first = events::sequence_at(&state.store, taxpayer, form.value.since).await?;
+    let command = StartReplay {
+        endpoint,
+        range: ReplayRange::from_sequence(form.value.scope, first),
+        by: None,
+    };
+    let replay = state.taxpayers.send(taxpayer, command).await?;
+    let remark = empty_replay_warning(state, &replay).await?;
     let answer = ApiResponse::ok(
         "Webhook replay started successfully",
         ReplayView::from(&replay),
@@ -111,7 +121,7 @@ async fn empty_replay_warning(
             "nothing is replayed: the log has no event from there on".to_owned(),
         ));
     }
-    let endpoint = webhooks::owned_by(state.store.reader(), replay.taxpayer_id).await?;
+    let endpoint = webhooks::with_key(state.store.reader(), replay.endpoint).await?;
     let names_none = endpoint.is_some_and(|endpoint| endpoint.enabled_kinds().is_empty());
     let is_idle = names_none && replay.scope == ReplayScope::Missing;
     Ok(is_idle.then(|| "nothing is missing: no event is among enabled_events".to_owned()))
@@ -124,8 +134,15 @@ async fn get_replay(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let latest = replays::latest_owned_by(state.store.reader(), taxpayer.id).await?;
-    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
+    show_latest(&state, taxpayer.id.into()).await
+}
+
+pub(super) async fn show_latest(
+    state: &ApiState,
+    endpoint: EndpointKey,
+) -> Result<ApiResponse, ApiError> {
+    let latest = replays::latest_of_endpoint(state.store.reader(), endpoint).await?;
+    let endpoint = webhooks::with_key(state.store.reader(), endpoint).await?;
     let view = latest
         .as_ref()
         .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay));
@@ -146,8 +163,9 @@ async fn list_replays(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let page = query.page(PER_PAGE_DEFAULT);
-    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
-    let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
+    let key = taxpayer.id.into();
+    let endpoint = webhooks::with_key(state.store.reader(), key).await?;
+    let (found, total) = replays::page_of_endpoint(&state.store, key, page).await?;
     let items = found
         .iter()
         .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay))
@@ -167,7 +185,7 @@ async fn find_replay(
     let (taxpayer, replay) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let found = find(&state, taxpayer.id, &replay).await?;
-    let endpoint = webhooks::owned_by(state.store.reader(), taxpayer.id).await?;
+    let endpoint = webhooks::with_key(state.store.reader(), found.endpoint).await?;
     let view = ReplayView::for_endpoint(endpoint.as_ref(), &found);
     Ok(ApiResponse::ok(
         "Webhook replay retrieved successfully",

@@ -9,6 +9,7 @@ use crate::actors::delivery::GradingOutcome;
 use crate::actors::taxpayer::commands::{self, EnableEndpoint, RotateSecret, SetWebhook};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -86,8 +87,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 fn test_doc() -> OperationDoc {
-    doc("test_webhook", "Test Webhook: data is whatever the endpoint answered")
-        .with_note(
+    let words = "Test Webhook: data is whatever the endpoint answered";
+    describe_test(doc("test_webhook", words).fails(&[ErrorCode::WebhookNotConfigured]))
+}
+
+pub(super) fn describe_test(doc: OperationDoc) -> OperationDoc {
+    doc.with_note(
             "With `grade=true` a battery of messages is sent instead, right ones and wrong ones, one after the other and \
              within a minute. Data is then a grade from A to F, a score of 100, and a check for each message: \
              name, passed, sent, expected, status, duration_ms, explanation.",
@@ -95,7 +100,7 @@ fn test_doc() -> OperationDoc {
         .query("grade", "true for a grade of the endpoint")
         .shows(200, "Connection test successful! Response code: <status>", schema::envelope(schema::any()))
         .shows(200, "Webhook graded <grade>: <score> of 100 points", schema::envelope(schema::any()))
-        .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::WebhookUnreachable])
+        .fails(&[ErrorCode::WebhookUnreachable])
         .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
 }
 
@@ -106,7 +111,7 @@ async fn get_webhook(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let found = webhooks::with_failure_streak(state.store.reader(), taxpayer.id).await?;
+    let found = webhooks::with_failure_streak(state.store.reader(), taxpayer.id.into()).await?;
     let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let view = Integration::new(&endpoint, &kinds).with_health(&endpoint, failing.as_ref());
@@ -155,19 +160,41 @@ async fn rotate_webhook_secret(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let to = Addressee {
+        taxpayer: taxpayer.id,
+        endpoint: taxpayer.id.into(),
+        by: Actor::Integrator(integrator),
+    };
+    rotate_secret(&state, to, idempotent, body).await
+}
+
+/// An endpoint that a request names, and the caller.
+#[derive(Clone, Copy)]
+pub(super) struct Addressee {
+    pub(super) taxpayer: TaxpayerId,
+    pub(super) endpoint: EndpointKey,
+    pub(super) by: Actor,
+}
+
+pub(super) async fn rotate_secret(
+    state: &ApiState,
+    to: Addressee,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
     let form = report::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         webhook::read_secret_type,
     )?;
     let secret = key_generation::generate_webhook_secret(form.value);
-    let by = Actor::Integrator(integrator);
     let rotate = RotateSecret {
+        endpoint: to.endpoint,
         secret: secret.clone(),
-        by,
+        by: to.by,
     };
     idempotent
-        .send(&state.taxpayers, taxpayer.id, rotate)
+        .send(&state.taxpayers, to.taxpayer, rotate)
         .await?;
     let public_key = secret.public_key();
     let shared = secret.text();
@@ -190,8 +217,16 @@ async fn test_webhook(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    test_endpoint(&state, taxpayer.id.into(), &query).await
+}
+
+pub(super) async fn test_endpoint(
+    state: &ApiState,
+    endpoint: EndpointKey,
+    query: &Query,
+) -> Result<ApiResponse, ApiError> {
     let attempt = if query.flag("grade")? {
-        match state.delivery.grade(taxpayer.id).await? {
+        match state.delivery.grade(endpoint).await? {
             GradingOutcome::Graded(graded) => {
                 let message = format!(
                     "Webhook graded {}: {} of 100 points",
@@ -202,7 +237,7 @@ async fn test_webhook(
             GradingOutcome::Unanswered(attempt) => attempt,
         }
     } else {
-        state.delivery.send_test_delivery(taxpayer.id).await?
+        state.delivery.send_test_delivery(endpoint).await?
     };
     let answer = EndpointAnswer::from_attempt(&attempt)?;
     let message = format!(
@@ -226,6 +261,7 @@ async fn enable_webhook(
         replay::read_enable,
     )?;
     let enable = EnableEndpoint {
+        endpoint: taxpayer.id.into(),
         replay: form.value.scope(),
         reason: None,
     };

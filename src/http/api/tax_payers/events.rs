@@ -115,9 +115,10 @@ async fn replay_own_dead_letter(
 ) -> Result<ApiResponse, ApiError> {
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_owned_by_with_id(&state.store, id, delivery).await?;
-    let sequence = dead.ok_or(Refusal::DeliveryNotFound)?.sequence;
+    let dead = dead.ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
-        range: ReplayRange::for_event(sequence),
+        endpoint: dead.endpoint,
+        range: ReplayRange::for_event(dead.sequence),
         by: None,
     };
     let replay = state.taxpayers.send(id, command).await?;

@@ -31,7 +31,13 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
     fixed.map(str::to_owned).into_iter().chain(own).collect()
 }
 
-const OWNERS_PAGES: [&str; 4] = ["/keys", "/integration", "/contacts", "/activity"];
+const OWNERS_PAGES: [&str; 5] = [
+    "/keys",
+    "/integration",
+    "/contacts",
+    "/activity",
+    "/webhooks/endpoints/new",
+];
 
 /// The forms of owners, and those of accountants.
 fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
@@ -49,6 +55,14 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         "/webhooks/grade".to_owned(),
         "/webhooks/enable".to_owned(),
         "/webhooks/replay".to_owned(),
+        "/webhooks/endpoints/new".to_owned(),
+        "/webhooks/endpoints/1".to_owned(),
+        "/webhooks/endpoints/1/secret".to_owned(),
+        "/webhooks/endpoints/1/test".to_owned(),
+        "/webhooks/endpoints/1/grade".to_owned(),
+        "/webhooks/endpoints/1/enable".to_owned(),
+        "/webhooks/endpoints/1/replay".to_owned(),
+        "/webhooks/endpoints/1/remove".to_owned(),
         format!("/webhooks/replays/{id}/cancel"),
         "/contacts".to_owned(),
         "/contacts/1/role".to_owned(),

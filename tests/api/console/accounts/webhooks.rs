@@ -119,3 +119,65 @@ async fn a_fault_stands_beside_its_field(world: &World) {
     assert!(!page.contains("\"><script>"), "{page}");
     account.post("/webhooks/test", &[]).await.expect(422);
 }
+
+#[each_database]
+async fn an_owner_adds_changes_and_deletes_an_endpoint(world: &World) {
+    let account = Account::new(world).await;
+    let [erp, warehouse] = [Receiver::start(), Receiver::start()];
+    set_up(&account, &erp).await;
+    let form = account.page("/webhooks/endpoints/new").await;
+    assert_shows(&form, &["New endpoint", "Add endpoint"]);
+    let none = [("url", "ftp://x"), ("enabled_events", "invoice.created")];
+    let page = account.post("/webhooks/endpoints/new", &none).await;
+    assert_shows(&page.expect(422).html, &["The url field"]);
+    let url = warehouse.url();
+    let fields = [
+        ("url", url.as_str()),
+        ("description", "The warehouse"),
+        ("enabled_events", "invoice.created"),
+    ];
+    let page = account.post("/webhooks/endpoints/new", &fields).await;
+    let page = page.expect(200).html;
+    assert_shows(&page, &["Your new signing secret", "whsec_"]);
+    let id = page.split("/webhooks/endpoints/").nth(1).unwrap();
+    let one = format!("/webhooks/endpoints/{}", id.split('"').next().unwrap());
+    assert_shows(
+        &account.page("/webhooks").await,
+        &["More endpoints", "The warehouse", &url, &one],
+    );
+    let test = account.post(&format!("{one}/test"), &[]).await;
+    assert_shows(
+        &test.expect(200).html,
+        &["Your endpoint took the message.", &one],
+    );
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let list = one.replace("/webhooks/endpoints/", "/webhooks/deliveries?endpoint=");
+    let delivered = async || {
+        let log = account.page(&format!("{list}&state=delivered")).await;
+        log.contains(irn).then_some(log)
+    };
+    let log = eventually("a delivery in the endpoint's log", delivered).await;
+    assert_shows(&log, &["The warehouse"]);
+    let shown = account.page(&one).await;
+    assert_shows(
+        &shown,
+        &["Healthy", "Last 24 hours", "Average response time"],
+    );
+    let changed = [
+        ("url", url.as_str()),
+        ("description", "The store"),
+        ("enabled_events", "invoice.updated"),
+    ];
+    account.post(&one, &changed).await.expect(303);
+    assert_shows(
+        &account.page(&one).await,
+        &["value=\"The store\"", "value=\"invoice.updated\" checked"],
+    );
+    account
+        .post(&format!("{one}/remove"), &[])
+        .await
+        .expect(303);
+    assert!(!account.page("/webhooks").await.contains("The store"));
+    account.post(&one, &changed).await.expect(404);
+}

@@ -1,0 +1,146 @@
+//! The form with the settings of a webhook endpoint: its events, and its fields as the API takes them.
+
+use serde_json::{Map, Value};
+
+use crate::console::form_values::{FormState, FormValues};
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::event::EventKind;
+
+/// An event that the endpoint can subscribe to.
+pub(super) struct EventChoice {
+    pub(super) name: String,
+    pub(super) words: &'static str,
+    pub(super) is_on: bool,
+}
+
+/// Returns the form as the body of an API call, with these fields as texts. A blank schedule stands for the one of the deployment.
+pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Value> {
+    let mut body = values.object(texts);
+    let events: Vec<_> = values
+        .checked_values("enabled_events")
+        .map(Value::from)
+        .collect();
+    body.insert("enabled_events".to_owned(), events.into());
+    let schedule = match values.text("retry_schedule_s") {
+        "" => Value::Null,
+        text => text
+            .split(',')
+            .map(|delay| delay_value(delay.trim()))
+            .collect(),
+    };
+    body.insert("retry_schedule_s".to_owned(), schedule);
+    body
+}
+
+/// Returns a delay as a JSON number. A text that is no number stays a text, so that the API's check refuses it.
+fn delay_value(text: &str) -> Value {
+    text.parse::<u32>()
+        .map_or_else(|_| Value::from(text), Value::from)
+}
+
+/// Returns the settings of an endpoint as its form shows them. `url_field` is the name of the field of the address.
+pub(super) fn form_values(endpoint: Option<&Endpoint>, url_field: &str) -> FormValues {
+    let Some(endpoint) = endpoint else {
+        return FormValues::default();
+    };
+    let delays = endpoint
+        .retry_schedule
+        .iter()
+        .flatten()
+        .map(ToString::to_string);
+    let schedule = delays.collect::<Vec<_>>().join(", ");
+    let events = endpoint
+        .enabled_events
+        .iter()
+        .map(|name| ("enabled_events", name.as_str()));
+    let fields = [
+        (url_field, endpoint.url.as_str()),
+        (
+            "description",
+            endpoint.description.as_deref().unwrap_or_default(),
+        ),
+        ("retry_schedule_s", &schedule),
+    ];
+    fields.into_iter().chain(events).collect()
+}
+
+/// Returns all events, and the unknown names that the endpoint has, so that saving keeps them.
+pub(super) fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
+    let kinds = EventKind::ALL
+        .iter()
+        .copied()
+        .filter(|kind| *kind != EventKind::WebhookTest);
+    let known = kinds.map(|kind| (kind.to_string(), describe_event(kind)));
+    let names = endpoint
+        .map(|endpoint| endpoint.enabled_events.as_slice())
+        .unwrap_or_default();
+    let unknown = names
+        .iter()
+        .filter(|name| !EventKind::ALL.iter().any(|kind| kind.as_str() == **name))
+        .map(|name| (name.clone(), "Not an event of this service"));
+    known
+        .chain(unknown)
+        .map(|(name, words)| EventChoice {
+            is_on: form.has("enabled_events", &name),
+            name,
+            words,
+        })
+        .collect()
+}
+
+fn describe_event(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::InvoiceCreated => "An invoice was created",
+        EventKind::InvoiceUpdated => "An invoice was changed",
+        EventKind::InvoiceStatusUpdated => "The status of an invoice changed",
+        EventKind::InvoiceValidated => "The authority found an invoice valid",
+        EventKind::InvoiceSubmitted => "The authority signed an invoice",
+        EventKind::InvoiceTransmitted => "An invoice was transmitted to the customer",
+        EventKind::InvoiceAcknowledged => "The customer's receipt was confirmed",
+        EventKind::InvoiceReported => "An invoice was reported for VAT",
+        EventKind::InvoiceRejected => "The authority refused an invoice",
+        EventKind::InvoiceFailed => "The service gave an invoice up",
+        EventKind::InvoiceBatchCompleted => "A batch was stored",
+        EventKind::PaymentStatusUpdated => "A payment was recorded",
+        EventKind::SupplierInvoiceReceived => "A supplier's invoice arrived",
+        EventKind::SupplierInvoiceAcknowledged => "A supplier's invoice was acknowledged",
+        EventKind::ApiKeyRotated => "The API key was replaced",
+        EventKind::TaxpayerVerified => "The authority confirmed this business",
+        EventKind::TaxpayerUnverified => "The authority could not confirm this business",
+        EventKind::AuthorityOutageStarted => "The authority stopped answering",
+        EventKind::AuthorityOutageEnded => "The authority answers again",
+        EventKind::WebhookUpdated => "The webhook was changed",
+        EventKind::WebhookTest => "A test",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_form_says_what_the_api_asks_for() {
+        let fields = [
+            ("webhook_url", "https://example.com/hook"),
+            ("enabled_events", "invoice.created"),
+            ("enabled_events", "invoice.updated"),
+            ("retry_schedule_s", "0, 60,x"),
+        ];
+        let expected = json!({
+            "webhook_url": "https://example.com/hook",
+            "enabled_events": ["invoice.created", "invoice.updated"],
+            "retry_schedule_s": [0, 60, "x"],
+        });
+        assert_eq!(
+            Value::Object(to_api_body(&FormValues::from(fields), &["webhook_url"])),
+            expected
+        );
+        let blank = json!({ "enabled_events": [], "retry_schedule_s": null });
+        assert_eq!(
+            Value::Object(to_api_body(&FormValues::default(), &[])),
+            blank
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! The health of a webhook endpoint, in words.
+
+use jiff::Timestamp;
+
+use crate::console::badges::Badge;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint_health::FailureStreak;
+
+pub(super) struct Health {
+    pub(super) badge: Badge,
+    pub(super) note: String,
+    /// The time of the next attempt, if the endpoint is parked because its attempts only fail.
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Health {
+    pub(super) fn from_endpoint(
+        endpoint: Option<&Endpoint>,
+        failing: Option<&FailureStreak>,
+    ) -> Self {
+        let health = |class, text, note: &str| Self {
+            badge: Badge { class, text },
+            note: note.to_owned(),
+            until: None,
+        };
+        let Some(endpoint) = endpoint else {
+            return health(
+                "idle",
+                "Not set up",
+                "Nothing is sent before there is an address.",
+            );
+        };
+        if !endpoint.is_active {
+            let reason = endpoint
+                .disabled_reason
+                .as_deref()
+                .unwrap_or("It was disabled.");
+            return health("bad", "Disabled", reason);
+        }
+        let Some(failing) = failing else {
+            return health(
+                "ok",
+                "Healthy",
+                "The last attempt succeeded, or none was made yet.",
+            );
+        };
+        let failures = format!("{} attempts in a row failed.", failing.failures);
+        match failing.parked_until {
+            None => health("warn", "Failing", &failures),
+            Some(until) => {
+                let note = format!(
+                    "{failures} Deliveries wait until one succeeds; the next one is tried at"
+                );
+                Self {
+                    until: Some(until),
+                    ..health("bad", "Paused", &note)
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_only_fails_says_until_when() {
+        let at = Timestamp::UNIX_EPOCH;
+        let failing = FailureStreak {
+            since: at,
+            last: at,
+            failures: 7,
+            probes: 1,
+            parked_until: Some(at),
+            last_failure: None,
+            last_status: None,
+        };
+        let owner = crate::domain::kernel::ids::TaxpayerId(1);
+        let endpoint = Endpoint::new(1, owner, "https://example.com".into(), at);
+        let parked = Health::from_endpoint(Some(&endpoint), Some(&failing));
+        assert_eq!((parked.badge.text, parked.until), ("Paused", Some(at)));
+        assert!(
+            parked.note.starts_with("7 attempts in a row failed."),
+            "{}",
+            parked.note
+        );
+        assert_eq!(
+            Health::from_endpoint(Some(&endpoint), None).badge.text,
+            "Healthy"
+        );
+        assert_eq!(Health::from_endpoint(None, None).badge.text, "Not set up");
+        let disabled = Endpoint {
+            is_active: false,
+            disabled_reason: Some("410".into()),
+            ..endpoint
+        };
+        assert_eq!(Health::from_endpoint(Some(&disabled), None).note, "410");
+    }
+}

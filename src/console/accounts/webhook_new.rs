@@ -1,0 +1,91 @@
+//! A new webhook endpoint beside the default one: its form, and its signing secret, which only one page shows.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use secrecy::ExposeSecret;
+
+use crate::actors::taxpayer::commands::AddEndpoint;
+use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::console::accounts::base;
+use crate::console::accounts::webhook_actions::NewSecretPage;
+use crate::console::accounts::webhook_form::{EventChoice, event_choices, to_api_body};
+use crate::console::accounts::webhook_target::Target;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, show, show_with_status};
+use crate::console::session::accounts::{AccountSession, Owner};
+use crate::domain::events::delivery::SecretType;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::reader::Reader as BodyReader;
+use crate::http::forms::{report, webhook_endpoint};
+use crate::http::key_generation;
+use crate::http::state::ApiState;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/webhooks/endpoints/new")
+            .page(show_form)
+            .form(add),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/webhook_new.html")]
+struct NewEndpointPage {
+    frame: Frame,
+    base: String,
+    events: Vec<EventChoice>,
+    form: FormState,
+}
+
+async fn show_form(Owner(session): Owner) -> Answer {
+    show(&new_page(&session, FormState::default()))
+}
+
+fn new_page(session: &AccountSession, form: FormState) -> NewEndpointPage {
+    NewEndpointPage {
+        frame: Frame::for_account(session, "New endpoint").below("Webhooks"),
+        base: base(session),
+        events: event_choices(None, &form),
+        form,
+    }
+}
+
+async fn add(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let read =
+        |reader: &mut BodyReader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
+    let body = to_api_body(&form.0, &["url", "description"]);
+    let asked = match report::read(&body, &state.catalog.get(), read) {
+        Ok(asked) => asked.value,
+        Err(faults) => return show_faults(&session, form.0, faults),
+    };
+    let secret = key_generation::generate_webhook_secret(SecretType::Hmac);
+    let command = AddEndpoint {
+        url: asked.url,
+        enabled_events: asked.enabled_events,
+        description: asked.description,
+        retry_schedule: asked.retry_schedule,
+        secret: secret.clone(),
+        by: session.by,
+    };
+    let endpoint = match session.send(&state, command).await {
+        Err(TaxpayerError::Refused(Refusal::Invalid(faults))) => {
+            return show_faults(&session, form.0, faults);
+        }
+        added => added?,
+    };
+    show(&NewSecretPage {
+        frame: Frame::for_account(&session, "Your new signing secret").below("Webhooks"),
+        here: Target::new(&session, endpoint.key).path,
+        is_public: false,
+        text: secret.text().expose_secret().to_owned(),
+    })
+}
+
+fn show_faults(session: &AccountSession, values: FormValues, faults: Faults) -> Answer {
+    let form = FormState::with_faults(values, faults);
+    show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &new_page(session, form))
+}

@@ -1,0 +1,90 @@
+//! The endpoint that a page is about. The pages of the default endpoint are under `/webhooks`, those of another one under
+//! `/webhooks/endpoints/{endpoint}`.
+
+use actix_web::HttpRequest;
+
+use crate::console::accounts::base;
+use crate::console::accounts::webhook_health::Health;
+use crate::console::badges::Badge;
+use crate::console::session::accounts::AccountSession;
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::kernel::ids::EndpointKey;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::webhooks;
+use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
+
+pub(super) struct Target {
+    pub(super) key: EndpointKey,
+    /// The path that the pages of the endpoint begin with.
+    pub(super) path: String,
+}
+
+impl Target {
+    pub(super) fn new(session: &AccountSession, key: EndpointKey) -> Self {
+        let webhooks = format!("{}/webhooks", base(session));
+        let path = if key.is_default() {
+            webhooks
+        } else {
+            format!("{webhooks}/endpoints/{}", key.name())
+        };
+        Self { key, path }
+    }
+
+    /// Returns the endpoint that the path names; the default one, if it names none.
+    pub(super) async fn find(
+        state: &ApiState,
+        session: &AccountSession,
+        request: &HttpRequest,
+    ) -> Result<Self, ApiError> {
+        let Some(name) = request.match_info().get("endpoint") else {
+            return Ok(Self::new(session, session.taxpayer.into()));
+        };
+        let found = webhooks::owned_by_with_name(state.store.reader(), session.taxpayer, name);
+        let (endpoint, _) = found.await?.ok_or(Refusal::EndpointNotFound)?;
+        Ok(Self::new(session, endpoint.key))
+    }
+
+    pub(super) fn is_default(&self) -> bool {
+        self.key.is_default()
+    }
+
+    /// Returns the name of the field of the address: each form has those of its API call.
+    pub(super) fn url_field(&self) -> &'static str {
+        if self.is_default() {
+            "webhook_url"
+        } else {
+            "url"
+        }
+    }
+}
+
+/// An added endpoint in the list of the page of webhooks.
+pub(super) struct EndpointLine {
+    pub(super) endpoint: Endpoint,
+    pub(super) path: String,
+    pub(super) badge: Badge,
+    pub(super) open: OpenDeliveries,
+}
+
+/// Returns the endpoints that were added beside the default one.
+pub(super) async fn added_endpoints(
+    state: &ApiState,
+    session: &AccountSession,
+) -> Result<Vec<EndpointLine>, ApiError> {
+    let id = session.taxpayer;
+    let mut lines = Vec::new();
+    for (endpoint, failing) in webhooks::all_owned_by(state.store.reader(), id).await? {
+        if endpoint.key.is_default() {
+            continue;
+        }
+        lines.push(EndpointLine {
+            path: Target::new(session, endpoint.key).path,
+            badge: Health::from_endpoint(Some(&endpoint), failing.as_ref()).badge,
+            open: delivery_log::open_owned_by(&state.store, id, Some(endpoint.key)).await?,
+            endpoint,
+        });
+    }
+    Ok(lines)
+}

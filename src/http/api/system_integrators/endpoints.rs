@@ -1,0 +1,398 @@
+//! The webhook endpoints of a taxpayer: the one that Update Webhook sets, whose id is `default`, and up to ten others, each
+//! with events, a secret, a schedule and a health of its own.
+
+use actix_web::http::{Method, StatusCode};
+use actix_web::web;
+use address_policy::AddressPolicy;
+use secrecy::ExposeSecret;
+
+use crate::actors::taxpayer::commands::{
+    self, AddEndpoint, ChangeEndpoint, EnableEndpoint, RemoveEndpoint,
+};
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::delivery::{Endpoint, SecretType};
+use crate::domain::kernel::audit::Actor;
+use crate::http::api::system_integrators::deliveries::{describe_list, show_deliveries};
+use crate::http::api::system_integrators::replays::{show_latest, start_replay};
+use crate::http::api::system_integrators::webhook::{
+    Addressee, describe_test, rotate_secret, test_endpoint,
+};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
+use crate::http::forms::query::Query;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::{replay, report, webhook, webhook_endpoint};
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::key_generation;
+use crate::http::limits::SensitiveOperation;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::replay::ReplayView;
+use crate::http::views::secret::RotatedSecret;
+use crate::http::views::webhook_endpoint::{
+    AddedEndpoint, DeletedEndpoint, EnabledEndpoint, EndpointView,
+};
+use crate::store::webhooks;
+
+/// The taxpayer's id and the endpoint's id in a path.
+type Ids = web::Path<(String, String)>;
+
+const NOT_FOUND: [ErrorCode; 2] = [ErrorCode::EndpointNotFound, ErrorCode::TaxpayerNotFound];
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    [settings(), actions()].into_iter().flatten().collect()
+}
+
+fn settings() -> Vec<Path> {
+    let all = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints";
+    let one = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}";
+    vec![
+        path(all)
+            .get(list_endpoints, || {
+                doc("list_webhook_endpoints", "Every endpoint with its health, the default one first")
+                    .gives_list::<EndpointView<'_>>("Webhook endpoints retrieved successfully")
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            })
+            .post(add_endpoint, || {
+                let policy = AddressPolicy::default();
+                doc("add_webhook_endpoint", "Another endpoint, beside the one that Update Webhook sets")
+                    .with_note(
+                        "It gets the events of its own `enabled_events` as plain JSON, in order for each IRN, whatever the \
+                         other endpoints do. A taxpayer has at most 10 of them. The signing secret is shown only here.",
+                    )
+                    .takes(
+                        |reader| webhook_endpoint::read_new(reader, &policy),
+                        example!("add_webhook_endpoint"),
+                    )
+                    .gives::<AddedEndpoint<'_>>(201, "Webhook endpoint created successfully")
+                    .writes()
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            }),
+        path(one)
+            .get(get_endpoint, || {
+                doc("get_webhook_endpoint", "One endpoint; `default` is the one that Update Webhook sets")
+                    .gives::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
+                    .fails(&NOT_FOUND)
+            })
+            .patch(change_endpoint, || {
+                let policy = AddressPolicy::default();
+                doc("change_webhook_endpoint", "Change what is named and keep the rest")
+                    .with_note("A new `url` also enables the endpoint. Null removes `description` and `retry_schedule_s`.")
+                    .takes(
+                        |reader| webhook_endpoint::read_change(reader, &policy),
+                        example!("change_webhook_endpoint"),
+                    )
+                    .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
+                    .writes()
+                    .fails(&NOT_FOUND)
+            })
+            .on([Method::DELETE], remove_endpoint, || {
+                doc("remove_webhook_endpoint", "Delete an endpoint")
+                    .with_note(
+                        "Its undelivered deliveries end with it: they are not sent, and a request that is under way may \
+                         still arrive. `default` stays (409): set its `enabled_events` to `[]` instead.",
+                    )
+                    .gives::<DeletedEndpoint>(200, DELETED)
+                    .writes()
+                    .fails(&NOT_FOUND)
+                    .fails(&[ErrorCode::InvalidTransition])
+            }),
+    ]
+}
+
+fn actions() -> Vec<Path> {
+    let test = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/test";
+    let secret = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/secret";
+    let enable = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/enable";
+    let replay = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/replay";
+    let deliveries =
+        "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries";
+    vec![
+        path(test)
+            .has_effect()
+            .relays()
+            .sensitive(SensitiveOperation::WebhookTest)
+            .post(test_one, || {
+                let doc = doc(
+                    "test_webhook_endpoint",
+                    "Test an endpoint: data is whatever it answered",
+                );
+                describe_test(doc).fails(&[ErrorCode::EndpointNotFound])
+            }),
+        path(secret).post(rotate_one, || {
+            doc(
+                "rotate_webhook_endpoint_secret",
+                "A new signing secret, or the public key of a new key pair",
+            )
+            .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
+            .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
+            .writes()
+            .fails(&NOT_FOUND)
+        }),
+        path(enable).post(enable_one, || {
+            doc(
+                "enable_webhook_endpoint",
+                "Put an endpoint back into service",
+            )
+            .may_take(replay::read_enable, example!("enable_webhook"))
+            .gives::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
+            .writes()
+            .fails(&NOT_FOUND)
+            .fails(&[ErrorCode::InvalidTransition])
+        }),
+        path(replay)
+            .post(replay_one, || {
+                doc(
+                    "replay_webhook_endpoint",
+                    "Deliver again what failed, what is missing, or all",
+                )
+                .takes(replay::read, example!("replay_webhooks"))
+                .gives::<ReplayView>(200, "Webhook replay started successfully")
+                .writes()
+                .fails(&NOT_FOUND)
+                .fails(&[ErrorCode::InvalidTransition])
+            })
+            .get(show_replay, || {
+                doc(
+                    "get_webhook_endpoint_replay",
+                    "How far the latest replay is; null before the first",
+                )
+                .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
+                .fails(&NOT_FOUND)
+            }),
+        path(deliveries).get(list_deliveries, || {
+            let doc = doc(
+                "list_webhook_endpoint_deliveries",
+                "The log of its deliveries, newest first",
+            );
+            describe_list(doc).fails(&[ErrorCode::EndpointNotFound])
+        }),
+    ]
+}
+
+const DELETED: &str = "Webhook endpoint deleted successfully; its undelivered deliveries ended";
+
+/// GET …/webhook/endpoints: lists all endpoints of the taxpayer.
+async fn list_endpoints(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = find_taxpayer(&state, integrator, &id).await?;
+    let found = webhooks::all_owned_by(state.store.reader(), taxpayer.id).await?;
+    let views: Vec<_> = found
+        .iter()
+        .map(|(endpoint, failing)| EndpointView::new(endpoint, failing.as_ref()))
+        .collect();
+    Ok(ApiResponse::ok(
+        "Webhook endpoints retrieved successfully",
+        views,
+    ))
+}
+
+/// POST …/webhook/endpoints: adds an endpoint. Only this response shows its signing secret.
+async fn add_endpoint(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = find_taxpayer(&state, integrator, &id).await?;
+    let read = |reader: &mut Reader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
+    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
+    let webhook_endpoint::NewEndpoint {
+        url,
+        enabled_events,
+        description,
+        retry_schedule,
+    } = form.value;
+    let secret = key_generation::generate_webhook_secret(SecretType::Hmac);
+    let command = AddEndpoint {
+        url,
+        enabled_events,
+        description,
+        retry_schedule,
+        secret: secret.clone(),
+        by: Actor::Integrator(integrator),
+    };
+    let endpoint = idempotent
+        .send(&state.taxpayers, taxpayer.id, command)
+        .await?;
+    let text = secret.text();
+    let data = AddedEndpoint {
+        endpoint: EndpointView::new(&endpoint, None),
+        secret: text.expose_secret(),
+    };
+    let message = "Webhook endpoint created successfully";
+    Ok(ApiResponse::with_status(StatusCode::CREATED, message, data)
+        .warn(&form.warnings)
+        .forbid_storing())
+}
+
+/// GET `…/webhook/endpoints/{endpoint_id}`: returns one endpoint.
+async fn get_endpoint(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, failing) = find_endpoint(&state, integrator, &ids).await?;
+    let view = EndpointView::new(&endpoint, failing.as_ref());
+    Ok(ApiResponse::ok(
+        "Webhook endpoint retrieved successfully",
+        view,
+    ))
+}
+
+/// PATCH `…/webhook/endpoints/{endpoint_id}`: changes the settings that the body names.
+async fn change_endpoint(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    idempotent: IdempotentRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (
+        Endpoint {
+            key, taxpayer_id, ..
+        },
+        failing,
+    ) = find_endpoint(&state, integrator, &ids).await?;
+    // Only the default endpoint may be in the private networks of the taxpayer's ERP.
+    let policy = if key.is_default() {
+        state.webhook_address_policy(taxpayer_id).await?
+    } else {
+        state.webhook_urls.clone()
+    };
+    let read = |reader: &mut Reader<'_>| webhook_endpoint::read_change(reader, &policy);
+    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
+    let webhook_endpoint::EndpointChange {
+        url,
+        enabled_events,
+        description,
+        retry_schedule,
+    } = form.value;
+    let change = ChangeEndpoint {
+        endpoint: key,
+        url,
+        enabled_events,
+        description,
+        retry_schedule,
+        by: Actor::Integrator(integrator),
+    };
+    idempotent
+        .answer(&state.taxpayers, taxpayer_id, change, move |endpoint| {
+            let view = EndpointView::new(endpoint, failing.as_ref());
+            ApiResponse::ok("Webhook endpoint updated successfully", view).warn(&form.warnings)
+        })
+        .await
+}
+
+/// DELETE `…/webhook/endpoints/{endpoint_id}`: deletes an endpoint, and ends what was not delivered to it.
+async fn remove_endpoint(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    idempotent: IdempotentRequest,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    let command = RemoveEndpoint {
+        endpoint: endpoint.key,
+        by: Actor::Integrator(integrator),
+    };
+    let id = endpoint.key.name();
+    idempotent
+        .answer(&state.taxpayers, endpoint.taxpayer_id, command, move |()| {
+            let id = id.clone();
+            ApiResponse::ok(DELETED, DeletedEndpoint { id, deleted: true })
+        })
+        .await
+}
+
+/// POST `…/{endpoint_id}/test`: as for the webhook.
+async fn test_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    test_endpoint(&state, endpoint.key, &query).await
+}
+
+/// POST `…/{endpoint_id}/secret`: as for the webhook.
+async fn rotate_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
+    ids: Ids,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    let to = Addressee {
+        taxpayer: endpoint.taxpayer_id,
+        endpoint: endpoint.key,
+        by: Actor::Integrator(integrator),
+    };
+    rotate_secret(&state, to, idempotent, body).await
+}
+
+/// POST `…/{endpoint_id}/enable`: enables the endpoint and may replay missed events.
+async fn enable_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (found, _) = find_endpoint(&state, integrator, &ids).await?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        replay::read_enable,
+    )?;
+    let command = EnableEndpoint {
+        endpoint: found.key,
+        replay: form.value.scope(),
+        reason: None,
+    };
+    let commands::EnabledEndpoint { endpoint, replay } =
+        state.taxpayers.send(found.taxpayer_id, command).await?;
+    let view = EnabledEndpoint::new(&endpoint, replay.as_ref());
+    Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))
+}
+
+/// POST `…/{endpoint_id}/replay`: as for the webhook.
+async fn replay_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    start_replay(&state, endpoint.taxpayer_id, endpoint.key, body).await
+}
+
+/// GET `…/{endpoint_id}/replay`: returns the progress of the endpoint's latest replay, or null.
+async fn show_replay(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    show_latest(&state, endpoint.key).await
+}
+
+/// GET `…/{endpoint_id}/deliveries`: lists the deliveries to this endpoint, newest event first.
+async fn list_deliveries(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    show_deliveries(&state, endpoint.taxpayer_id, endpoint.key, &query).await
+}

@@ -1,0 +1,136 @@
+//! The settings of a webhook endpoint beside the one that Update Webhook sets. A new endpoint must name its events, so that
+//! a forgotten list does not make an endpoint that gets nothing. In a change, an absent field stays as it is, and null
+//! removes the description or the endpoint's own retry schedule.
+
+use address_policy::AddressPolicy;
+
+use crate::domain::events::delivery::ScheduleChange;
+use crate::domain::party::settings::Change;
+use crate::http::forms::field::TEXT_CHARS_MAX;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::webhook::{self, Need};
+
+const DESCRIPTION_FIELD: &str = "description";
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NewEndpoint {
+    pub(crate) url: String,
+    pub(crate) enabled_events: Vec<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) retry_schedule: ScheduleChange,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EndpointChange {
+    pub(crate) url: Option<String>,
+    pub(crate) enabled_events: Option<Vec<String>>,
+    pub(crate) description: Change<String>,
+    pub(crate) retry_schedule: ScheduleChange,
+}
+
+pub(crate) fn read_new(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<NewEndpoint> {
+    let url = webhook::url(reader.required("url"), policy);
+    let enabled_events = webhook::enabled_events(reader, Need::Required);
+    let description = reader.optional(DESCRIPTION_FIELD).text(TEXT_CHARS_MAX);
+    let retry_schedule = webhook::retry_schedule(reader);
+    Some(NewEndpoint {
+        url: url?,
+        enabled_events: enabled_events?,
+        description,
+        retry_schedule,
+    })
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
+pub(crate) fn read_change(
+    reader: &mut Reader<'_>,
+    policy: &AddressPolicy,
+) -> Option<EndpointChange> {
+    let url = webhook::url(reader.optional("url"), policy);
+    let enabled_events = webhook::enabled_events(reader, Need::Optional);
+    let description = reader.optional(DESCRIPTION_FIELD).text(TEXT_CHARS_MAX);
+    let description = match description {
+        Some(text) => Change::Set(text),
+        None if reader.is_null(DESCRIPTION_FIELD) => Change::Unset,
+        None => Change::Keep,
+    };
+    let retry_schedule = webhook::retry_schedule(reader);
+    Some(EndpointChange {
+        url,
+        enabled_events,
+        description,
+        retry_schedule,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::{check, read as read_with};
+
+    #[test]
+    fn a_new_endpoint_has_a_url_and_names_its_events() {
+        let policy = AddressPolicy::default();
+        let cases = [
+            ("/url", None, "url: required"),
+            (
+                "/url",
+                Some(json!("http://example.com/")),
+                "url: url_scheme",
+            ),
+            ("/url", Some(json!("https://10.0.0.1/")), "url: url_address"),
+            ("/enabled_events", None, "enabled_events: required"),
+            (
+                "/enabled_events",
+                Some(json!(["invoice.created", 7])),
+                "enabled_events.1: type",
+            ),
+            (
+                "/description",
+                Some(json!("x".repeat(256))),
+                "description: max",
+            ),
+            ("/description", Some(json!("The warehouse")), ""),
+            (
+                "/retry_schedule_s",
+                Some(json!([0, -1])),
+                "retry_schedule_s.1: integer",
+            ),
+            ("/retry_schedule_s", Some(json!(null)), ""),
+        ];
+        let body = json!({ "url": "https://example.com/", "enabled_events": ["invoice.created"] });
+        check(&body, &cases, |reader| read_new(reader, &policy));
+    }
+
+    #[test]
+    fn a_change_keeps_what_is_left_out_and_null_removes_a_description() {
+        let policy = AddressPolicy::default();
+        let change = |body| {
+            read_with(body, |reader| read_change(reader, &policy))
+                .unwrap()
+                .value
+        };
+        let nothing = EndpointChange {
+            url: None,
+            enabled_events: None,
+            description: Change::Keep,
+            retry_schedule: ScheduleChange::Keep,
+        };
+        assert_eq!(change(json!({})), nothing);
+        let cleared = change(json!({ "description": null, "retry_schedule_s": null }));
+        assert_eq!(
+            (cleared.description, cleared.retry_schedule),
+            (Change::Unset, ScheduleChange::Shared)
+        );
+        let named = change(json!({ "description": "The warehouse", "enabled_events": [] }));
+        assert_eq!(
+            (named.description, named.enabled_events),
+            (Change::Set("The warehouse".to_owned()), Some(vec![]))
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! How the deliveries of an endpoint fared in the last day, hour by hour.
+
+use database::StoreError;
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::{ConnectionTrait, Statement, Value};
+
+use crate::domain::kernel::ids::EndpointKey;
+use crate::store::Store;
+use crate::store::operations::work_facts::first_id_after;
+
+/// The attempts of one hour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HourStats {
+    pub delivered: u64,
+    pub failed: u64,
+    /// The average duration of an attempt in milliseconds; 0 if there was none.
+    pub average_ms: u64,
+}
+
+const HOURS: usize = 24;
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+const HOUR_MICROS: i64 = 3_600_000_000;
+/// The most attempts that are counted, the newest ones. A page waits for the count.
+const ATTEMPTS_COUNTED_MAX: i64 = 20_000;
+
+/// Counts the attempts of the last 24 hours, oldest hour first. Only deliveries that were made in that time count: they
+/// are found by their ids, which begin with the time.
+pub async fn last_day(
+    store: &Store,
+    endpoint: EndpointKey,
+    now: Timestamp,
+) -> Result<Vec<HourStats>, StoreError> {
+    let since = now.saturating_sub(DAY).unwrap_or(Timestamp::UNIX_EPOCH);
+    let sql = format!(
+        "SELECT (at - $2) / {HOUR_MICROS} AS hour, COUNT(*) AS attempts, COUNT(failure) AS failed, \
+         CAST(SUM(duration_ms) AS BIGINT) AS spent_ms FROM (SELECT at, failure, duration_ms FROM attempts \
+         WHERE taxpayer_id = $1 AND delivery_id >= $3 ORDER BY delivery_id DESC LIMIT {ATTEMPTS_COUNTED_MAX}) AS newest \
+         WHERE at >= $2 GROUP BY 1"
+    );
+    let values: [Value; 3] = [
+        endpoint.0.into(),
+        since.as_microsecond().into(),
+        first_id_after(now, DAY).into(),
+    ];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let mut hours = vec![HourStats::default(); HOURS];
+    for row in store.reader().query_all_raw(statement).await? {
+        let count = |name| Ok::<_, StoreError>(row.try_get::<i64>("", name)?.unsigned_abs());
+        let hour: i64 = row.try_get("", "hour")?;
+        // The clock may have moved on while the attempts were made.
+        let last = HOURS - 1;
+        let index = usize::try_from(hour).map_or(last, |hour| hour.min(last));
+        let (attempts, failed) = (count("attempts")?, count("failed")?);
+        hours[index] = HourStats {
+            delivered: attempts - failed,
+            failed,
+            average_ms: count("spent_ms")? / attempts.max(1),
+        };
+    }
+    Ok(hours)
+}
+
+#[cfg(test)]
+mod tests {
+    use timing::clock::{self, Clock as _, SystemClock};
+
+    use super::*;
+    use crate::domain::events::delivery::{
+        Delivery, DeliveryAttempt, DeliveryState, PhaseDurations,
+    };
+    use crate::domain::events::event::EventKind;
+    use crate::domain::kernel::crash::CrashHistory;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::store::testing::stores;
+    use crate::store::webhooks::deliveries;
+
+    #[tokio::test]
+    async fn the_attempts_of_the_last_day_are_counted_by_hour_for_one_endpoint() {
+        for test in stores().await {
+            // The ids of the deliveries begin with the present time.
+            let now = SystemClock.now();
+            let endpoint = EndpointKey::of_added(3);
+            let outcome = |sequence: i64, endpoint, hours_ago, failure: Option<&str>| {
+                let delivery = Delivery {
+                    id: clock::new_id(),
+                    taxpayer_id: TaxpayerId(7),
+                    endpoint,
+                    event_id: clock::new_id(),
+                    sequence,
+                    order_key: sequence.to_string(),
+                    state: DeliveryState::Delivered,
+                    attempts: 1,
+                    attempts_before: 0,
+                    next_attempt_at: None,
+                    crash_history: CrashHistory::default(),
+                };
+                let attempt = DeliveryAttempt {
+                    at: now - SignedDuration::from_hours(hours_ago) + SignedDuration::from_secs(9),
+                    status: None,
+                    failure: failure.map(str::to_owned),
+                    duration_ms: 10 * sequence,
+                    phases: PhaseDurations::default(),
+                    response: String::new(),
+                };
+                (delivery, EventKind::InvoiceCreated, attempt)
+            };
+            let outcomes = [
+                outcome(1, endpoint, 1, None),
+                outcome(2, endpoint, 1, Some("timed_out")),
+                outcome(3, endpoint, 24, None),
+                outcome(4, endpoint, 30, None),
+                outcome(5, TaxpayerId(7).into(), 1, None),
+            ];
+            let tx = test.store.begin().await.unwrap();
+            deliveries::record(&tx, &outcomes, now).await.unwrap();
+            tx.commit().await.unwrap();
+            let hours = last_day(&test.store, endpoint, now).await.unwrap();
+            let expected = |delivered, failed, average_ms| HourStats {
+                delivered,
+                failed,
+                average_ms,
+            };
+            assert_eq!(
+                (hours.len(), hours[23], hours[0]),
+                (24, expected(1, 1, 15), expected(1, 0, 30))
+            );
+            let others = hours[1..23]
+                .iter()
+                .all(|hour| *hour == HourStats::default());
+            assert!(others, "{hours:?}");
+        }
+    }
+}
