@@ -212,8 +212,10 @@ impl From<Refusal> for ApiError {
             | Refusal::WebhookDisabled
             | Refusal::ReplayEnded
             | Refusal::TooManyReplays
+            | Refusal::NotCorrectable(_)
             | Refusal::CommandNotReplayable(_) => (ErrorCode::InvalidTransition, Faults::default()),
             Refusal::ReplayNotFound => (ErrorCode::ReplayNotFound, Faults::default()),
+            Refusal::CorrectionNotFound => (ErrorCode::CorrectionNotFound, Faults::default()),
             Refusal::CommandNotFound => (ErrorCode::CommandNotFound, Faults::default()),
             Refusal::DeliveryNotFound => (ErrorCode::DeliveryNotFound, Faults::default()),
             Refusal::InvoiceChanged => (ErrorCode::PreconditionFailed, Faults::default()),
