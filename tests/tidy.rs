@@ -72,7 +72,12 @@ const LAYERS: &[&[&str]] = &[
     &["http::extract", "http::invitations"],
     &["http::stored_invoice"],
     &["http::approval"],
-    &["http::invoice_files", "http::exports", "http::import_files"],
+    &[
+        "http::invoice_files",
+        "http::exports",
+        "http::import_files",
+        "http::corrections",
+    ],
     &["http::search"],
     &["http::idempotency"],
     &["http::metrics::process"],

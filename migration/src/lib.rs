@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 30] = [
+const MIGRATIONS: [Script; 31] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -107,6 +107,14 @@ const MIGRATIONS: [Script; 30] = [
         "m0033_unsettled_invoices",
         include_str!("../sql/m0033_unsettled_invoices.sql"),
     ),
+    Script {
+        sqlite: include_str!("../sql/m0034_corrections.sqlite.sql"),
+        postgres: include_str!("../sql/m0034_corrections.postgres.sql"),
+        ..Script::new(
+            "m0034_corrections",
+            include_str!("../sql/m0034_corrections.sql"),
+        )
+    },
     Script::new(
         "m0035_webhook_endpoints",
         include_str!("../sql/m0035_webhook_endpoints.sql"),

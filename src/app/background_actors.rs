@@ -27,7 +27,7 @@ use crate::actors::sweeper;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
 use crate::app::composition::{BuildContext, ServeMode};
-use crate::http::{IMPORTS_MAX, ImportWorker};
+use crate::http::{CORRECTIONS_MAX, CorrectionWorker, IMPORTS_MAX, ImportWorker};
 use crate::store::lanes::{LaneKind, Lease};
 
 /// How often the janitor runs.
@@ -52,6 +52,7 @@ pub(super) struct BackgroundWork {
     pub(super) outgoing: Option<OutgoingWork>,
     pub(super) checkpointer: Option<Checkpointer>,
     pub(super) imports: ImportWorker,
+    pub(super) corrections: CorrectionWorker,
 }
 
 /// The work that calls the authority or a webhook, besides that of the pools.
@@ -97,7 +98,10 @@ impl BackgroundActors {
     pub(super) fn start(context: &BuildContext<'_>, work: BackgroundWork) -> Self {
         let runs = RunPool::new(work.pipeline, &context.tree, &context.arbiters);
         let deliveries = DeliveryPool::new(work.delivery, &context.tree, &context.arbiters);
-        let mut dispatchers = vec![context.start_import_worker(work.imports)];
+        let mut dispatchers = vec![
+            context.start_import_worker(work.imports),
+            context.start_correction_worker(work.corrections),
+        ];
         let key_usage = Arc::<KeyUsage>::default();
         let mut periodic = vec![
             context.start_janitor(),
@@ -211,6 +215,12 @@ impl BuildContext<'_> {
 
     fn start_import_worker(&self, worker: ImportWorker) -> Addr<DispatcherActor> {
         let config = self.dispatcher_config(LaneKind::Import, IMPORTS_MAX);
+        self.dispatcher(config, async move |lease| worker.work(lease).await)
+            .start(&self.tree, &self.arbiters, kinds::INBOUND)
+    }
+
+    fn start_correction_worker(&self, worker: CorrectionWorker) -> Addr<DispatcherActor> {
+        let config = self.dispatcher_config(LaneKind::Correction, CORRECTIONS_MAX);
         self.dispatcher(config, async move |lease| worker.work(lease).await)
             .start(&self.tree, &self.arbiters, kinds::INBOUND)
     }

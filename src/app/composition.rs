@@ -37,7 +37,7 @@ use crate::config::{Environment, Settings};
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
-use crate::http::ImportWorker;
+use crate::http::{CorrectionWorker, ImportWorker};
 use crate::store::Store;
 use crate::store::lanes::leases::{self, LeasesToEnd};
 use crate::store::operations::{replicas, taxpayer_pauses};
@@ -135,6 +135,7 @@ impl App {
             outgoing: outgoing.schedule_unless_paused(mode).await?,
             checkpointer,
             imports: context.import_worker(&catalog),
+            corrections: context.correction_worker(&catalog),
         };
         let background = BackgroundActors::start(&context, work);
         Ok(Self {
@@ -301,6 +302,15 @@ impl BuildContext<'_> {
             catalog: catalog.clone(),
             clock: self.clock.clone(),
             utc_offset: self.settings.authority.utc_offset,
+        }
+    }
+
+    fn correction_worker(&self, catalog: &SharedCatalog) -> CorrectionWorker {
+        CorrectionWorker {
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            catalog: catalog.clone(),
+            clock: self.clock.clone(),
         }
     }
 

@@ -7,6 +7,7 @@
 //! | authenticated callers, their API keys, and idempotency claims | `access` |
 //! | exact amounts; the payment of an invoice and its ledger postings | `money`, `payment` |
 //! | an invoice: its number, states, updates, totals, items and views | `invoice` |
+//! | the correction of a signed invoice: the smallest set of documents that leads to what it should have been | `correction` |
 //! | invoices from files: the formats, the answers of a taxpayer, the record of an import | `import` |
 //! | taxpayers and customers, their tax numbers and email addresses | `party` |
 //! | the steps of a run at the authority, its deadline and its resolution | `pipeline` |
@@ -22,6 +23,7 @@
 
 pub mod access;
 pub mod breaker;
+pub mod correction;
 pub mod events;
 pub mod import;
 pub mod incident;

@@ -4,8 +4,12 @@
 use crate::actors::taxpayer::commands::SubmissionAfterApproval;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::SettableStatus;
+use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{RunPayload, RunRequest};
+use crate::domain::reference::catalog::Catalog;
+use crate::http::forms::document::ReadDocument;
+use crate::http::forms::report::Accepted;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -46,25 +50,41 @@ pub(crate) async fn prepare(
         return Ok(Approval::not_submitted(&refusal.to_string()));
     }
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
-    let catalog = state.catalog.get();
-    let mut fields = stored.document(&catalog)?;
-    let mut warnings = drop_odd_telephones(&mut fields);
-    let source = DocumentSource::StoredInvoice;
-    let form = match submission::read(source, &fields, Some(&stored.supplier), &catalog) {
-        Ok(form) => form.value,
+    let Accepted {
+        value: form,
+        mut warnings,
+    } = match read_submission(&stored, &state.catalog.get())? {
+        Ok(form) => form,
         Err(faults) => return Ok(Approval::not_submitted(&faults.summary())),
     };
     warnings.extend(submission::future_issue_date_warning(&form, state.today()));
     Ok(Approval {
         submission: Some(SubmissionAfterApproval {
-            request: RunRequest {
-                irn: form.irn,
-                payload: RunPayload::Submit(Box::new(form.document)),
-            },
+            request: submission_request(form),
             seen_updated_at: stored.invoice.updated_at,
         }),
         warnings,
     })
+}
+
+/// Reads the document of a stored invoice as Submit reads it. The warnings tell what is left out of it.
+pub(crate) fn read_submission(
+    stored: &StoredInvoice,
+    catalog: &Catalog,
+) -> Result<Result<Accepted<ReadDocument>, Faults>, ApiError> {
+    let mut fields = stored.document(catalog)?;
+    let warnings = drop_odd_telephones(&mut fields);
+    let source = DocumentSource::StoredInvoice;
+    let form = submission::read(source, &fields, Some(&stored.supplier), catalog);
+    Ok(form.map(|form| Accepted { warnings, ..form }))
+}
+
+/// Returns the request that submits this document.
+pub(crate) fn submission_request(form: ReadDocument) -> RunRequest {
+    RunRequest {
+        irn: form.irn,
+        payload: RunPayload::Submit(Box::new(form.document)),
+    }
 }
 
 impl Approval {

@@ -15,6 +15,7 @@
 //! | `search` | what an operator's search finds |
 //! | `exports` | lists of invoices and batches as CSV, NDJSON and XLSX |
 //! | `import_files` | files of invoices, read for the API and the dashboard |
+//! | `corrections` | corrections of signed invoices, for the API and the dashboard, and their worker |
 //! | `approval` | the submission that begins with an approval |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
 //! | `stored_invoice` | a stored invoice and its document |
@@ -35,6 +36,7 @@ pub(crate) mod api;
 mod app_tests;
 pub(crate) mod approval;
 pub(crate) mod cached;
+pub(crate) mod corrections;
 pub(crate) mod endpoint;
 pub(crate) mod explain;
 pub(crate) mod exports;
@@ -74,6 +76,7 @@ use std::sync::OnceLock;
 use actix_web::web;
 
 use api::{app, authority, core, ops, system_integrators, tax_payers};
+pub use corrections::{CORRECTIONS_MAX, CorrectionWorker};
 use endpoint::{Part, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;

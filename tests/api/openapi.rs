@@ -67,6 +67,9 @@ const STORY: &[(&str, u16)] = &[
     ("create_full_invoice", 200),
     ("create_batch", 201),
     ("get_batch", 200),
+    // It is a draft, and nothing was corrected.
+    ("correct_invoice", 409),
+    ("get_correction", 404),
     ("set_import_profile", 200),
     ("get_import_profile", 200),
     ("import_invoices", 201),
@@ -138,6 +141,7 @@ const STORY: &[(&str, u16)] = &[
     // No command has panicked.
     ("replay_command", 404),
     ("drop_quarantined", 404),
+    ("undo_batch", 202),
     ("create_reconciliation", 200),
     ("list_reconciliations", 200),
     ("get_reconciliation", 200),
@@ -224,6 +228,7 @@ impl<'w> Walk<'w> {
             ("supplier_irn", "INV9001-5A3F00C1-20260115".to_owned()),
             ("list", "currencies".to_owned()),
             ("reference", uuid::Uuid::nil().to_string()),
+            ("correction_no", "C20260115-0000000000000000".to_owned()),
         ];
         Self {
             world,

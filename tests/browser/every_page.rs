@@ -50,7 +50,10 @@ const OWNER_PAGES: [&str; 5] = [
 ];
 
 /// Pages that those who only read may not see.
-const ACTING_PAGES: [&str; 2] = [
+const ACTING_PAGES: [&str; 5] = [
+    "/dashboard/{taxpayer}/batches/{batch_no}/undo",
+    "/dashboard/{taxpayer}/invoices/{id}/correct",
+    "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
     "/dashboard/{taxpayer}/invoices/bulk",
     "/dashboard/{taxpayer}/invoices/{id}/edit",
 ];

@@ -357,6 +357,18 @@ impl Facts {
                 format!("/invoices/bulk?act=approve&filter=&id={draft}"),
             ),
             (
+                "/dashboard/{taxpayer}/batches/{batch_no}/undo",
+                format!("/batches/{batch}/undo"),
+            ),
+            (
+                "/dashboard/{taxpayer}/invoices/{id}/correct",
+                format!("/invoices/{invoice}/correct"),
+            ),
+            (
+                "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
+                format!("/invoices/{invoice}/correct/preview?cancel=yes"),
+            ),
+            (
                 "/dashboard/{taxpayer}/invoices/{id}/edit",
                 format!("/invoices/{editable}/edit"),
             ),

@@ -14,6 +14,7 @@ mod bulk_kills;
 mod calm;
 mod chaos;
 mod command_line;
+mod correction_kills;
 mod crash_cost;
 mod crashes;
 mod database_busy;

@@ -26,6 +26,7 @@ use self::direct::{Arrival, Arrivals};
 pub use self::direct::{DirectDispatch, ReservedSlot};
 pub use self::isolation::{Turn, Turns, run_in_turn};
 use self::recovery::CountCrashes;
+pub use self::work::release_lane;
 
 use database::StoreError;
 

@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use database::StoreError;
 use futures_util::future::FutureExt;
@@ -10,6 +11,7 @@ use supervision::Tree;
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
 use crate::store::Store;
 use crate::store::lanes::Lease;
+use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 
 impl Dispatcher {
     /// Creates a dispatcher that calls `work` with each claimed lane. After an error the lane is due again soon. After
@@ -44,6 +46,26 @@ impl Dispatcher {
     }
 }
 
+/// Releases the lane for this long, or deletes it because nothing is left to do.
+pub async fn release_lane(
+    store: &Store,
+    lease: &Lease,
+    again: Option<Duration>,
+) -> Result<WorkStatus, StoreError> {
+    let next_claim = match again {
+        Some(_) => NextClaim::Ordinary,
+        None => NextClaim::Never,
+    };
+    let release = LaneRelease {
+        next_claim,
+        ..LaneRelease::new(lease, again)
+    };
+    let tx = store.begin().await?;
+    leases::release(&tx, &[release]).await?;
+    tx.commit().await?;
+    Ok(WorkStatus::Released)
+}
+
 async fn run_work<W>(work: &W, lease: &Lease) -> WorkStatus
 where
     W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError>,
@@ -63,8 +85,6 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use supervision::Arbiters;
     use timing::clock::MockClock;
     use tokio::sync::mpsc;

@@ -26,6 +26,7 @@ use crate::store::events;
 use crate::store::idempotency;
 use crate::store::invoices;
 use crate::store::invoices::batches;
+use crate::store::invoices::corrections;
 use crate::store::invoices::customers;
 use crate::store::invoices::import_pieces;
 use crate::store::invoices::import_profiles;
@@ -123,6 +124,12 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
         }
         for piece in &unit.writes.imported_pieces {
             import_pieces::finish(tx, unit.id, piece).await?;
+        }
+        for correction in &unit.writes.new_corrections {
+            corrections::start(tx, unit.id, correction).await?;
+        }
+        for correction in &unit.writes.corrections {
+            corrections::save(tx, unit.id, correction).await?;
         }
     }
     let postings: Vec<_> = units

@@ -13,6 +13,7 @@ use crate::actors::taxpayer::read_set::{ReadContext, ReadSet, UniqueValues};
 use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIdCounts};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::WriteSet;
+use crate::domain::correction::record::Correction;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
 use crate::domain::integration::Integration;
@@ -30,7 +31,7 @@ use crate::store::Store;
 use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::invoices;
-use crate::store::invoices::{customers, items};
+use crate::store::invoices::{corrections, customers, items};
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
@@ -138,6 +139,8 @@ pub(super) async fn load(
             acknowledged: rare.acknowledged,
             integration: Tracked::from_stored(rare.integration),
             replays: rare.replays,
+            corrections: rare.corrections,
+            correcting: rare.correcting,
             sent_outages: rare.sent_outages,
             conflicts: rare.conflicts,
             ids: start.ids,
@@ -166,6 +169,8 @@ struct RareRows {
     acknowledged: Vec<Irn>,
     integration: Option<Integration>,
     replays: Vec<Replay>,
+    corrections: Vec<Correction>,
+    correcting: Vec<Invoice>,
     sent_outages: Vec<OutageEvent>,
     conflicts: Vec<(CommandId, Faults)>,
 }
@@ -196,6 +201,8 @@ impl RareRows {
             } else {
                 Vec::new()
             },
+            corrections: corrections::owned_by_with_invoices(tx, id, &wanted.corrected).await?,
+            correcting: invoices::owned_by_correcting(tx, id, &wanted.corrected_references).await?,
             sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
             conflicts: find_conflicts(tx, wanted.unique_values).await?,
         })

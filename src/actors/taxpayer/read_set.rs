@@ -6,7 +6,7 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::party::{CustomerDetails, Taxpayer};
 use crate::store::invoices::InvoiceNames;
 use crate::store::invoices::customers::CustomerNames;
@@ -26,6 +26,10 @@ pub struct ReadSet {
     pub(super) replays: bool,
     pub(super) integration: bool,
     pub(super) outages: Vec<OutageEvent>,
+    /// Invoices whose corrections are read.
+    pub(super) corrected: Vec<InvoiceId>,
+    /// References to invoices; the invoices that have one of them are read.
+    pub(super) corrected_references: Vec<String>,
     pub(super) unique_values: Vec<UniqueValues>,
     /// True if the runs of all invoices in this set are read, too.
     runs_of_invoices: bool,
@@ -102,6 +106,13 @@ impl ReadSet {
     /// Asks whether the taxpayer has received this event.
     pub(crate) fn add_outage(&mut self, event: OutageEvent) {
         self.outages.push(event);
+    }
+
+    /// Adds the invoice, its corrections and the invoices that refer to it in one of these ways.
+    pub(crate) fn add_correction(&mut self, id: InvoiceId, references: Vec<String>) {
+        self.invoices.ids.push(id.0);
+        self.corrected.push(id);
+        self.corrected_references.extend(references);
     }
 
     /// Asks whether another taxpayer already has a unique value of `taxpayer`, or the login of its first contact.

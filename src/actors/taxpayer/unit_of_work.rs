@@ -13,6 +13,7 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::indexes::{Customers, Invoices};
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::write_set::WriteSet;
+use crate::domain::correction::record::Correction;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
 use crate::domain::events::replay::Replay;
@@ -34,6 +35,7 @@ use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::ids::IdKind;
+use crate::store::invoices::corrections::StoredCorrection;
 use crate::store::operations::outages::OutageEvent;
 
 pub struct UnitOfWork {
@@ -63,6 +65,10 @@ pub struct UnitOfWork {
     pub(crate) integration: Tracked<Option<Integration>>,
     /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.
     pub(crate) replays: Vec<Replay>,
+    /// The corrections of the invoices that a command of the batch corrects, the newest first.
+    pub(crate) corrections: Vec<Correction>,
+    /// The invoices that may refer to an invoice that a command of the batch corrects.
+    pub(crate) correcting: Vec<Invoice>,
     /// The outage events, among those that the batch asks for, that this taxpayer has already received.
     pub(crate) sent_outages: Vec<OutageEvent>,
     pub(crate) ids: ReservedIds,
@@ -273,6 +279,22 @@ impl UnitOfWork {
     pub(crate) fn put_replay(&mut self, replay: Replay) {
         self.writes.replays.push(replay.clone());
         self.replays.push(replay);
+    }
+
+    /// Stores a new correction.
+    pub(crate) fn start_correction(&mut self, stored: StoredCorrection) {
+        self.corrections.insert(0, stored.correction.clone());
+        self.writes.new_corrections.push(stored);
+    }
+
+    /// Stores how far a correction has come.
+    pub(crate) fn put_correction(&mut self, correction: Correction) {
+        let mut known = self.corrections.iter_mut();
+        let known = known.find(|known| known.correction_no == correction.correction_no);
+        if let Some(known) = known {
+            known.clone_from(&correction);
+        }
+        self.writes.corrections.push(correction);
     }
 
     /// Appends an event to the log. Adds a delivery to each endpoint that is active and has enabled this kind of event.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use webhook_client::SigningSecret;
 
 use crate::domain::access::api_key::NewKey;
+use crate::domain::correction::record::Correction;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::Replay;
@@ -19,6 +20,7 @@ use crate::domain::party::NewContact;
 use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::idempotency::KeyEntry;
+use crate::store::invoices::corrections::StoredCorrection;
 use crate::store::invoices::import_pieces::ImportedPiece;
 use crate::store::invoices::imports::StoredImport;
 use crate::store::invoices::payments;
@@ -31,6 +33,9 @@ pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) imports: Vec<StoredImport>,
     pub(crate) imported_pieces: Vec<ImportedPiece>,
+    pub(crate) new_corrections: Vec<StoredCorrection>,
+    /// Corrections that have come further, in order.
+    pub(crate) corrections: Vec<Correction>,
     /// The new import profile; `None` if it stays.
     pub(crate) import_profile: Option<ImportProfile>,
     pub(crate) first_contact: Option<FirstContact>,

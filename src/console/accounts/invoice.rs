@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::console::accounts::base;
 use crate::console::accounts::correction::{self, RefusedRun, Suggestion};
+use crate::console::accounts::invoice_correct::PlanTable;
 use crate::console::accounts::invoice_developer;
 use crate::console::accounts::invoice_fields::{
     EditField, field_name, named_fields, present_values,
@@ -15,12 +16,13 @@ use crate::console::accounts::invoice_fields::{
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::timeline::Happening;
 use crate::console::actor_name::actor_name;
-use crate::console::badges::Badge;
+use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
+use crate::domain::correction::record::{Correction, CorrectionState};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::document_difference::Differences;
@@ -33,7 +35,7 @@ use crate::domain::money::Amount;
 use crate::domain::party::{Address, Taxpayer};
 use crate::domain::payment::LedgerEntry;
 use crate::domain::pipeline::{Operation, Run};
-use crate::domain::reference::catalog::ReferenceList;
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
@@ -43,7 +45,7 @@ use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::{self, payments, timeline};
+use crate::store::invoices::{self, corrections, payments, timeline};
 use crate::store::runs;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -79,6 +81,8 @@ struct InvoicePage {
     left: Option<Amount>,
     ledger: Vec<Payment>,
     refused: Vec<RefusedRun>,
+    /// The newest correction of the invoice.
+    correction: Option<CorrectionProgress>,
     activity: Vec<Happening>,
     /// The fields that the reasons of a rejection name, to be changed in place.
     edit_fields: Vec<EditField>,
@@ -87,6 +91,15 @@ struct InvoicePage {
     forms: Forms,
     /// The time of the last change that the page knows of, in microseconds.
     seen: i64,
+}
+
+/// How far a correction has come.
+struct CorrectionProgress {
+    /// True if the page is shown anew, because the correction goes on by itself.
+    is_running: bool,
+    badge: Badge,
+    reason: Option<String>,
+    plan: PlanTable,
 }
 
 struct Payment {
@@ -241,6 +254,9 @@ pub(super) async fn render(
     });
     let events = timeline.entries.iter().rev();
     let events = events.filter(|entry| entry.kind == EntryKind::Event);
+    let corrections =
+        corrections::owned_by_with_invoices(store.reader(), id, &[invoice.id]).await?;
+    let newest = corrections.into_iter().next();
     let status = if forms.is_refused() {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {
@@ -260,6 +276,7 @@ pub(super) async fn render(
         activity: events.map(Happening::from).collect(),
         seen: invoice.updated_at.as_microsecond(),
         faults: forms.all().iter().flat_map(|form| form.summary()).collect(),
+        correction: newest.map(|newest| CorrectionProgress::new(newest, &catalog)),
         invoice: invoice.clone(),
         seller: stored.supplier,
         refused,
@@ -268,6 +285,23 @@ pub(super) async fn render(
         head,
     };
     show_with_status(status, &page)
+}
+
+impl CorrectionProgress {
+    fn new(correction: Correction, catalog: &Catalog) -> Self {
+        let badge = match correction.state {
+            CorrectionState::Preview | CorrectionState::Running => badge("info", "In progress"),
+            CorrectionState::Stopped => badge("warn", "Needs attention"),
+            CorrectionState::Done => badge("ok", "Done"),
+            CorrectionState::Cancelled => badge("idle", "Cancelled"),
+        };
+        Self {
+            is_running: correction.state == CorrectionState::Running,
+            badge,
+            plan: PlanTable::new(&correction, catalog),
+            reason: correction.reason,
+        }
+    }
 }
 
 /// Returns the runs that were rejected and that still matter: a submission does not if the invoice was changed since.

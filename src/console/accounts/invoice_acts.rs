@@ -123,16 +123,20 @@ impl Acts {
 
 /// Returns why no credit note of a signed invoice can be made here; `None` if one can. `code` is the invoice type code.
 pub(super) fn credit_obstacle(invoice: &Invoice, code: Option<&str>) -> Option<&'static str> {
+    correction_obstacle(code).or_else(|| {
+        (invoice.lines.len() > LINES_MAX).then_some(
+            "This invoice has many lines. Create the credit note in the system that made the invoice.",
+        )
+    })
+}
+
+/// Returns why an invoice of this type has no credit note that this service makes; `None` if it may have one.
+pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
     if code.map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote) {
         return Some("This is a credit note itself.");
     }
-    if code.is_some_and(is_self_billed) {
-        return Some(
-            "This invoice is self-billed. Create its credit note in the system that made the invoice.",
-        );
-    }
-    (invoice.lines.len() > LINES_MAX).then_some(
-        "This invoice has many lines. Create the credit note in the system that made the invoice.",
+    code.is_some_and(is_self_billed).then_some(
+        "This invoice is self-billed. Create its credit note in the system that made the invoice.",
     )
 }
 

@@ -4,7 +4,7 @@
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
-use crate::console::accounts::invoice_acts::Acts;
+use crate::console::accounts::invoice_acts::{Acts, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
@@ -43,6 +43,7 @@ pub(super) struct InvoiceHead {
     pub(super) payment: Badge,
     pub(super) is_overdue: bool,
     pub(super) is_signed: bool,
+    pub(super) is_correctable: bool,
     pub(super) steps: Vec<LifecycleStep>,
     pub(super) acts: Acts,
     pub(super) newer: Option<InvoiceId>,
@@ -78,6 +79,8 @@ impl InvoiceHead {
             payment: invoice.payment.status.into(),
             is_overdue: invoice.is_overdue(state.today()),
             is_signed: invoice.authority.signed,
+            is_correctable: invoice.authority.signed
+                && correction_obstacle(code.as_deref()).is_none(),
             steps: lifecycle::steps(invoice.status, &invoice.authority),
             acts: Acts::new(invoice, code.as_deref(), runs, submits),
             newer: neighbour(state, invoice, false).await?,

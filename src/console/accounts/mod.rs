@@ -10,6 +10,7 @@
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, and what an accountant does with it | `invoice_acts`, `invoice_actions`, `invoice_submission` |
 //! | the change of a stored invoice, and its fields | `invoice_edit`, `invoice_fields` |
+//! | the correction of a signed invoice; the undoing of a batch | `invoice_correct`, `batch_undo` |
 //! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
@@ -18,6 +19,7 @@
 //! | the people of the account, and what everybody did | `contacts`, `activity` |
 
 mod activity;
+mod batch_undo;
 mod batches;
 mod bulk_selection;
 mod contacts;
@@ -29,6 +31,7 @@ mod integration;
 mod invoice;
 mod invoice_actions;
 mod invoice_acts;
+mod invoice_correct;
 mod invoice_developer;
 mod invoice_edit;
 mod invoice_fields;
@@ -94,8 +97,10 @@ pub(super) fn endpoints() -> Vec<Path> {
         invoice_actions::endpoints(),
         invoice_submission::endpoints(),
         invoice_edit::endpoints(),
+        invoice_correct::endpoints(),
         import::endpoints(),
         batches::endpoints(),
+        batch_undo::endpoints(),
         inbox::endpoints(),
     ];
     let of_webhook = [

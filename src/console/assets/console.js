@@ -133,7 +133,7 @@
     xml: "application/xml", csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson", json: "application/json",
     xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   };
-  // An import that runs on is shown anew until it is done.
+  // An import or a correction that runs on is shown anew until it is done.
   const FOLLOW_MS = 2000;
   const follow = (result) => {
     const address = result.querySelector("[data-follow]")?.dataset.follow;
@@ -151,7 +151,7 @@
       follow(result);
     }, FOLLOW_MS);
   };
-  document.querySelectorAll("#import-result").forEach(follow);
+  document.querySelectorAll("#import-result, #correction").forEach(follow);
   document.querySelectorAll("[data-upload]").forEach((form) => {
     const result = document.getElementById(form.dataset.upload);
     const buttons = () => [...form.querySelectorAll("button"), ...result.querySelectorAll("button")];

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::totals::{TotalTooLarge, net};
-use crate::domain::invoice::{Invoice, Line};
+use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::money::{Amount, apportion};
 use crate::domain::reference::catalog::Catalog;
 
@@ -37,29 +37,59 @@ pub struct TaxSubtotal {
     pub tax: Amount,
 }
 
+/// The parts of a document that its amounts follow from.
+#[derive(Debug, Clone, Copy)]
+struct AmountParts<'a> {
+    lines: &'a [Line],
+    extras: &'a Map<String, Value>,
+    currency: &'a str,
+    payable: Amount,
+}
+
 impl Breakdown {
     /// Fails only for an invoice that no form accepts.
     pub fn from_invoice(invoice: &Invoice, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
-        let digits = catalog.currency_digits(&invoice.currency);
-        let stated = invoice.extras.get("legal_monetary_total");
+        let parts = AmountParts {
+            lines: &invoice.lines,
+            extras: &invoice.extras,
+            currency: &invoice.currency,
+            payable: invoice.payment.payable,
+        };
+        Self::from_parts(parts, catalog)
+    }
+
+    /// Returns the amounts that the invoice of this draft will have.
+    pub fn from_draft(draft: &Draft, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
+        let parts = AmountParts {
+            lines: &draft.lines,
+            extras: &draft.extras,
+            currency: &draft.currency,
+            payable: draft.payable,
+        };
+        Self::from_parts(parts, catalog)
+    }
+
+    fn from_parts(parts: AmountParts<'_>, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
+        let digits = catalog.currency_digits(parts.currency);
+        let stated = parts.extras.get("legal_monetary_total");
         let stated = stated.and_then(|totals| DocumentTotals::deserialize(totals).ok());
         let found = match stated {
-            Some(totals) => Self::from_stated(invoice, totals, catalog),
-            None => Self::from_lines(invoice, digits, catalog),
+            Some(totals) => Self::from_stated(parts, totals, catalog),
+            None => Self::from_lines(parts, digits, catalog),
         };
         Ok(found.ok_or(TotalTooLarge)?.with_digits(digits))
     }
 
     /// Keeps the totals that the document states. Taxes that it does not state are the taxes of its lines.
-    fn from_stated(invoice: &Invoice, totals: DocumentTotals, catalog: &Catalog) -> Option<Self> {
-        let lines: Vec<_> = invoice
-            .lines
-            .iter()
-            .map(line_amount)
-            .collect::<Option<_>>()?;
-        let mut taxes = stated_taxes(&invoice.extras);
+    fn from_stated(
+        parts: AmountParts<'_>,
+        totals: DocumentTotals,
+        catalog: &Catalog,
+    ) -> Option<Self> {
+        let lines: Vec<_> = parts.lines.iter().map(line_amount).collect::<Option<_>>()?;
+        let mut taxes = stated_taxes(parts.extras);
         if taxes.is_empty() {
-            taxes = subtotals(&invoice.lines, &lines, catalog, line_tax)?;
+            taxes = subtotals(parts.lines, &lines, catalog, line_tax)?;
         }
         Some(Self {
             lines,
@@ -70,15 +100,15 @@ impl Breakdown {
 
     /// Rounds the amounts of the lines and the taxes so that together they are exactly the payable. Each of them is less
     /// than one unit of the currency's last digit away from its exact value.
-    fn from_lines(invoice: &Invoice, digits: u32, catalog: &Catalog) -> Option<Self> {
-        let exact: Vec<_> = invoice.lines.iter().map(net).collect::<Option<_>>()?;
-        let taxes = subtotals(&invoice.lines, &exact, catalog, |_| None)?;
+    fn from_lines(parts: AmountParts<'_>, digits: u32, catalog: &Catalog) -> Option<Self> {
+        let exact: Vec<_> = parts.lines.iter().map(net).collect::<Option<_>>()?;
+        let taxes = subtotals(parts.lines, &exact, catalog, |_| None)?;
         let before_tax = Amount::sum(exact.iter().copied())?.round_half_up(digits);
-        let payable = invoice.payment.payable;
+        let payable = parts.payable;
         let lines = apportion(before_tax, &exact, digits)?;
         let exact_taxes: Vec<_> = taxes.iter().map(|part| part.tax).collect();
         let rounded_taxes = apportion(payable.minus(before_tax)?, &exact_taxes, digits)?;
-        let bases = subtotals(&invoice.lines, &lines, catalog, |_| None)?;
+        let bases = subtotals(parts.lines, &lines, catalog, |_| None)?;
         let taxes = bases.into_iter().zip(rounded_taxes);
         Some(Self {
             taxes: taxes

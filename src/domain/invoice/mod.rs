@@ -34,7 +34,8 @@ use serde_json::{Map, Value};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
-    AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, PaymentStatus, WorkflowStatus,
+    AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, PaymentStatus, UniqueNoType,
+    WorkflowStatus,
 };
 use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{InvoiceId, ItemId, TaxpayerId};
@@ -185,6 +186,38 @@ impl Invoice {
         self.status = self.status.after(step)?;
         self.updated_at = now;
         Ok(self)
+    }
+
+    /// Returns the reference of a credit note or a debit note to the invoice that it corrects, as it was sent. An IRN is in
+    /// the spelling of its key.
+    pub fn corrected_reference(&self) -> Option<String> {
+        let standard = self.extras.get("original_invoice_reference");
+        let full = || self.extras.get("billing_reference")?.get(0)?.get("irn");
+        let text = standard.or_else(full)?.as_str()?;
+        let irn = Irn::parse(text).map(|irn| irn.key());
+        Some(irn.unwrap_or_else(|_| text.to_owned()))
+    }
+
+    /// Returns the references by which another invoice may name this one.
+    pub fn own_references(&self) -> Vec<String> {
+        vec![self.irn.key(), self.invoice_no.clone(), self.id.to_string()]
+    }
+
+    /// True if this is a correction of the other invoice, whichever of its numbers it names.
+    pub fn corrects(&self, other: &Self) -> bool {
+        let stated = self.extras.get("original_invoice_reference_type");
+        let kind = stated
+            .and_then(Value::as_str)
+            .and_then(UniqueNoType::parse)
+            .unwrap_or(UniqueNoType::Irn);
+        let own = match kind {
+            UniqueNoType::Irn => other.irn.key(),
+            UniqueNoType::PortalId => other.id.to_string(),
+            UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => {
+                other.invoice_no.clone()
+            }
+        };
+        self.corrected_reference() == Some(own)
     }
 
     /// Applies a payment change. A full payment also moves the workflow status. Also returns the posting for the

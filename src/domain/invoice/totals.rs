@@ -24,7 +24,7 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
 }
 
 /// Returns the amount of a line after discounts and before tax; `None` if it is too large.
-pub(super) fn net(line: &Line) -> Option<Amount> {
+pub(crate) fn net(line: &Line) -> Option<Amount> {
     let whole = line.quantity.times(line.unit_price)?;
     let rate = line.discount_rate.unwrap_or_default().to_percent(whole)?;
     let left = whole

@@ -85,6 +85,11 @@ pub enum Refusal {
     RunUnsettled(Step),
     #[error("The authority has taken this invoice already: the run can only go on")]
     RunTookEffect,
+    /// The invoice cannot be corrected as it is now.
+    #[error("{0}")]
+    NotCorrectable(String),
+    #[error("Correction not found")]
+    CorrectionNotFound,
 }
 
 impl From<Fault> for Refusal {

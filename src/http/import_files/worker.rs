@@ -9,7 +9,7 @@ use futures_util::join;
 use jiff::tz::Offset;
 use timing::clock::SharedClock;
 
-use crate::actors::dispatch::WorkStatus;
+use crate::actors::dispatch::{WorkStatus, release_lane};
 use crate::actors::taxpayer::commands::{ImportInvoices, ImportPiece};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::import::pieces::Piece;
@@ -48,13 +48,13 @@ impl ImportWorker {
     /// way again.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let Some(key) = ImportKey::parse_lane_key(&lease.key) else {
-            return self.release(lease, None).await;
+            return release_lane(&self.store, lease, None).await;
         };
         let mut ahead = None;
         for _ in 0..PIECES_PER_TURN {
             let next = match import_pieces::next(&self.store, key).await {
                 Ok(Some(next)) => next,
-                Ok(None) => return self.release(lease, None).await,
+                Ok(None) => return release_lane(&self.store, lease, None).await,
                 Err(error @ StoreError::Corrupt { .. }) => {
                     return self.stop(lease, key, &error.to_string()).await;
                 }
@@ -80,11 +80,11 @@ impl ImportWorker {
                 Err(error) => {
                     let import = &lease.key;
                     tracing::warn!(import, %error, "failed to import a piece of a file; will retry");
-                    return self.release(lease, Some(REFUSED_DELAY)).await;
+                    return release_lane(&self.store, lease, Some(REFUSED_DELAY)).await;
                 }
             }
         }
-        self.release(lease, Some(Duration::ZERO)).await
+        release_lane(&self.store, lease, Some(Duration::ZERO)).await
     }
 
     /// Imports a piece. Meanwhile, reads the one behind it for the next call.
@@ -185,26 +185,6 @@ impl ImportWorker {
             next_claim: NextClaim::Never,
             ..LaneRelease::new(lease, None)
         };
-        leases::release(&tx, &[release]).await?;
-        tx.commit().await?;
-        Ok(WorkStatus::Released)
-    }
-
-    /// Releases the lane for this long, or deletes it because nothing is left to do.
-    async fn release(
-        &self,
-        lease: &Lease,
-        again: Option<Duration>,
-    ) -> Result<WorkStatus, StoreError> {
-        let next_claim = match again {
-            Some(_) => NextClaim::Ordinary,
-            None => NextClaim::Never,
-        };
-        let release = LaneRelease {
-            next_claim,
-            ..LaneRelease::new(lease, again)
-        };
-        let tx = self.store.begin().await?;
         leases::release(&tx, &[release]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)

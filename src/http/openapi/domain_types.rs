@@ -11,6 +11,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::domain::access::api_key::KeyScope;
 use crate::domain::access::session::{ContactRole, OperatorRole};
+use crate::domain::correction::record::CorrectionState;
 use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::events::event::EventKind;
@@ -54,7 +55,7 @@ macro_rules! words {
 
 words! {
     ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, ContactRole, DataFormat,
-    DeliveryState, DocumentKind, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ImportForm, ImportOutcome, ImportState, ItemOutcome, KeyScope, NoticeMessage, Operation,
+    CorrectionState, DeliveryState, DocumentKind, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ImportForm, ImportOutcome, ImportState, ItemOutcome, KeyScope, NoticeMessage, Operation,
     OperatorAction, OperatorRole, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }

@@ -44,6 +44,7 @@ codes! {
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;
     BatchNotFound = "BATCH_NOT_FOUND", NOT_FOUND;
     ImportNotFound = "IMPORT_NOT_FOUND", NOT_FOUND;
+    CorrectionNotFound = "CORRECTION_NOT_FOUND", NOT_FOUND;
     DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;
     ReplayNotFound = "REPLAY_NOT_FOUND", NOT_FOUND;
     EndpointNotFound = "ENDPOINT_NOT_FOUND", NOT_FOUND;

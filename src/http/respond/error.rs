@@ -213,9 +213,11 @@ impl From<Refusal> for ApiError {
             | Refusal::ReplayEnded
             | Refusal::TooManyReplays
             | Refusal::DefaultEndpointStays
+            | Refusal::NotCorrectable(_)
             | Refusal::CommandNotReplayable(_) => (ErrorCode::InvalidTransition, Faults::default()),
             Refusal::ReplayNotFound => (ErrorCode::ReplayNotFound, Faults::default()),
             Refusal::EndpointNotFound => (ErrorCode::EndpointNotFound, Faults::default()),
+            Refusal::CorrectionNotFound => (ErrorCode::CorrectionNotFound, Faults::default()),
             Refusal::CommandNotFound => (ErrorCode::CommandNotFound, Faults::default()),
             Refusal::DeliveryNotFound => (ErrorCode::DeliveryNotFound, Faults::default()),
             Refusal::InvoiceChanged => (ErrorCode::PreconditionFailed, Faults::default()),

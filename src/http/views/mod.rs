@@ -6,6 +6,7 @@
 //! | an invoice as it was after an event | `invoice_version` |
 //! | a page of a list | `paginator` |
 //! | the outcome of a batch; of a file, with its profile | `batch`, `import` |
+//! | a correction, and the undoing of a batch | `correction` |
 //! | the summary of a month | `month_summary` |
 //! | the history of an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
@@ -36,6 +37,7 @@ pub(crate) mod breaker;
 pub(crate) mod choice;
 pub(crate) mod confirmation;
 pub(crate) mod contact_access;
+pub(crate) mod correction;
 pub(crate) mod delivery;
 pub(crate) mod endpoint_answer;
 pub(crate) mod erp_settings;

@@ -1,4 +1,5 @@
-//! The table of invoices. Amounts are exact text. `customer_no` and `search_text` serve only as filters.
+//! The table of invoices. Amounts are exact text. `customer_no`, `search_text` and `corrects` serve
+//! only as filters.
 
 use database::StoreError;
 use database::column::{RowRef, caseless, json};
@@ -41,6 +42,7 @@ pub struct Model {
     pub edited_at: Option<i64>,
     pub customer_no: String,
     pub search_text: String,
+    pub corrects: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -123,6 +125,7 @@ impl From<&Invoice> for Model {
             edited_at: invoice.edited_at.map(Timestamp::as_microsecond),
             customer_no: invoice.customer.external_customer_no.clone(),
             search_text: search_text(invoice),
+            corrects: invoice.corrected_reference(),
         }
     }
 }

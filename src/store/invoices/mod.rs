@@ -1,6 +1,8 @@
-//! Invoices. The submodules hold the customers, items, batches, payments, the list and the timeline of invoices.
+//! Invoices. The submodules hold the customers, items, batches, payments, corrections, the list and the timeline
+//! of invoices.
 
 pub mod batches;
+pub mod corrections;
 pub mod customer_row;
 pub mod customers;
 pub mod import_pieces;
@@ -25,7 +27,7 @@ use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable, QueryFilter,
-    QuerySelect, Statement,
+    QueryOrder, QuerySelect, Statement,
 };
 
 use crate::domain::invoice::Invoice;
@@ -102,6 +104,24 @@ pub async fn owned_by_with_names(
     with_names(connection, [(taxpayer, names)]).await
 }
 
+/// Loads the invoices of a taxpayer that refer to another one in one of these ways, the oldest first.
+pub async fn owned_by_correcting(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    references: &[String],
+) -> Result<Vec<Invoice>, StoreError> {
+    if references.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Invoice::try_from).collect()
+}
+
 /// Returns those of these invoice numbers that an invoice of the taxpayer has.
 pub async fn numbers_in_use(
     store: &Store,
@@ -169,7 +189,7 @@ pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreEr
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING_COLUMNS: [Column; 20] = [
+const CHANGING_COLUMNS: [Column; 21] = [
     Column::Category,
     Column::InvoiceType,
     Column::InvoiceDate,
@@ -190,4 +210,5 @@ const CHANGING_COLUMNS: [Column; 20] = [
     Column::EditedAt,
     Column::CustomerNo,
     Column::SearchText,
+    Column::Corrects,
 ];

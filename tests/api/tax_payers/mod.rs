@@ -3,6 +3,7 @@
 mod acknowledge_supplier_invoice;
 mod batches;
 mod bulk;
+mod correct;
 mod create_full;
 mod create_invoice;
 mod dead_letters;

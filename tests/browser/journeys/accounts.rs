@@ -244,3 +244,41 @@ fn an_owner_sets_a_webhook_up_and_sends_a_delivery_again() {
         })
     });
 }
+
+#[test]
+fn a_signed_invoice_is_corrected_and_a_wrong_batch_is_undone() {
+    run_alone("correction", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            let no = invoice["invoice_no"].as_str().unwrap();
+            let alone = json!({ "irn": invoice["irn"] });
+            let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
+            submitted.expect_status(200);
+            let bodies = [documents::invoice(), documents::invoice()];
+            let batch = account.taxpayer.create_batch(&bodies).await;
+            let batch = batch.expect_status(201);
+            let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            owner.follow("Invoices").await;
+            owner.follow(no).await;
+            owner.follow("Correct").await;
+            owner.fill("Line 1, quantity", "3").await;
+            owner.press("Preview").await;
+            owner.wait_to_see(&format!("{no}R1")).await;
+            owner.press("Correct the invoice").await;
+            owner.wait_to_see("The correction was started.").await;
+            // The page follows the correction without being loaded again.
+            owner.wait_to_see("Done").await;
+            owner.follow(&format!("{no}R1")).await;
+            owner.wait_to_see("NGN 1,612.50").await;
+            owner.follow("Batches").await;
+            owner
+                .follow(batch.data()["batch_no"].as_str().unwrap())
+                .await;
+            owner.follow("Undo this batch").await;
+            owner.wait_to_see("NGN 2,150.00 in all").await;
+            owner.press("Undo 2 invoices").await;
+            owner.wait_to_see("Being credited").await;
+        })
+    });
+}

@@ -106,6 +106,18 @@ pub(super) fn invoice_cases() -> Vec<Case> {
             events_query("invoice.updated"),
         ),
         case(
+            "/dashboard/{taxpayer}/batches/{batch_no}/undo",
+            "/dashboard/{taxpayer}/batches/{batch_no}/undo",
+            "",
+            events_query("invoice.status-updated"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
+            "/dashboard/{taxpayer}/invoices/{id}/correct",
+            "",
+            "SELECT count(*) FROM corrections".to_owned(),
+        ),
+        case(
             "/dashboard/{taxpayer}/invoices/{id}",
             "/dashboard/{taxpayer}/invoices/{id}/credit-note",
             "",

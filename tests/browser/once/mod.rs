@@ -33,7 +33,7 @@ const PAGE_WAIT_MAX: Duration = Duration::from_secs(30);
 const SEND_SCRIPT: &str = "
     const [pattern, fields, clicks] = arguments;
     const wanted = [...new URLSearchParams(fields)];
-    const isWanted = (address) => new RegExp(`^${pattern.replace(/[{][a-z]+[}]/g, '[^/]+')}$`).test(address);
+    const isWanted = (address) => new RegExp(`^${pattern.replace(/[{][a-z_]+[}]/g, '[^/]+')}$`).test(address);
     const addresses = (form) => [form.getAttribute('action'), ...[...form.querySelectorAll('button[formaction]')]
         .map((button) => button.getAttribute('formaction'))];
     const isOurs = (form) => form.method === 'post' && addresses(form).some(isWanted) && wanted.every(

@@ -21,7 +21,8 @@ use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::party::Taxpayer;
+use crate::domain::party::{InvoiceCustomer, Taxpayer};
+use crate::domain::payment::Posting;
 use crate::store::ids::IdKind;
 use crate::store::invoices::items::ItemNames;
 use crate::store::invoices::payments;
@@ -219,7 +220,7 @@ pub(super) fn item_faults(refusal: Refusal) -> Faults {
 }
 
 /// Adds an invoice, or returns the existing invoice that has the same number or IRN.
-fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Refusal> {
+pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Refusal> {
     let taxpayer = uow.taxpayer()?;
     taxpayer.check_may_create_invoices(uow.verification)?;
     let irn = irn(draft, taxpayer)?;
@@ -236,6 +237,22 @@ fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Re
         return Err(unsubmittable(draft));
     }
     let customer = resolve_customer(uow, &draft.customer, draft.category);
+    let (mut invoice, posting) = new_invoice(uow, draft, irn, customer);
+    resolve_items(uow, &mut invoice.lines);
+    store_new(uow, &invoice, posting);
+    Ok(CreatedInvoice {
+        invoice,
+        duplicate: None,
+    })
+}
+
+/// Makes the invoice of a draft. Also returns its first posting, if it is declared as paid.
+pub(super) fn new_invoice(
+    uow: &mut UnitOfWork,
+    draft: &Draft,
+    irn: Irn,
+    customer: InvoiceCustomer,
+) -> (Invoice, Option<Posting>) {
     let identity = InvoiceIdentity {
         id: uow.next_invoice_id(),
         taxpayer_id: uow.id,
@@ -243,23 +260,18 @@ fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Re
         irn,
         customer,
     };
-    let (mut invoice, posting) = draft.clone().into_invoice(identity, uow.now);
-    resolve_items(uow, &mut invoice.lines);
-    let sequence = uow.emit_about(
-        EventKind::InvoiceCreated,
-        &invoice,
-        json!({ "previous_status": null }),
-    );
+    draft.clone().into_invoice(identity, uow.now)
+}
+
+pub(super) fn store_new(uow: &mut UnitOfWork, invoice: &Invoice, posting: Option<Posting>) {
+    let extra = json!({ "previous_status": null });
+    let sequence = uow.emit_about(EventKind::InvoiceCreated, invoice, extra);
     if let Some(posting) = posting {
         uow.writes.postings.push(payments::Model::from_posting(
-            &invoice, sequence, posting, uow.now,
+            invoice, sequence, posting, uow.now,
         ));
     }
     uow.put_invoice(invoice.clone());
-    Ok(CreatedInvoice {
-        invoice,
-        duplicate: None,
-    })
 }
 
 pub(super) fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {

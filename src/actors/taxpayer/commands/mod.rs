@@ -4,6 +4,7 @@
 //! | Commands | File |
 //! |---|---|
 //! | create one invoice, create a batch | `create` |
+//! | correct a signed invoice; the steps of a correction | `correct`, `advance_correction` |
 //! | import a file of invoices or a piece of it, preview it, set the import profile | `import` |
 //! | revise an invoice, set its status | `update` |
 //! | a change that depends on what its sender has seen | `if_unchanged` |
@@ -20,6 +21,8 @@
 //! | how the ERP receives notifications | `integration` |
 
 mod account;
+mod advance_correction;
+mod correct;
 mod create;
 mod endpoints;
 mod if_unchanged;
@@ -37,6 +40,8 @@ mod update;
 mod webhook;
 
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
+pub use advance_correction::{AdvanceCorrection, CorrectionStep};
+pub use correct::{CorrectInvoice, CorrectedNames};
 pub use create::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};

@@ -4,6 +4,7 @@ mod activity;
 mod batches;
 mod bulk;
 mod contacts;
+mod correct;
 mod import;
 mod inbox;
 mod integration;

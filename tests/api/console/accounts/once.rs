@@ -244,6 +244,7 @@ async fn no_form_counts_without_its_token(world: &World) {
         "/account/confirm",
         "/dashboard/{taxpayer}/invoices/{id}/correction",
         "/dashboard/{taxpayer}/invoices/{id}/retry",
+        "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
         "/dashboard/{taxpayer}/webhooks/test",
         "/dashboard/{taxpayer}/webhooks/grade",
     ];

@@ -81,6 +81,9 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         format!("/invoices/{invoice}/transmit"),
         format!("/invoices/{invoice}/edit"),
         format!("/invoices/{invoice}/credit-note"),
+        format!("/invoices/{invoice}/correct"),
+        format!("/invoices/{invoice}/correct/preview"),
+        "/batches/B1/undo".to_owned(),
         "/invoices/bulk".to_owned(),
         format!("/inbox/{irn}/acknowledge"),
         format!("/webhooks/deliveries/{id}/resend"),
@@ -162,10 +165,18 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
     for form in owners.iter().chain(&accountants) {
         account.post(form, &[]).await.expect(403);
     }
-    let edit = account.path(&format!("/invoices/{invoice}/edit"));
-    account.owner.get(&edit).await.expect(403);
+    let acting = [
+        format!("/invoices/{invoice}/edit"),
+        format!("/invoices/{invoice}/correct"),
+        format!("/batches/{batch}/undo"),
+    ];
+    for page in &acting {
+        account.owner.get(&account.path(page)).await.expect(403);
+    }
     account.set_role(world, "accountant").await;
-    account.owner.get(&edit).await.expect(200);
+    for page in &acting {
+        account.owner.get(&account.path(page)).await.expect(200);
+    }
     for form in &owners {
         account.post(form, &[]).await.expect(403);
     }

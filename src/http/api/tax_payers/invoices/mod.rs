@@ -1,5 +1,6 @@
 //! `/v1/tax-payers/invoices`: create, read and update a taxpayer's own invoices.
 
+mod correct;
 mod create;
 mod files;
 mod import;
@@ -37,6 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     [
         create_and_list_endpoints(),
         import::endpoints(),
+        correct::endpoints(),
         read_endpoints(),
         files::endpoints(),
         summary::endpoints(),

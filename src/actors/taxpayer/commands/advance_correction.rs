@@ -1,0 +1,114 @@
+//! The steps of a correction after its credit note was created. Each step is decided on the record as it is stored, so that
+//! a step that another process has taken is not taken again.
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::correct::{NumberKind, add_names, approve, free_name};
+use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, want_ids};
+use crate::actors::taxpayer::commands::payment::note_credited;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::weight::Size;
+use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
+use crate::domain::invoice::Draft;
+use crate::domain::kernel::refusal::Refusal;
+
+/// Takes a step of a correction. Does nothing if the correction is not as the sender read it.
+pub struct AdvanceCorrection {
+    pub seen: Correction,
+    pub step: CorrectionStep,
+}
+
+pub enum CorrectionStep {
+    /// Creates the replacement, approved.
+    Create(Box<Draft>),
+    /// The next document was signed.
+    Sign,
+    /// Goes on, or stops for this reason.
+    Enter(CorrectionState, Option<String>),
+}
+
+impl AdvanceCorrection {
+    fn draft(&self) -> Option<&Draft> {
+        match &self.step {
+            CorrectionStep::Create(draft) => Some(draft),
+            CorrectionStep::Sign | CorrectionStep::Enter(..) => None,
+        }
+    }
+}
+
+impl TaxpayerCommand for AdvanceCorrection {
+    type Output = Correction;
+
+    const NAME: &'static str = "advance-correction";
+
+    fn size(&self) -> Size {
+        self.draft().map(Size::for_draft).unwrap_or_default()
+    }
+
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
+        if let Some(draft) = self.draft() {
+            want_ids(draft, wanted);
+        }
+    }
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        wanted.add_correction(self.seen.original, Vec::new());
+        if let Some(draft) = self.draft() {
+            add_draft_reads(draft, wanted, context);
+            let kind = NumberKind::replacement(draft.invoice_date);
+            add_names(wanted, context, &self.seen.original_irn, kind);
+        }
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Correction, Refusal> {
+        let mut known = uow.corrections.iter();
+        let known = known.find(|known| known.correction_no == self.seen.correction_no);
+        let stored = known.ok_or(Refusal::CorrectionNotFound)?.clone();
+        if stored != self.seen {
+            return Ok(stored);
+        }
+        let after = match &self.step {
+            CorrectionStep::Create(draft) => create_replacement(uow, stored, draft)?,
+            CorrectionStep::Sign => sign_next(uow, stored),
+            CorrectionStep::Enter(state, reason) => stored.enter(*state, reason.clone(), uow.now),
+        };
+        uow.put_correction(after.clone());
+        Ok(after)
+    }
+}
+
+/// Creates the replacement under its planned number, or under the next one that is free.
+fn create_replacement(
+    uow: &mut UnitOfWork,
+    mut correction: Correction,
+    draft: &Draft,
+) -> Result<Correction, Refusal> {
+    let kind = NumberKind::replacement(draft.invoice_date);
+    let name = free_name(uow, &correction.original_irn, kind)?;
+    let draft = Draft {
+        invoice_no: name.invoice_no.clone(),
+        ..draft.clone()
+    };
+    let created = add_invoice(uow, &draft)?;
+    let id = approve(uow, created.invoice)?;
+    let mut documents = correction.documents.iter_mut();
+    let planned = documents.find(|document| document.kind == DocumentPurpose::Replacement);
+    if let Some(planned) = planned {
+        planned.invoice_no = name.invoice_no;
+        planned.irn = name.irn;
+        planned.id = Some(id);
+    }
+    Ok(correction.enter(CorrectionState::Running, None, uow.now))
+}
+
+fn sign_next(uow: &mut UnitOfWork, correction: Correction) -> Correction {
+    let signed = correction.next_document();
+    let credit_note = signed
+        .filter(|document| document.kind == DocumentPurpose::CreditNote && correction.is_whole);
+    let original = uow.invoices.with_id(correction.original).cloned();
+    if let (Some(credit_note), Some(original)) = (credit_note, original) {
+        note_credited(uow, &original, &credit_note.invoice_no);
+    }
+    correction.sign_next(uow.now)
+}

@@ -1,0 +1,121 @@
+//! Undoes a batch that should not have been sent: a preview with the counts and the money, and the result of each invoice.
+
+use actix_web::web;
+use askama::Template;
+
+use crate::console::accounts::base;
+use crate::console::badges::{Badge, badge};
+use crate::console::filters;
+use crate::console::form_values::FormValues;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, show};
+use crate::console::session::accounts::{AccountSession, Accountant};
+use crate::domain::money::Amount;
+use crate::http::corrections::{Undo, UndoAct, UndoItem, undo};
+use crate::http::endpoint::{Path, path};
+use crate::http::state::ApiState;
+
+/// The maximum number of invoices that the page lists, those that are not undone first.
+const SHOWN_MAX: usize = 100;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/batches/{batch_no}/undo")
+            .page(preview)
+            .form(go),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/batch_undo.html")]
+struct UndoPage {
+    frame: Frame,
+    base: String,
+    batch_no: String,
+    is_preview: bool,
+    credited: usize,
+    cancelled: usize,
+    kept: usize,
+    done_before: usize,
+    left: usize,
+    money: Vec<(String, Amount)>,
+    lines: Vec<UndoLine>,
+    hidden: usize,
+}
+
+struct UndoLine {
+    item: UndoItem,
+    badge: Badge,
+}
+
+impl UndoPage {
+    fn new(
+        state: &ApiState,
+        session: &AccountSession,
+        batch_no: String,
+        done: Undo,
+        is_preview: bool,
+    ) -> Self {
+        let catalog = state.catalog.get();
+        let shown =
+            |currency: &str, amount: Amount| amount.with_digits(catalog.currency_digits(currency));
+        let money = done.money().into_iter();
+        let money = money.map(|(currency, amount)| (currency.to_owned(), shown(currency, amount)));
+        let mut page = Self {
+            frame: Frame::for_account(session, "Undo this batch").below("Batches"),
+            base: base(session),
+            batch_no,
+            is_preview,
+            credited: done.count(UndoAct::Credit),
+            cancelled: done.count(UndoAct::Cancel),
+            kept: done.count(UndoAct::None),
+            done_before: done.done_before,
+            left: done.left,
+            money: money.collect(),
+            lines: Vec::new(),
+            hidden: done.items.len().saturating_sub(SHOWN_MAX),
+        };
+        let mut items = done.items;
+        items.sort_by_key(|item| item.act != UndoAct::None);
+        items.truncate(SHOWN_MAX);
+        let line = |item: UndoItem| UndoLine {
+            badge: undo_badge(item.act),
+            item: UndoItem {
+                payable: shown(&item.currency, item.payable),
+                ..item
+            },
+        };
+        page.lines = items.into_iter().map(line).collect();
+        page
+    }
+}
+
+fn undo_badge(act: UndoAct) -> Badge {
+    match act {
+        UndoAct::Credit => badge("info", "Credit note"),
+        UndoAct::Cancel => badge("idle", "Cancelled"),
+        UndoAct::None => badge("warn", "Kept"),
+    }
+}
+
+async fn preview(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let batch_no = ids.1.clone();
+    let planned = undo(&state, session.taxpayer, &batch_no, true).await?;
+    show(&UndoPage::new(&state, &session, batch_no, planned, true))
+}
+
+/// POST of the confirmed preview.
+async fn go(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let batch_no = ids.1.clone();
+    let done = undo(&state, session.taxpayer, &batch_no, false).await?;
+    show(&UndoPage::new(&state, &session, batch_no, done, false))
+}

@@ -1,0 +1,359 @@
+//! Corrects a signed invoice: a page with its fields as they are, a preview of the documents that lead to what was entered,
+//! and the start. The page of the invoice shows the progress.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use serde_json::{Map, Value, json};
+
+use crate::console::accounts::base;
+use crate::console::accounts::invoice::{find_stored, go_to_invoice, refusal_form};
+use crate::console::accounts::invoice_fields::{
+    FieldGroup, LINES_MAX, UpdateBody, form_name, groups, label, present_values,
+};
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, show, show_with_status};
+use crate::console::session::accounts::{AccountSession, Accountant};
+use crate::domain::correction::plan::Wish;
+use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
+use crate::domain::invoice::{Draft, Invoice};
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::corrections::correct_command;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::forms::{report, standard_invoice};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::stored_invoice::StoredInvoice;
+
+/// The field that says that the invoice should not have been made.
+const CANCEL: &str = "cancel";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/invoices/{id}/correct")
+            .page(show_form)
+            .form(start),
+        path("/dashboard/{taxpayer}/invoices/{id}/correct/preview")
+            .page(preview_cancel)
+            .form(preview)
+            .repeatable(),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/invoice_correct.html")]
+struct CorrectPage {
+    frame: Frame,
+    address: String,
+    number: String,
+    /// Empty for an invoice that no form here can hold, which can only be cancelled.
+    groups: Vec<FieldGroup>,
+    form: FormState,
+    faults: Vec<(String, String)>,
+}
+
+async fn show_form(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let stored = find_stored(&state, &session, &ids.1).await?;
+    let values = present_values(&stored, &state.catalog.get());
+    show_page(&session, &stored.invoice, FormState::new(values))
+}
+
+fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> Answer {
+    let status = if form.is_refused() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    let page = CorrectPage {
+        frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
+            .below("Invoices"),
+        address: format!("{}/invoices/{}", base(session), invoice.id),
+        number: invoice.invoice_no.clone(),
+        groups: if has_form(invoice) {
+            groups(invoice)
+        } else {
+            Vec::new()
+        },
+        faults: form.summary(),
+        form,
+    };
+    show_with_status(status, &page)
+}
+
+fn has_form(invoice: &Invoice) -> bool {
+    !invoice.is_full() && invoice.lines.len() <= LINES_MAX
+}
+
+#[derive(Template)]
+#[template(path = "accounts/invoice_correction.html")]
+struct PreviewPage {
+    frame: Frame,
+    address: String,
+    number: String,
+    changes: Vec<Change>,
+    plan: PlanTable,
+    /// The values of the form, to be sent again with the confirmation.
+    fields: Vec<(String, String)>,
+}
+
+/// A field that is wanted otherwise.
+struct Change {
+    label: String,
+    old: String,
+    new: String,
+}
+
+/// The documents of a correction and its amounts, as pages show them.
+pub(super) struct PlanTable {
+    pub(super) documents: Vec<DocumentLine>,
+    pub(super) currency: String,
+    pub(super) before: Amount,
+    pub(super) after: Amount,
+    pub(super) paid: Amount,
+    /// What is left to pay, or to be paid back.
+    pub(super) balance: Amount,
+    pub(super) is_refund: bool,
+}
+
+pub(super) struct DocumentLine {
+    pub(super) document: PlannedDocument,
+    pub(super) name: &'static str,
+}
+
+impl PlanTable {
+    pub(super) fn new(correction: &Correction, catalog: &Catalog) -> Self {
+        let digits = catalog.currency_digits(&correction.currency);
+        let shown = |amount: Amount| amount.with_digits(digits);
+        let balance = correction.balance();
+        let is_refund = balance.is_negative();
+        let documents = correction.documents.iter().map(|document| DocumentLine {
+            name: match document.kind {
+                DocumentPurpose::CreditNote if correction.is_whole => "Credit note, in full",
+                DocumentPurpose::CreditNote => "Credit note, for a part",
+                DocumentPurpose::Replacement => "Replacement",
+            },
+            document: PlannedDocument {
+                payable: shown(document.payable),
+                ..document.clone()
+            },
+        });
+        let owed = if is_refund {
+            Amount::ZERO.minus(balance).unwrap_or_default()
+        } else {
+            balance
+        };
+        Self {
+            documents: documents.collect(),
+            currency: correction.currency.clone(),
+            before: shown(correction.before),
+            after: shown(correction.after),
+            paid: shown(correction.paid),
+            balance: shown(owed),
+            is_refund,
+        }
+    }
+}
+
+/// GET of the preview: what the cancellation would do.
+async fn preview_cancel(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    query: Query,
+) -> Answer {
+    show_preview(&state, &session, &ids.1, FormValues::from(&query)).await
+}
+
+/// POST of the fields: what the correction would do.
+async fn preview(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    form: Form<FormValues>,
+) -> Answer {
+    show_preview(&state, &session, &ids.1, form.0).await
+}
+
+async fn show_preview(
+    state: &ApiState,
+    session: &AccountSession,
+    id: &str,
+    sent: FormValues,
+) -> Answer {
+    let stored = find_stored(state, session, id).await?;
+    let sent = sent.with_plain_line_breaks();
+    let catalog = state.catalog.get();
+    let present = present_values(&stored, &catalog);
+    let is_cancelled = !sent.text(CANCEL).is_empty();
+    let values = present.clone().with(sent);
+    let planned = match read_wish(state, &stored, &values) {
+        Ok(wish) => {
+            let command = correct_command(state, &stored.invoice, wish, true);
+            let sent = state.taxpayers.send(session.taxpayer, command).await;
+            sent.map_err(ApiError::from)
+        }
+        Err(error) => Err(error),
+    };
+    let correction = match planned {
+        Ok(correction) => correction,
+        Err(error) if error.faults.is_empty() => return Err(error),
+        Err(error) => return show_page(session, &stored.invoice, refusal_form(error, values)?),
+    };
+    let invoice = &stored.invoice;
+    let names = if is_cancelled {
+        vec![CANCEL.to_owned()]
+    } else {
+        field_names(invoice)
+    };
+    let fields = names.into_iter().map(|name| {
+        let value = values.text(&name).to_owned();
+        (name, value)
+    });
+    show(&PreviewPage {
+        frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
+            .below("Invoices"),
+        address: format!("{}/invoices/{}", base(session), invoice.id),
+        number: invoice.invoice_no.clone(),
+        changes: if is_cancelled {
+            Vec::new()
+        } else {
+            changes(invoice, &present, &values)
+        },
+        plan: PlanTable::new(&correction, &catalog),
+        fields: fields.filter(|(_, value)| !value.is_empty()).collect(),
+    })
+}
+
+/// Returns the names of all fields of the form, with those of the boxes that take lines out.
+fn field_names(invoice: &Invoice) -> Vec<String> {
+    let groups = groups(invoice).into_iter();
+    let names = groups.flat_map(|group| {
+        let own = group.fields.into_iter().map(|field| field.name);
+        own.chain([group.removal])
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+fn changes(invoice: &Invoice, present: &FormValues, values: &FormValues) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for group in groups(invoice) {
+        if !group.removal.is_empty() && !values.text(&group.removal).is_empty() {
+            changes.push(Change {
+                label: group.title,
+                old: "on the invoice".to_owned(),
+                new: "removed".to_owned(),
+            });
+            continue;
+        }
+        for field in group.fields {
+            let (old, new) = (present.text(&field.name), values.text(&field.name));
+            if old != new {
+                changes.push(Change {
+                    label: label(&field.name),
+                    old: old.to_owned(),
+                    new: new.to_owned(),
+                });
+            }
+        }
+    }
+    changes
+}
+
+/// POST of the confirmed preview.
+async fn start(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    form: Form<FormValues>,
+) -> Answer {
+    let stored = find_stored(&state, &session, &ids.1).await?;
+    let present = present_values(&stored, &state.catalog.get());
+    let values = present.with(form.0.with_plain_line_breaks());
+    let wish = match read_wish(&state, &stored, &values) {
+        Ok(wish) => wish,
+        Err(error) if error.faults.is_empty() => return Err(error),
+        Err(error) => return show_page(&session, &stored.invoice, refusal_form(error, values)?),
+    };
+    let command = correct_command(&state, &stored.invoice, wish, false);
+    let correction = session.send(&state, command).await?;
+    let notice = if correction.documents.is_empty() {
+        "Nothing was changed: the invoice was like this already."
+    } else {
+        "The correction was started."
+    };
+    Ok(go_to_invoice(&session, &stored.invoice, notice))
+}
+
+fn read_wish(
+    state: &ApiState,
+    stored: &StoredInvoice,
+    values: &FormValues,
+) -> Result<Wish, ApiError> {
+    if !values.text(CANCEL).is_empty() {
+        return Ok(Wish::Cancel);
+    }
+    let invoice = &stored.invoice;
+    if !has_form(invoice) {
+        let message = "This invoice was created as a full document, or has many lines. Correct it in the system that made it.";
+        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+    }
+    let update = UpdateBody::new(invoice, values);
+    let body = wanted_body(invoice, &update);
+    let read = report::read(&body, &state.catalog.get(), standard_invoice::read);
+    let in_form = |faults: Faults| update.to_form_faults(&faults.renamed(form_name));
+    let form = read.map_err(|faults| ApiError::from(in_form(faults)))?;
+    let mut draft = form.value.draft;
+    add_texts(&mut draft, &update.body);
+    Ok(Wish::Become(Box::new(draft)))
+}
+
+/// Makes the body of Create Invoice (Standard) for the invoice as it should be.
+fn wanted_body(invoice: &Invoice, update: &UpdateBody) -> Map<String, Value> {
+    let mut body = update.body.clone();
+    let lines = body.remove("lines").unwrap_or_default();
+    for name in ["unique_no", "unique_no_type", "note"] {
+        body.remove(name);
+    }
+    if let Some(code) = invoice.extras.get("invoice_type_code") {
+        body.insert("invoice_type_code".to_owned(), code.clone());
+    }
+    if body.contains_key("original_invoice_reference") {
+        let kind = json!(UniqueNoType::Irn);
+        body.insert("original_invoice_reference_type".to_owned(), kind);
+    }
+    body.extend([
+        ("invoice_no".to_owned(), json!(invoice.invoice_no)),
+        ("invoice_type".to_owned(), json!(invoice.invoice_type)),
+        (
+            "invoice_date".to_owned(),
+            json!(invoice.invoice_date.to_string()),
+        ),
+        ("currency".to_owned(), json!(invoice.currency)),
+        ("invoice_lines".to_owned(), lines),
+    ]);
+    body
+}
+
+/// Adds the note and the descriptions of lines, for which Create Invoice (Standard) has no fields.
+fn add_texts(draft: &mut Draft, body: &Map<String, Value>) {
+    if let Some(note) = body.get("note") {
+        draft.extras.insert("note".to_owned(), note.clone());
+    }
+    let lines = body.get("lines").and_then(Value::as_array);
+    for (line, sent) in draft.lines.iter_mut().zip(lines.into_iter().flatten()) {
+        if let Some(text) = sent.get("description") {
+            line.extras.insert("description".to_owned(), text.clone());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a document comes to, or what credit notes have left of it: the totals, and base and tax of each tax category.
+
+use std::collections::BTreeMap;
+
+use crate::domain::invoice::breakdown::{Breakdown, DocumentTotals};
+use crate::domain::money::Amount;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Amounts {
+    pub totals: DocumentTotals,
+    /// By tax category. A category that comes to nothing is left out.
+    pub taxes: BTreeMap<String, CategoryAmounts>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CategoryAmounts {
+    pub percent: Option<Amount>,
+    pub base: Amount,
+    pub tax: Amount,
+}
+
+impl From<Breakdown> for Amounts {
+    fn from(breakdown: Breakdown) -> Self {
+        let mut taxes: BTreeMap<_, CategoryAmounts> = BTreeMap::new();
+        for part in breakdown.taxes {
+            let sum = taxes.entry(part.category).or_default();
+            sum.percent = sum.percent.or(part.percent);
+            // Neither sum is too large: the totals of the document hold them.
+            sum.base = sum.base.plus(part.base).unwrap_or(sum.base);
+            sum.tax = sum.tax.plus(part.tax).unwrap_or(sum.tax);
+        }
+        Self {
+            totals: breakdown.totals,
+            taxes,
+        }
+        .without_zeros()
+    }
+}
+
+impl Amounts {
+    /// Returns the amounts of no document at all.
+    pub fn zero() -> Self {
+        let zero = Amount::ZERO;
+        Self {
+            totals: DocumentTotals {
+                line_extension_amount: zero,
+                tax_exclusive_amount: zero,
+                tax_inclusive_amount: zero,
+                payable_amount: zero,
+            },
+            taxes: BTreeMap::new(),
+        }
+    }
+
+    #[cfg(test)]
+    pub fn plus(&self, other: &Self) -> Option<Self> {
+        self.combine(other, Amount::plus)
+    }
+
+    pub fn minus(&self, other: &Self) -> Option<Self> {
+        self.combine(other, Amount::minus)
+    }
+
+    fn combine(&self, other: &Self, combine: fn(Amount, Amount) -> Option<Amount>) -> Option<Self> {
+        let (mine, theirs) = (self.totals, other.totals);
+        let totals = DocumentTotals {
+            line_extension_amount: combine(
+                mine.line_extension_amount,
+                theirs.line_extension_amount,
+            )?,
+            tax_exclusive_amount: combine(mine.tax_exclusive_amount, theirs.tax_exclusive_amount)?,
+            tax_inclusive_amount: combine(mine.tax_inclusive_amount, theirs.tax_inclusive_amount)?,
+            payable_amount: combine(mine.payable_amount, theirs.payable_amount)?,
+        };
+        let mut taxes = self.taxes.clone();
+        for (category, theirs) in &other.taxes {
+            let mine = taxes.entry(category.clone()).or_default();
+            mine.percent = mine.percent.or(theirs.percent);
+            mine.base = combine(mine.base, theirs.base)?;
+            mine.tax = combine(mine.tax, theirs.tax)?;
+        }
+        Some(Self { totals, taxes }.without_zeros())
+    }
+
+    fn without_zeros(mut self) -> Self {
+        self.taxes
+            .retain(|_, part| !(part.base.is_zero() && part.tax.is_zero()));
+        self
+    }
+
+    fn all(&self) -> impl Iterator<Item = Amount> {
+        let totals = self.totals;
+        let taxes = self.taxes.values().flat_map(|part| [part.base, part.tax]);
+        taxes.chain([
+            totals.line_extension_amount,
+            totals.tax_exclusive_amount,
+            totals.tax_inclusive_amount,
+            totals.payable_amount,
+        ])
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.all().all(Amount::is_zero)
+    }
+
+    /// True if any of the amounts is below zero.
+    pub fn is_negative(&self) -> bool {
+        self.all().any(Amount::is_negative)
+    }
+}

@@ -1,0 +1,242 @@
+//! The draft of a credit note over lines of a signed invoice. It comes to given amounts exactly: if those that follow from
+//! its lines are a cent away from them, it states its amounts, as a full invoice does.
+
+use serde_json::{Map, Value, json};
+
+use jiff::civil::Date;
+
+use crate::domain::correction::amounts::Amounts;
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::totals::net;
+use crate::domain::invoice::{Draft, Invoice, Line};
+use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, DeclaredPaymentStatus, UniqueNoType};
+use crate::domain::money::{Amount, apportion};
+use crate::domain::party::{Address, CustomerDetails};
+use crate::domain::reference::catalog::Catalog;
+
+/// The fields of a full invoice that its credit note repeats.
+const REPEATED_EXTRAS: [&str; 4] = [
+    "accounting_cost",
+    "accounting_customer_party",
+    "buyer_reference",
+    "tax_currency_code",
+];
+/// The fields with which a full invoice states its amounts.
+const STATED_AMOUNTS: [&str; 3] = ["allowance_charge", "legal_monetary_total", "tax_total"];
+/// The fields with which a line states its amounts.
+const LINE_AMOUNTS: [&str; 2] = ["line_extension_amount", "total_tax"];
+
+/// Makes credit notes of one invoice.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CreditNotes<'a> {
+    pub(super) original: &'a Invoice,
+    pub(super) invoice_no: &'a str,
+    pub(super) date: Date,
+    pub(super) catalog: &'a Catalog,
+}
+
+impl CreditNotes<'_> {
+    /// Returns the credit note over an invoice that has none yet.
+    pub(super) fn over_all(self) -> Draft {
+        let original = self.original;
+        let mut extras = self.extras();
+        for name in STATED_AMOUNTS {
+            if let Some(value) = original.extras.get(name) {
+                extras.insert(name.to_owned(), value.clone());
+            }
+        }
+        self.draft(original.lines.clone(), original.payment.payable, extras)
+    }
+
+    /// Returns the credit note over these lines that comes to these amounts. `None` if it cannot.
+    pub(super) fn over_lines(self, lines: Vec<Line>, amounts: &Amounts) -> Option<Draft> {
+        let lines: Vec<_> = lines.into_iter().map(without_amounts).collect();
+        let payable = amounts.totals.payable_amount;
+        let plain = self.draft(lines, payable, self.extras());
+        if !self.original.is_full() {
+            let follows = Breakdown::from_draft(&plain, self.catalog).ok()?;
+            if Amounts::from(follows) == *amounts {
+                return Some(plain);
+            }
+        }
+        self.with_stated_amounts(plain, amounts)
+    }
+
+    /// Returns one line for each tax category, for an invoice whose lines are not known to be left.
+    pub(super) fn summary_lines(self, amounts: &Amounts) -> Vec<Line> {
+        let of_category = |category: &String| {
+            let mut lines = self.original.lines.iter();
+            let line = lines.find(|line| line.tax_category == *category);
+            line.or_else(|| self.original.lines.first())
+        };
+        let taxes = amounts.taxes.iter();
+        let lines = taxes.filter_map(|(category, part)| {
+            Some(Line {
+                tax_category: category.clone(),
+                quantity: 1.into(),
+                unit_price: part.base,
+                discount_rate: None,
+                discount_amount: None,
+                ..without_amounts(of_category(category)?.clone())
+            })
+        });
+        lines.collect()
+    }
+
+    fn draft(self, lines: Vec<Line>, payable: Amount, extras: Map<String, Value>) -> Draft {
+        let customer = &self.original.customer;
+        Draft {
+            invoice_no: self.invoice_no.to_owned(),
+            irn: None,
+            category: self.original.category,
+            invoice_type: CREDIT_NOTE_CODE.to_owned(),
+            invoice_date: self.date,
+            due_date: Some(self.date),
+            currency: self.original.currency.clone(),
+            customer: CustomerDetails {
+                no: customer.external_customer_no.clone(),
+                name: customer.name.clone(),
+                email: customer.email.clone(),
+                tin: customer.tin.clone(),
+                business_description: None,
+                address: Address::default(),
+                telephone: None,
+            },
+            lines,
+            payable,
+            declared: DeclaredPaymentStatus::Pending,
+            extras,
+            batch_no: None,
+        }
+    }
+
+    /// Returns the fields that refer to the original, and those that its credit note repeats.
+    fn extras(self) -> Map<String, Value> {
+        let original = self.original;
+        let repeated = REPEATED_EXTRAS
+            .iter()
+            .filter(|_| original.is_full())
+            .filter_map(|name| Some((*name, original.extras.get(*name)?.clone())));
+        let reference = [
+            ("invoice_type_code", json!(CREDIT_NOTE_CODE)),
+            ("original_invoice_reference", json!(original.irn)),
+            (
+                "original_invoice_reference_type",
+                json!(UniqueNoType::Irn.as_str()),
+            ),
+        ];
+        repeated
+            .chain(reference)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    fn with_stated_amounts(self, mut draft: Draft, amounts: &Amounts) -> Option<Draft> {
+        let digits = self.catalog.currency_digits(&draft.currency);
+        state_line_amounts(&mut draft.lines, amounts, digits, self.catalog)?;
+        let totals = amounts.totals;
+        let subtotals: Vec<_> = amounts
+            .taxes
+            .iter()
+            .map(|(category, part)| {
+                let percent = part
+                    .percent
+                    .unwrap_or_else(|| self.catalog.tax_percent(category));
+                json!({
+                    "taxable_amount": part.base,
+                    "tax_amount": part.tax,
+                    "tax_category": { "id": category, "percent": percent },
+                })
+            })
+            .collect();
+        let tax = Amount::sum(amounts.taxes.values().map(|part| part.tax))?;
+        let stated = [
+            (
+                "legal_monetary_total",
+                json!({
+                    "line_extension_amount": totals.line_extension_amount,
+                    "tax_exclusive_amount": totals.tax_exclusive_amount,
+                    "tax_inclusive_amount": totals.tax_inclusive_amount,
+                    "payable_amount": totals.payable_amount,
+                }),
+            ),
+            (
+                "tax_total",
+                json!([{ "tax_amount": tax, "tax_subtotal": subtotals }]),
+            ),
+        ];
+        let stated = stated.map(|(name, value)| (name.to_owned(), value));
+        draft.extras.extend(stated);
+        Some(draft)
+    }
+}
+
+fn without_amounts(mut line: Line) -> Line {
+    for name in LINE_AMOUNTS {
+        line.extras.remove(name);
+    }
+    line
+}
+
+/// Shares the amounts out among the lines: those of each tax category among its lines, if they add up to the total of the
+/// lines, else that total among all lines.
+fn state_line_amounts(
+    lines: &mut [Line],
+    amounts: &Amounts,
+    digits: u32,
+    catalog: &Catalog,
+) -> Option<()> {
+    let whole = amounts.totals.line_extension_amount;
+    let bases = Amount::sum(amounts.taxes.values().map(|part| part.base))?;
+    let has_lines = |category: &String| lines.iter().any(|line| line.tax_category == *category);
+    let is_by_category = bases == whole && amounts.taxes.keys().all(has_lines);
+    if !is_by_category {
+        return share(
+            &mut lines.iter_mut().collect::<Vec<_>>(),
+            whole,
+            digits,
+            catalog,
+        );
+    }
+    for (category, part) in &amounts.taxes {
+        let of_category = lines
+            .iter_mut()
+            .filter(|line| line.tax_category == *category);
+        share(
+            &mut of_category.collect::<Vec<_>>(),
+            part.base,
+            digits,
+            catalog,
+        )?;
+    }
+    let unshared = lines
+        .iter_mut()
+        .filter(|line| !line.extras.contains_key(LINE_AMOUNTS[0]));
+    share(
+        &mut unshared.collect::<Vec<_>>(),
+        Amount::ZERO,
+        digits,
+        catalog,
+    )
+}
+
+/// States the amount of each of these lines, and its tax, so that the amounts add up to `total`.
+fn share(lines: &mut [&mut Line], total: Amount, digits: u32, catalog: &Catalog) -> Option<()> {
+    let nets: Vec<_> = lines.iter().map(|line| net(line)).collect::<Option<_>>()?;
+    let exact = if total.is_zero() {
+        vec![Amount::ZERO; nets.len()]
+    } else {
+        nets
+    };
+    for (line, amount) in lines.iter_mut().zip(apportion(total, &exact, digits)?) {
+        if amount.is_negative() {
+            return None;
+        }
+        let tax = catalog.tax_percent(&line.tax_category).to_percent(amount)?;
+        let stated = [json!(amount), json!(tax.round_half_up(digits))];
+        for (name, value) in LINE_AMOUNTS.into_iter().zip(stated) {
+            line.extras.insert(name.to_owned(), value);
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,267 @@
+//! The smallest set of documents that leads from a signed invoice, with the credit notes that it has, to what it should
+//! have been (docs/corrections.md).
+
+use jiff::civil::Date;
+use serde_json::{Map, Value, json};
+
+use crate::domain::correction::amounts::Amounts;
+use crate::domain::correction::credit_note::CreditNotes;
+use crate::domain::correction::lines::{credited_lines, remaining_lines};
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::stored_document::named_type_code;
+use crate::domain::invoice::totals::TotalTooLarge;
+use crate::domain::invoice::{Draft, Invoice, Line};
+use crate::domain::kernel::codes::DeclaredPaymentStatus;
+use crate::domain::reference::catalog::Catalog;
+
+/// The fields of a form that are compared in another way, or not at all: the amounts, the type, what was declared as paid,
+/// and the reference to an earlier invoice, which a replacement keeps.
+const UNCOMPARED_EXTRAS: [&str; 6] = [
+    "invoice_type_code",
+    "legal_monetary_total",
+    "original_invoice_reference",
+    "original_invoice_reference_type",
+    "payment_status",
+    "tax_total",
+];
+/// What can be changed in a stored invoice, but has no field in Create Invoice (Standard).
+const NOTE: &str = "note";
+
+/// What the owner of an invoice wants instead of it.
+#[derive(Debug, Clone)]
+pub enum Wish {
+    /// Nothing: it should not have been made.
+    Cancel,
+    /// The invoice as it should be. Its number is that of the original.
+    Become(Box<Draft>),
+}
+
+/// The numbers that new documents of a correction get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Numbers {
+    pub credit_note: String,
+    pub replacement: String,
+}
+
+/// A signed invoice that is to be corrected.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    pub original: &'a Invoice,
+    /// The signed credit notes of the invoice.
+    pub credit_notes: &'a [Invoice],
+    pub numbers: &'a Numbers,
+    pub today: Date,
+    pub catalog: &'a Catalog,
+}
+
+/// The documents of a correction, in the order in which they are signed. There are none if nothing has to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    pub credit_note: Option<Draft>,
+    /// True if the credit note takes all that is left of the invoice.
+    pub is_whole: bool,
+    pub replacement: Option<Draft>,
+    /// What the invoice comes to now, less its credit notes.
+    pub before: Amounts,
+    /// What it comes to after the correction.
+    pub after: Amounts,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    #[error(
+        "The credit notes of this invoice come to more than the invoice. Correct it in the system that made them."
+    )]
+    OverCredited,
+    #[error(
+        "The amounts of this invoice cannot be computed. Correct it in the system that made it."
+    )]
+    NoAmounts,
+}
+
+impl From<TotalTooLarge> for PlanError {
+    fn from(_: TotalTooLarge) -> Self {
+        Self::NoAmounts
+    }
+}
+
+impl<'a> Case<'a> {
+    pub fn plan(self, wish: &Wish) -> Result<Plan, PlanError> {
+        let left = self.left()?;
+        match wish {
+            Wish::Cancel => {
+                let credit_note = self.credit_rest(&left)?;
+                Ok(Plan {
+                    is_whole: credit_note.is_some(),
+                    credit_note,
+                    replacement: None,
+                    before: left,
+                    after: Amounts::zero(),
+                })
+            }
+            Wish::Become(wanted) => self.lead_to(self.complete(wanted), &left),
+        }
+    }
+
+    /// Returns what the credit notes have left of the invoice.
+    fn left(self) -> Result<Amounts, PlanError> {
+        let original = Breakdown::from_invoice(self.original, self.catalog)?;
+        let mut left = Amounts::from(original);
+        for note in self.credit_notes {
+            let credited = Amounts::from(Breakdown::from_invoice(note, self.catalog)?);
+            left = left.minus(&credited).ok_or(PlanError::NoAmounts)?;
+        }
+        if left.is_negative() {
+            return Err(PlanError::OverCredited);
+        }
+        Ok(left)
+    }
+
+    /// Adds what Create Invoice (Standard) has no field for and the original has: its note, and the descriptions of the
+    /// lines whose items it has too.
+    fn complete(self, wanted: &Draft) -> Draft {
+        let mut wanted = wanted.clone();
+        if self.original.is_full() {
+            return wanted;
+        }
+        if let Some(note) = self.original.extras.get(NOTE) {
+            let of_original = || note.clone();
+            wanted
+                .extras
+                .entry(NOTE.to_owned())
+                .or_insert_with(of_original);
+        }
+        for line in &mut wanted.lines {
+            let mut known = self.original.lines.iter();
+            let same = known
+                .find(|known| known.item_no == line.item_no && known.item_name == line.item_name);
+            if let Some(same) = same.filter(|_| line.extras.is_empty()) {
+                line.extras.clone_from(&same.extras);
+            }
+        }
+        wanted
+    }
+
+    fn lead_to(self, wanted: Draft, left: &Amounts) -> Result<Plan, PlanError> {
+        let after = Amounts::from(Breakdown::from_draft(&wanted, self.catalog)?);
+        let nothing = Plan {
+            credit_note: None,
+            is_whole: false,
+            replacement: None,
+            before: left.clone(),
+            after: after.clone(),
+        };
+        if self.has_same_head(&wanted) {
+            let lines = self.remaining_lines();
+            let credited = lines.and_then(|lines| credited_lines(&lines, &wanted.lines));
+            match credited {
+                Some(credited) if credited.is_empty() && after == *left => return Ok(nothing),
+                Some(credited) if !credited.is_empty() => {
+                    if let Some(credit_note) = self.credit_part(credited, left, &after) {
+                        return Ok(Plan {
+                            credit_note: Some(credit_note),
+                            ..nothing
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        let credit_note = self.credit_rest(left)?;
+        Ok(Plan {
+            is_whole: credit_note.is_some(),
+            credit_note,
+            replacement: Some(self.replacement(wanted)),
+            ..nothing
+        })
+    }
+
+    /// True if nothing but lines and amounts is wanted otherwise. A stored customer keeps its data, so its number decides,
+    /// and a tax number that it lacks.
+    fn has_same_head(self, wanted: &Draft) -> bool {
+        let original = self.original;
+        let customer = &original.customer;
+        let is_same_customer = wanted.customer.no == customer.external_customer_no
+            && (customer.tin.is_some() || wanted.customer.tin.is_none());
+        let type_of = |extras: &Map<String, Value>, text: &str| {
+            let stated = extras.get("invoice_type_code").and_then(Value::as_str);
+            let stated = stated.map(str::to_owned);
+            stated.or_else(|| named_type_code(text, self.catalog))
+        };
+        let is_same_type = type_of(&original.extras, &original.invoice_type)
+            == type_of(&wanted.extras, &wanted.invoice_type);
+        is_same_customer
+            && is_same_type
+            && original.category == wanted.category
+            && original.currency == wanted.currency
+            && original.invoice_date == wanted.invoice_date
+            && original.due_date == wanted.due_date
+            && compared(&original.extras) == compared(&wanted.extras)
+    }
+
+    fn remaining_lines(self) -> Option<Vec<Line>> {
+        let credited = self.credit_notes.iter().flat_map(|note| &note.lines);
+        remaining_lines(&self.original.lines, credited)
+    }
+
+    fn credit_notes(self) -> CreditNotes<'a> {
+        CreditNotes {
+            original: self.original,
+            invoice_no: &self.numbers.credit_note,
+            date: self.today,
+            catalog: self.catalog,
+        }
+    }
+
+    /// Returns the credit note over a part; `None` if a part does not lead from `left` to `after` in each tax category.
+    fn credit_part(self, lines: Vec<Line>, left: &Amounts, after: &Amounts) -> Option<Draft> {
+        let difference = left.minus(after)?;
+        let is_part = !difference.is_negative() && !difference.totals.payable_amount.is_zero();
+        let has_lines = |category: &String| lines.iter().any(|line| line.tax_category == *category);
+        let is_covered = self.original.is_full() || difference.taxes.keys().all(has_lines);
+        if !is_part || !is_covered {
+            return None;
+        }
+        self.credit_notes().over_lines(lines, &difference)
+    }
+
+    /// Returns the credit note over all that is left; `None` if nothing is left.
+    fn credit_rest(self, left: &Amounts) -> Result<Option<Draft>, PlanError> {
+        let notes = self.credit_notes();
+        if self.credit_notes.is_empty() {
+            return Ok(Some(notes.over_all()));
+        }
+        if left.is_zero() {
+            return Ok(None);
+        }
+        let lines = self.remaining_lines().filter(|lines| !lines.is_empty());
+        let over_rest = lines.and_then(|lines| notes.over_lines(lines, left));
+        let found = over_rest.or_else(|| notes.over_lines(notes.summary_lines(left), left));
+        found.map(Some).ok_or(PlanError::NoAmounts)
+    }
+
+    /// Returns the wanted invoice under a number of its own. Nothing of it is paid yet.
+    fn replacement(self, wanted: Draft) -> Draft {
+        let mut extras = wanted.extras;
+        if let Some(status) = extras.get_mut("payment_status") {
+            *status = json!(DeclaredPaymentStatus::Pending);
+        }
+        Draft {
+            invoice_no: self.numbers.replacement.clone(),
+            irn: None,
+            declared: DeclaredPaymentStatus::Pending,
+            batch_no: None,
+            extras,
+            ..wanted
+        }
+    }
+}
+
+fn compared(extras: &Map<String, Value>) -> Map<String, Value> {
+    let is_compared = |name: &str| !UNCOMPARED_EXTRAS.contains(&name);
+    extras
+        .iter()
+        .filter(|(name, _)| is_compared(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,411 @@
+//! The plans, and the law of the sums: the original less its credit notes plus its replacement is what was wanted.
+
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Map, Value, json};
+
+use super::amounts::Amounts;
+use super::plan::{Case, Numbers, Plan, PlanError, Wish};
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line, totals};
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
+use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
+use crate::domain::money::Amount;
+use crate::domain::party::{Address, CustomerDetails, InvoiceCustomer};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
+
+const EDITS: usize = 2_000;
+const SEED: u64 = 26;
+const CATEGORIES: [&str; 3] = ["STANDARD_VAT", "REDUCED_VAT", "ZERO_VAT"];
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    let list = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 },
+        { "code": "REDUCED_VAT", "percent": 5 }]);
+    catalog.load(ReferenceList::TaxCategories, &list);
+    catalog
+}
+
+fn amount(text: &str) -> Amount {
+    Amount::parse(text).unwrap()
+}
+
+fn thousandths(value: u32) -> Amount {
+    amount(&format!("{}.{:03}", value / 1_000, value % 1_000))
+}
+
+fn line(item: usize, quantity: Amount, price: Amount, category: &str) -> Line {
+    Line {
+        item_no: Some(format!("I{item}")),
+        quantity,
+        unit_price: price,
+        tax_category: category.to_owned(),
+        ..Line::sample()
+    }
+}
+
+pub(super) fn draft(lines: Vec<Line>) -> Draft {
+    Draft {
+        payable: totals::payable(&lines, "NGN", &catalog()).unwrap(),
+        invoice_no: "1".into(),
+        irn: None,
+        category: Category::B2B,
+        invoice_type: "381".into(),
+        invoice_date: "2026-01-15".parse().unwrap(),
+        due_date: Some("2026-02-15".parse().unwrap()),
+        currency: "NGN".into(),
+        customer: CustomerDetails {
+            no: "C1".into(),
+            name: "C".into(),
+            email: "c@example.com".into(),
+            tin: Some("1".into()),
+            business_description: None,
+            address: Address::default(),
+            telephone: None,
+        },
+        lines,
+        declared: DeclaredPaymentStatus::Pending,
+        extras: Map::new(),
+        batch_no: None,
+    }
+}
+
+/// Returns a draft that states its amounts.
+fn full_draft(lines: Vec<Line>) -> Draft {
+    let mut draft = draft(lines);
+    let breakdown = Breakdown::from_draft(&draft, &catalog()).unwrap();
+    for (line, net) in draft.lines.iter_mut().zip(&breakdown.lines) {
+        let tax = catalog().tax_percent(&line.tax_category).to_percent(*net);
+        let stated = [
+            ("line_extension_amount", json!(net)),
+            ("total_tax", json!(tax.unwrap().round_half_up(2))),
+        ];
+        let stated = stated.map(|(name, value)| (name.to_owned(), value));
+        line.extras.extend(stated);
+    }
+    let totals = breakdown.totals;
+    draft.extras.insert(
+        "legal_monetary_total".into(),
+        json!({
+            "line_extension_amount": totals.line_extension_amount,
+            "tax_exclusive_amount": totals.tax_exclusive_amount,
+            "tax_inclusive_amount": totals.tax_inclusive_amount,
+            "payable_amount": totals.payable_amount,
+        }),
+    );
+    draft
+}
+
+pub(super) fn signed(draft: Draft) -> Invoice {
+    let identity = InvoiceIdentity {
+        id: InvoiceId(1),
+        taxpayer_id: TaxpayerId(1),
+        irn: Irn::parse("1-94AD90FB-20260115").unwrap(),
+        customer: InvoiceCustomer {
+            id: CustomerId(1),
+            external_customer_no: "C1".into(),
+            name: "C".into(),
+            tin: Some("1".into()),
+            email: "c@example.com".into(),
+        },
+        provisional_qr: String::new(),
+    };
+    let (invoice, _) = draft.into_invoice(identity, Timestamp::UNIX_EPOCH);
+    invoice.with_qr_code("signed".into())
+}
+
+fn plan(original: &Invoice, credit_notes: &[Invoice], wish: &Wish) -> Result<Plan, PlanError> {
+    let numbers = Numbers {
+        credit_note: "1CN1".into(),
+        replacement: "1R1".into(),
+    };
+    let case = Case {
+        original,
+        credit_notes,
+        numbers: &numbers,
+        today: "2026-03-01".parse().unwrap(),
+        catalog: &catalog(),
+    };
+    case.plan(wish)
+}
+
+/// Returns what a plan is, in words.
+fn words(plan: &Plan) -> Vec<String> {
+    let total = |draft: &Draft| draft.payable.with_digits(2).to_string();
+    let credit_note = plan.credit_note.as_ref().map(|draft| {
+        let kind = if plan.is_whole { "whole" } else { "part" };
+        format!("{kind} {}", total(draft))
+    });
+    let replacement = plan.replacement.as_ref();
+    let replacement = replacement.map(|draft| format!("replacement {}", total(draft)));
+    credit_note.into_iter().chain(replacement).collect()
+}
+
+fn become_draft(draft: Draft) -> Wish {
+    Wish::Become(Box::new(draft))
+}
+
+#[test]
+fn each_wish_has_the_smallest_plan() {
+    let vat = CATEGORIES[0];
+    let lines = vec![
+        line(1, 10.into(), 100.into(), vat),
+        line(2, 1.into(), amount("0.07"), CATEGORIES[2]),
+    ];
+    let original = signed(draft(lines.clone()));
+    let changed = |change: fn(&mut Draft)| {
+        let mut draft = draft(lines.clone());
+        change(&mut draft);
+        draft.payable = totals::payable(&draft.lines, &draft.currency, &catalog()).unwrap();
+        become_draft(draft)
+    };
+    let cases: [(Wish, &[&str]); 14] = [
+        (Wish::Cancel, &["whole 1075.07"]),
+        (changed(|_| {}), &[]),
+        (
+            changed(|draft| draft.customer.name = "Other spelling".into()),
+            &[],
+        ),
+        (
+            changed(|draft| draft.lines[0].quantity = 6.into()),
+            &["part 430.00"],
+        ),
+        (
+            changed(|draft| draft.lines[0].unit_price = 99.into()),
+            &["part 10.75"],
+        ),
+        (
+            changed(|draft| drop(draft.lines.remove(0))),
+            &["part 1075.00"],
+        ),
+        (changed(|draft| drop(draft.lines.remove(1))), &["part 0.07"]),
+        (
+            changed(|draft| draft.lines[0].quantity = 11.into()),
+            &["whole 1075.07", "replacement 1182.57"],
+        ),
+        (
+            changed(|draft| draft.lines[0].tax_category = CATEGORIES[1].into()),
+            &["whole 1075.07", "replacement 1050.07"],
+        ),
+        (
+            changed(|draft| draft.customer.no = "C2".into()),
+            &["whole 1075.07", "replacement 1075.07"],
+        ),
+        (
+            changed(|draft| draft.currency = "USD".into()),
+            &["whole 1075.07", "replacement 1075.07"],
+        ),
+        (
+            changed(|draft| draft.invoice_date = "2026-01-16".parse().unwrap()),
+            &["whole 1075.07", "replacement 1075.07"],
+        ),
+        (
+            changed(|draft| drop(draft.extras.insert("note".into(), json!("late")))),
+            &["whole 1075.07", "replacement 1075.07"],
+        ),
+        (
+            // A thousandth less comes to the same amounts, of which no credit note can be made.
+            changed(|draft| draft.lines[1].unit_price = amount("0.069")),
+            &["whole 1075.07", "replacement 1075.07"],
+        ),
+    ];
+    for (wish, expected) in &cases {
+        assert_eq!(
+            words(&plan(&original, &[], wish).unwrap()),
+            *expected,
+            "{wish:?}"
+        );
+    }
+}
+
+#[test]
+fn earlier_credit_notes_count() {
+    let vat = CATEGORIES[0];
+    let lines = |quantity: i64| vec![line(1, quantity.into(), 100.into(), vat)];
+    let original = signed(draft(lines(10)));
+    let first = plan(&original, &[], &become_draft(draft(lines(6)))).unwrap();
+    let first = [signed(first.credit_note.unwrap())];
+    let cases: [(Wish, &[&str]); 5] = [
+        (Wish::Cancel, &["whole 645.00"]),
+        (become_draft(draft(lines(6))), &[]),
+        (become_draft(draft(lines(5))), &["part 107.50"]),
+        (
+            become_draft(draft(lines(10))),
+            &["whole 645.00", "replacement 1075.00"],
+        ),
+        (
+            become_draft(draft(vec![line(2, 1.into(), 1.into(), vat)])),
+            &["whole 645.00", "replacement 1.08"],
+        ),
+    ];
+    for (wish, expected) in &cases {
+        let found = plan(&original, &first, wish).unwrap();
+        assert_eq!(words(&found), *expected, "{wish:?}");
+        assert_eq!(found.before.totals.payable_amount, amount("645"));
+    }
+    let all = signed(
+        plan(&original, &[], &Wish::Cancel)
+            .unwrap()
+            .credit_note
+            .unwrap(),
+    );
+    let cancelled = plan(&original, std::slice::from_ref(&all), &Wish::Cancel).unwrap();
+    assert_eq!(words(&cancelled), [""; 0]);
+    let anew = plan(
+        &original,
+        std::slice::from_ref(&all),
+        &become_draft(draft(lines(1))),
+    )
+    .unwrap();
+    assert_eq!(words(&anew), ["replacement 107.50"]);
+    let [part] = first;
+    assert_eq!(
+        plan(&original, &[all, part], &Wish::Cancel),
+        Err(PlanError::OverCredited)
+    );
+}
+
+#[test]
+fn a_credit_note_refers_to_its_original_and_has_a_number_of_its_own() {
+    let original = signed(full_draft(vec![line(
+        1,
+        2.into(),
+        500.into(),
+        CATEGORIES[0],
+    )]));
+    let note = plan(&original, &[], &Wish::Cancel).unwrap().credit_note;
+    let note = note.unwrap();
+    assert_eq!((note.invoice_no.as_str(), note.irn), ("1CN1", None));
+    assert_eq!(note.invoice_type, "380");
+    let text = |name: &str| note.extras.get(name).and_then(Value::as_str).unwrap();
+    assert_eq!(text("original_invoice_reference"), original.irn.as_str());
+    assert_eq!(text("original_invoice_reference_type"), "IRN");
+    assert_eq!(note.invoice_date.to_string(), "2026-03-01");
+    assert_eq!(
+        note.extras.get("legal_monetary_total"),
+        original.extras.get("legal_monetary_total")
+    );
+}
+
+fn random_lines(chance: &mut StdRng) -> Vec<Line> {
+    let count = chance.random_range(1..=5);
+    (0..count)
+        .map(|item| {
+            let quantity = if chance.random_bool(0.5) {
+                chance.random_range(1_u32..=20) * 1_000
+            } else {
+                chance.random_range(1_u32..=20_000)
+            };
+            let price = chance.random_range(1_u32..=900_000);
+            let category = CATEGORIES[chance.random_range(0..CATEGORIES.len())];
+            let rate = chance
+                .random_bool(0.3)
+                .then(|| thousandths(chance.random_range(0..=50_000)));
+            let discount = chance
+                .random_bool(0.2)
+                .then(|| thousandths(chance.random_range(0..=90_000)));
+            Line {
+                discount_rate: rate,
+                discount_amount: discount,
+                ..line(item, thousandths(quantity), thousandths(price), category)
+            }
+        })
+        .collect()
+}
+
+/// Returns a part of an amount, which is never zero.
+fn fraction(amount: Amount, chance: &mut StdRng) -> Amount {
+    let percent = Amount::from(chance.random_range(1_i64..=120));
+    let part = percent.to_percent(amount).unwrap().round_half_up(3);
+    if part.is_zero() { amount } else { part }
+}
+
+/// Changes some lines as a person would: fewer or more of them, cheaper or dearer, another tax, gone or new.
+fn edit(lines: &[Line], chance: &mut StdRng) -> Vec<Line> {
+    let mut edited = lines.to_vec();
+    for line in &mut edited {
+        match chance.random_range(0..8) {
+            0 | 1 => line.quantity = fraction(line.quantity, chance),
+            2 | 3 => line.unit_price = fraction(line.unit_price, chance),
+            4 if chance.random_bool(0.2) => {
+                CATEGORIES[chance.random_range(0..CATEGORIES.len())]
+                    .clone_into(&mut line.tax_category);
+            }
+            _ => {}
+        }
+    }
+    if edited.len() > 1 && chance.random_bool(0.3) {
+        edited.remove(chance.random_range(0..edited.len()));
+    }
+    if chance.random_bool(0.1) {
+        edited.extend(random_lines(chance).pop());
+    }
+    edited
+}
+
+fn amounts(draft: &Draft) -> Amounts {
+    Amounts::from(Breakdown::from_draft(draft, &catalog()).unwrap())
+}
+
+#[test]
+fn the_documents_of_random_edits_come_to_what_was_wanted() {
+    let mut chance = StdRng::seed_from_u64(SEED);
+    let mut seen = [0_usize; 4];
+    for number in 0..EDITS {
+        let lines = random_lines(&mut chance);
+        let is_full = chance.random_bool(0.3);
+        let make = |lines: Vec<Line>| {
+            if is_full {
+                full_draft(lines)
+            } else {
+                draft(lines)
+            }
+        };
+        let original = signed(make(lines.clone()));
+        let mut notes = Vec::new();
+        let mut now = lines;
+        for round in 0..3 {
+            let wish = if chance.random_bool(0.1) {
+                Wish::Cancel
+            } else {
+                now = edit(&now, &mut chance);
+                become_draft(make(now.clone()))
+            };
+            let found = plan(&original, &notes, &wish).unwrap();
+            let mut sum = Amounts::from(Breakdown::from_invoice(&original, &catalog()).unwrap());
+            for note in &notes {
+                let credited = Amounts::from(Breakdown::from_invoice(note, &catalog()).unwrap());
+                sum = sum.minus(&credited).unwrap();
+            }
+            if let Some(note) = &found.credit_note {
+                assert!(!note.lines.is_empty() && !amounts(note).is_negative());
+                sum = sum.minus(&amounts(note)).unwrap();
+            }
+            if let Some(replacement) = &found.replacement {
+                sum = sum.plus(&amounts(replacement)).unwrap();
+            }
+            let wanted = match &wish {
+                Wish::Cancel => Amounts::zero(),
+                Wish::Become(draft) => amounts(draft),
+            };
+            assert_eq!(sum.totals, wanted.totals, "edit {number}, round {round}");
+            let parts = |amounts: &Amounts| -> Vec<_> {
+                let parts = amounts.taxes.iter();
+                parts
+                    .map(|(category, part)| (category.clone(), part.base, part.tax))
+                    .collect()
+            };
+            assert_eq!(parts(&sum), parts(&wanted), "edit {number}, round {round}");
+            seen[usize::from(found.credit_note.is_some())
+                + 2 * usize::from(found.replacement.is_some())] += 1;
+            if found.is_whole || found.replacement.is_some() {
+                break;
+            }
+            notes.extend(found.credit_note.map(signed));
+        }
+    }
+    let [none, credit, _, both] = seen;
+    assert!(none > 100 && credit > 500 && both > 500, "{seen:?}");
+}

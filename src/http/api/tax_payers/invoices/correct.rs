@@ -1,0 +1,214 @@
+//! Corrects a signed invoice, tells how far a correction has come, and undoes a batch.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::{FromRequest, HttpRequest, web};
+
+use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::correction::record::Correction;
+use crate::domain::kernel::ids::InvoiceId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
+use crate::http::corrections::{
+    ComparedOriginal, Undo, UndoAct, correct_command, read_body, standard_body, undo,
+};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::extract::role::NeedsRole;
+use crate::http::forms::query::Query;
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::correction::{CorrectionView, MoneyView, UndoItemView, UndoView};
+use crate::store::invoices;
+use crate::store::invoices::corrections::{self, CorrectionKey};
+
+const PREVIEW: &str = "true to change nothing and see what would happen";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices/{id}/correct").post(correct_invoice, || {
+            doc("correct_invoice", "Correct a signed invoice")
+                .with_note(
+                    "The body is that of the create request of the invoice (Standard or Full), as it should have been and \
+                     with its own number, or `cancel: true` alone. The smallest set of documents leads there: nothing, a \
+                     credit note over a part, or a credit note and a replacement with a number of its own. They are \
+                     signed one after the other in the background; the Location of the 202 tells the progress.",
+                )
+                .query("preview", PREVIEW)
+                .takes(standard_body, example!("create_invoice"))
+                .gives::<CorrectionView<'_>>(202, "Correction started")
+                .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
+                .gives::<CorrectionView<'_>>(200, "Nothing has to be corrected")
+                .writes()
+                .fails(&PRECONDITION_ERROR_CODES)
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvalidTransition])
+                .fails(&[ErrorCode::IrnMalformed])
+        }),
+        path("/v1/tax-payers/invoices/corrections/{correction_no}").get(get_correction, || {
+            doc("get_correction", "How far a correction has come")
+                .gives::<CorrectionView<'_>>(200, "Correction retrieved successfully")
+                .fails(&[ErrorCode::CorrectionNotFound])
+        }),
+        path("/v1/tax-payers/invoices/batches/{batch_no}/undo").post(undo_batch, || {
+            doc("undo_batch", "Undo a batch")
+                .with_note(
+                    "Signed invoices of the batch get a credit note over all that is left of them, the others are \
+                     cancelled. At most 1,000 invoices at a time: `left` says how many the same call again undoes.",
+                )
+                .query("preview", PREVIEW)
+                .gives::<UndoView<'_>>(202, "The batch is being undone")
+                .gives::<UndoView<'_>>(200, "Undo previewed successfully")
+                .writes()
+                .fails(&PRECONDITION_ERROR_CODES)
+                .fails(&[ErrorCode::BatchNotFound, ErrorCode::ValidationFailed])
+        }),
+    ]
+}
+
+/// The invoice in the path of a correction, and whether the caller only wants the plan.
+struct CorrectTerms {
+    invoice: InvoiceId,
+    is_preview: bool,
+}
+
+impl NeedsRole for CorrectTerms {}
+
+impl FromRequest for CorrectTerms {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let invoice = path_ids::invoice_id(request.match_info().query("id"));
+        ready(invoice.and_then(|invoice| {
+            let query = Query::from_text(request.query_string());
+            Ok(Self {
+                invoice,
+                is_preview: query.flag("preview")?,
+            })
+        }))
+    }
+}
+
+/// POST `/v1/tax-payers/invoices/{id}/correct`: starts the correction of a signed invoice, or only tells its plan.
+async fn correct_invoice(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
+    CorrectTerms {
+        invoice,
+        is_preview,
+    }: CorrectTerms,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let found = invoices::owned_by_with_id(&state.store, id, invoice).await?;
+    let original = found.ok_or_else(ApiError::invoice_not_found)?;
+    let compared = ComparedOriginal::new(&original, state.today());
+    let catalog = state.catalog.get();
+    let (_, read) = body
+        .object_and_form(move |body| read_body(body, &compared, &catalog))
+        .await?;
+    let form = read?;
+    let command = correct_command(&state, &original, form.value, is_preview);
+    let warnings = form.warnings;
+    if is_preview {
+        let plan = state.taxpayers.send(id, command).await?;
+        let message = "Correction previewed successfully";
+        return Ok(ApiResponse::ok(message, CorrectionView::from(&plan)).warn(&warnings));
+    }
+    idempotent
+        .answer(&state.taxpayers, id, command, move |correction| {
+            started_response(correction).warn(&warnings)
+        })
+        .await
+}
+
+fn started_response(correction: &Correction) -> ApiResponse {
+    let view = CorrectionView::from(correction);
+    if correction.documents.is_empty() {
+        return ApiResponse::ok("Nothing has to be corrected", view);
+    }
+    let place = format!(
+        "/v1/tax-payers/invoices/corrections/{}",
+        correction.correction_no
+    );
+    ApiResponse::with_status(StatusCode::ACCEPTED, "Correction started", view).with_location(&place)
+}
+
+/// GET `/v1/tax-payers/invoices/corrections/{correction_no}`: tells how far a correction has come.
+async fn get_correction(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(taxpayer): TaxpayerCaller,
+    correction_no: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let not_found = || ApiError::from(Refusal::CorrectionNotFound);
+    if correction_no.chars().any(char::is_control) {
+        return Err(not_found());
+    }
+    let key = CorrectionKey {
+        taxpayer,
+        correction_no: &correction_no,
+    };
+    let found = corrections::owned_by_with_number(&state.store, key).await?;
+    let stored = found.ok_or_else(not_found)?;
+    let message = "Correction retrieved successfully";
+    Ok(ApiResponse::ok(
+        message,
+        CorrectionView::from(&stored.correction),
+    ))
+}
+
+/// POST `/v1/tax-payers/invoices/batches/{batch_no}/undo`: undoes a batch, or only tells what would be done.
+async fn undo_batch(
+    state: web::Data<ApiState>,
+    TaxpayerCaller(id): TaxpayerCaller,
+    batch_no: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let is_preview = query.flag("preview")?;
+    let done = undo(&state, id, &batch_no, is_preview).await?;
+    let view = undo_view(&batch_no, &done);
+    if is_preview {
+        return Ok(ApiResponse::ok("Undo previewed successfully", view));
+    }
+    let message = "The batch is being undone";
+    Ok(ApiResponse::with_status(
+        StatusCode::ACCEPTED,
+        message,
+        view,
+    ))
+}
+
+fn undo_view<'a>(batch_no: &'a str, done: &'a Undo) -> UndoView<'a> {
+    let money = done.money().into_iter();
+    UndoView {
+        batch_no,
+        credited: done.count(UndoAct::Credit),
+        cancelled: done.count(UndoAct::Cancel),
+        kept: done.count(UndoAct::None),
+        done_before: done.done_before,
+        left: done.left,
+        money: money
+            .map(|(currency, amount)| MoneyView { currency, amount })
+            .collect(),
+        items: done
+            .items
+            .iter()
+            .map(|item| UndoItemView {
+                id: item.id,
+                invoice_no: &item.invoice_no,
+                act: item.act.as_str(),
+                currency: &item.currency,
+                payable: item.payable,
+                correction_no: item.correction_no.as_deref(),
+                message: item.message.as_deref(),
+            })
+            .collect(),
+    }
+}

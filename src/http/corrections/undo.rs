@@ -1,0 +1,224 @@
+//! The correction of all invoices of a batch that should not have been made: what is signed is credited wholly, what is not
+//! signed is cancelled. Each invoice is a command of its own, so what is done stays done, and the same call goes on with
+//! the rest.
+
+use std::collections::{BTreeMap, HashSet};
+
+use futures_util::stream::{self, StreamExt as _};
+
+use crate::actors::taxpayer::commands::SetStatus;
+use crate::domain::correction::plan::Wish;
+use crate::domain::correction::record::{Correction, CorrectionState};
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::invoice::lifecycle::Transition;
+use crate::domain::kernel::codes::{SettableStatus, UniqueNoType, WorkflowStatus, words};
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::money::Amount;
+use crate::http::corrections::wish::correct_command;
+use crate::http::extract::path_ids;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::corrections;
+use crate::store::invoices::list::{
+    Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
+};
+
+/// The maximum number of invoices that one call undoes. The same call again goes on with the others.
+const INVOICES_MAX: usize = 1_000;
+/// The number of invoices that are undone at a time.
+const AT_A_TIME: usize = 16;
+const REMARK: &str = "The batch was undone";
+
+words! {
+    /// What undoes an invoice: a credit note, a cancellation, or nothing, because it cannot be undone as it is.
+    UndoAct { Credit = "credit", Cancel = "cancel", None = "none" }
+}
+
+/// What became of an invoice, or would.
+#[derive(Debug)]
+pub(crate) struct UndoItem {
+    pub(crate) id: InvoiceId,
+    pub(crate) invoice_no: String,
+    pub(crate) act: UndoAct,
+    pub(crate) currency: String,
+    /// The amount that is credited or cancelled.
+    pub(crate) payable: Amount,
+    pub(crate) correction_no: Option<String>,
+    /// Why nothing is done.
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Undo {
+    pub(crate) items: Vec<UndoItem>,
+    /// The invoices that were undone before.
+    pub(crate) done_before: usize,
+    /// The invoices that another call has to undo.
+    pub(crate) left: usize,
+}
+
+impl Undo {
+    pub(crate) fn count(&self, act: UndoAct) -> usize {
+        self.items.iter().filter(|item| item.act == act).count()
+    }
+
+    /// Returns the money that is credited or cancelled, in each currency.
+    pub(crate) fn money(&self) -> BTreeMap<&str, Amount> {
+        let mut sums: BTreeMap<&str, Amount> = BTreeMap::new();
+        let undone = self.items.iter().filter(|item| item.act != UndoAct::None);
+        for item in undone {
+            let sum = sums.entry(&item.currency).or_default();
+            // A sum that is too large for an amount stays as it is.
+            *sum = sum.plus(item.payable).unwrap_or(*sum);
+        }
+        sums
+    }
+}
+
+/// Undoes the invoices of a batch, or only tells what would be done.
+pub(crate) async fn undo(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    batch_no: &str,
+    is_preview: bool,
+) -> Result<Undo, ApiError> {
+    let list = InvoiceList {
+        taxpayer,
+        filters: InvoiceFilter {
+            batch_no: Some(batch_no.to_owned()),
+            ..InvoiceFilter::default()
+        },
+        sort: InvoiceSort::NEWEST_FIRST,
+    };
+    let is_odd = batch_no.chars().any(char::is_control);
+    let total = if is_odd {
+        0
+    } else {
+        list.count(&state.store).await?
+    };
+    if total == 0 {
+        // The batch of a large file has invoices, and no record of its own.
+        path_ids::find_batch(state, taxpayer, batch_no).await?;
+    }
+    let mut done = Undo::default();
+    let mut start = PageStart::At(0);
+    loop {
+        let part = PagePart {
+            start,
+            limit: INVOICES_MAX as u64,
+        };
+        let page = list
+            .counted_page(&state.store, part, total, Fields::Shown)
+            .await?;
+        let ids: Vec<_> = page.invoices.iter().map(|invoice| invoice.id).collect();
+        let known =
+            corrections::owned_by_with_invoices(state.store.reader(), taxpayer, &ids).await?;
+        let corrected: HashSet<_> = known
+            .iter()
+            .filter(|known| is_undone_by(known))
+            .map(|known| known.original)
+            .collect();
+        let count = page.invoices.len();
+        let mut work = page.invoices;
+        work.retain(|invoice| !is_undone(invoice, &corrected));
+        done.done_before += count - work.len();
+        let room = INVOICES_MAX.saturating_sub(done.items.len());
+        done.left += work.len().saturating_sub(room);
+        work.truncate(room);
+        let work = work
+            .into_iter()
+            .map(|invoice| undo_one(state, taxpayer, invoice, is_preview));
+        let items: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
+        done.items.extend(items);
+        match page.next {
+            Some(place) => start = PageStart::After(place),
+            None => return Ok(done),
+        }
+    }
+}
+
+/// True if the correction takes all of its invoice back, or will.
+fn is_undone_by(correction: &Correction) -> bool {
+    correction.is_whole && correction.state != CorrectionState::Cancelled
+}
+
+fn is_undone(invoice: &Invoice, corrected: &HashSet<InvoiceId>) -> bool {
+    if invoice.authority.signed {
+        corrected.contains(&invoice.id)
+    } else {
+        invoice.status == WorkflowStatus::Cancelled
+    }
+}
+
+async fn undo_one(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    invoice: Invoice,
+    is_preview: bool,
+) -> UndoItem {
+    let mut item = UndoItem {
+        id: invoice.id,
+        invoice_no: invoice.invoice_no.clone(),
+        act: UndoAct::None,
+        currency: invoice.currency.clone(),
+        payable: invoice.payment.payable,
+        correction_no: None,
+        message: None,
+    };
+    let done = if invoice.authority.signed {
+        credit(state, taxpayer, &invoice, is_preview).await
+    } else {
+        cancel(state, taxpayer, &invoice, is_preview)
+            .await
+            .map(|()| None)
+    };
+    match done {
+        Ok(None) => item.act = UndoAct::Cancel,
+        Ok(Some(correction)) if correction.documents.is_empty() => {
+            item.message = Some("It is credited already.".to_owned());
+        }
+        Ok(Some(correction)) => {
+            item.act = UndoAct::Credit;
+            item.payable = correction.before;
+            item.correction_no = Some(correction.correction_no).filter(|number| !number.is_empty());
+        }
+        Err(error) => item.message = Some(error.message.to_string()),
+    }
+    item
+}
+
+async fn credit(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    invoice: &Invoice,
+    is_preview: bool,
+) -> Result<Option<Correction>, ApiError> {
+    let command = correct_command(state, invoice, Wish::Cancel, is_preview);
+    let correction = state.taxpayers.send(taxpayer, command).await?;
+    Ok(Some(correction))
+}
+
+async fn cancel(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    invoice: &Invoice,
+    is_preview: bool,
+) -> Result<(), ApiError> {
+    let status = SettableStatus::Cancelled;
+    invoice.status.after(Transition::Set(status))?;
+    if is_preview {
+        return Ok(());
+    }
+    let command = SetStatus {
+        invoice: InvoiceRef {
+            kind: UniqueNoType::PortalId,
+            text: invoice.id.to_string(),
+        },
+        status,
+        remark: REMARK.to_owned(),
+        submission: None,
+    };
+    state.taxpayers.send(taxpayer, command).await?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What a caller wants instead of a signed invoice: nothing, or the body with which it should have been created.
+
+use jiff::civil::Date;
+use serde_json::{Map, Value};
+
+use crate::actors::taxpayer::commands::{CorrectInvoice, CorrectedNames};
+use crate::domain::correction::plan::Wish;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::{Draft, Invoice};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::forms::full_invoice::{self, FormAccount};
+use crate::http::forms::reader::Reader;
+use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::standard_invoice;
+use crate::http::state::ApiState;
+
+/// Reads the body for a standard invoice: `cancel`, or the invoice as it should be.
+pub(crate) fn standard_body(reader: &mut Reader<'_>) -> Option<Wish> {
+    if reader.optional("cancel").boolean() == Some(true) {
+        return Some(Wish::Cancel);
+    }
+    let wanted = standard_invoice::read(reader)?;
+    Some(Wish::Become(Box::new(wanted.draft)))
+}
+
+/// The original, as far as a body is compared with it.
+pub(crate) struct ComparedOriginal {
+    is_full: bool,
+    invoice_no: String,
+    irn: Irn,
+    today: Date,
+}
+
+impl ComparedOriginal {
+    pub(crate) fn new(original: &Invoice, today: Date) -> Self {
+        Self {
+            is_full: original.is_full(),
+            invoice_no: original.invoice_no.clone(),
+            irn: original.irn.clone(),
+            today,
+        }
+    }
+
+    /// Refuses a number of its own: the replacement gets one from the service.
+    fn check_names(&self, wanted: &Draft) -> Result<(), Faults> {
+        let mut faults = Faults::default();
+        if wanted.invoice_no != self.invoice_no {
+            faults.push(same_fault("invoice_no", &self.invoice_no));
+        }
+        let irn = wanted.irn.as_ref();
+        if irn.is_some_and(|irn| irn.key() != self.irn.key()) {
+            faults.push(same_fault("irn", self.irn.as_str()));
+        }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(faults)
+        }
+    }
+}
+
+fn same_fault(field: &str, expected: &str) -> Fault {
+    let value =
+        format!("that of the invoice, {expected}: a replacement gets its own from this service");
+    Fault::field(field, FieldRule::must_be("same", value))
+}
+
+/// Reads the body in the form in which the original was created.
+pub(crate) fn read_body(
+    body: &Map<String, Value>,
+    original: &ComparedOriginal,
+    catalog: &Catalog,
+) -> Result<Accepted<Wish>, Faults> {
+    let is_cancelled = body.get("cancel") == Some(&Value::Bool(true));
+    let read = if original.is_full && !is_cancelled {
+        let account = FormAccount {
+            today: original.today,
+            service_id: None,
+        };
+        let mut body = body.clone();
+        body.remove("cancel");
+        full_invoice::read(&body, account, catalog).map(|form| Accepted {
+            value: Wish::Become(Box::new(form.value)),
+            warnings: form.warnings,
+        })
+    } else {
+        report::read(body, catalog, standard_body)
+    };
+    let form = read?;
+    if let Wish::Become(wanted) = &form.value {
+        original.check_names(wanted)?;
+    }
+    Ok(form)
+}
+
+/// Returns the command that corrects this invoice.
+pub(crate) fn correct_command(
+    state: &ApiState,
+    original: &Invoice,
+    wish: Wish,
+    is_preview: bool,
+) -> CorrectInvoice {
+    CorrectInvoice {
+        original: CorrectedNames::from(original),
+        wish,
+        today: state.today(),
+        catalog: state.catalog.get(),
+        is_preview,
+    }
+}

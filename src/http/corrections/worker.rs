@@ -1,0 +1,252 @@
+//! Takes corrections on, step by step: submits the credit note, waits until it is signed, creates and submits the
+//! replacement. Each step is a command or the start of a run, and both are done once however often they are asked for, so
+//! that a process that takes over after a crash goes on where the other one was.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use database::StoreError;
+use jiff::Timestamp;
+use timing::clock::SharedClock;
+
+use crate::actors::dispatch::{WorkStatus, release_lane};
+use crate::actors::taxpayer::commands::{AdvanceCorrection, CorrectionStep, OpenRun};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::domain::correction::next_step::{NextStep, next_step};
+use crate::domain::correction::record::{Correction, CorrectionState};
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::pipeline::{Operation, Run};
+use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::approval::{read_submission, submission_request};
+use crate::http::respond::error::ApiError;
+use crate::http::stored_invoice::StoredInvoice;
+use crate::store::Store;
+use crate::store::accounts::taxpayers;
+use crate::store::invoices;
+use crate::store::invoices::corrections::{self, CorrectionKey, StoredCorrection};
+use crate::store::lanes::Lease;
+use crate::store::runs;
+
+/// The maximum number of corrections that a process takes on concurrently.
+pub const CORRECTIONS_MAX: usize = 8;
+/// How long a correction waits before its document is looked at again. It grows with the time that has passed since the
+/// correction last came further.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(500);
+const LOOK_AGAIN_MAX: Duration = Duration::from_mins(1);
+/// The wait is the time since the last step, divided by this.
+const WAIT_DIVISOR: u32 = 8;
+
+#[derive(Clone)]
+pub struct CorrectionWorker {
+    pub store: Store,
+    pub taxpayers: Arc<TaxpayerHandle>,
+    pub catalog: SharedCatalog,
+    pub clock: SharedClock,
+}
+
+/// Why a step was not taken.
+#[derive(Debug, thiserror::Error)]
+enum StepError {
+    #[error(transparent)]
+    Command(#[from] TaxpayerError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Document(Box<ApiError>),
+}
+
+impl CorrectionWorker {
+    /// Takes the next step of the correction of this lane, then releases the lane until the step after it.
+    pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
+        let Some(key) = CorrectionKey::parse_lane_key(&lease.key) else {
+            return release_lane(&self.store, lease, None).await;
+        };
+        let found = corrections::owned_by_with_number(&self.store, key).await;
+        let stored = match found {
+            Ok(stored) => stored.filter(|stored| stored.correction.state.is_open()),
+            Err(error @ StoreError::Corrupt { .. }) => {
+                tracing::error!(correction = lease.key, %error, "cannot read a correction");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(stored) = stored else {
+            return release_lane(&self.store, lease, None).await;
+        };
+        let seen = stored.correction.clone();
+        let after = match self.take_step(key.taxpayer, stored).await {
+            Ok(after) => after,
+            Err(StepError::Store(error) | StepError::Command(TaxpayerError::Store(error))) => {
+                return Err(error);
+            }
+            Err(StepError::Command(
+                TaxpayerError::Busy { .. }
+                | TaxpayerError::Overloaded { .. }
+                | TaxpayerError::Interrupted { .. },
+            )) => return Ok(WorkStatus::Unfinished),
+            Err(StepError::Command(TaxpayerError::Paused)) => {
+                return release_lane(&self.store, lease, Some(LOOK_AGAIN_MAX)).await;
+            }
+            Err(error) => {
+                let correction = &lease.key;
+                tracing::warn!(correction, %error, "a step of a correction was refused");
+                let reason = Some(error.to_string());
+                match self
+                    .enter(key.taxpayer, seen.clone(), CorrectionState::Stopped, reason)
+                    .await
+                {
+                    Ok(after) => after,
+                    Err(_) => return Ok(WorkStatus::Unfinished),
+                }
+            }
+        };
+        let again = self.look_again_after(&seen, &after);
+        release_lane(&self.store, lease, again).await
+    }
+
+    /// Returns how long the correction waits for its next step; `None` if it has ended.
+    fn look_again_after(&self, seen: &Correction, after: &Correction) -> Option<Duration> {
+        if !after.state.is_open() {
+            return None;
+        }
+        let has_come_further = after.documents != seen.documents;
+        if has_come_further {
+            return Some(Duration::ZERO);
+        }
+        let age = elapsed(after.updated_at, self.clock.now());
+        Some((age / WAIT_DIVISOR).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX))
+    }
+
+    async fn take_step(
+        &self,
+        taxpayer: TaxpayerId,
+        stored: StoredCorrection,
+    ) -> Result<Correction, StepError> {
+        let StoredCorrection {
+            correction,
+            replacement,
+        } = stored;
+        let Some(next) = correction.next_document().cloned() else {
+            return self
+                .advance(taxpayer, correction, CorrectionStep::Sign)
+                .await;
+        };
+        let document = match (next.id, replacement) {
+            (Some(id), _) => self.find(taxpayer, id).await?,
+            (None, Some(draft)) => {
+                let step = CorrectionStep::Create(Box::new(draft));
+                return self.advance(taxpayer, correction, step).await;
+            }
+            (None, None) => None,
+        };
+        let Some(document) = document else {
+            let reason = format!("The document {} is gone.", next.invoice_no);
+            let state = CorrectionState::Stopped;
+            return self.enter(taxpayer, correction, state, Some(reason)).await;
+        };
+        let submission = self.submission(taxpayer, &document).await?;
+        match next_step(next.kind, &document, submission.as_ref()) {
+            NextStep::Sign => {
+                self.advance(taxpayer, correction, CorrectionStep::Sign)
+                    .await
+            }
+            NextStep::Submit => self.submit(taxpayer, correction, document).await,
+            NextStep::Wait => {
+                self.enter(taxpayer, correction, CorrectionState::Running, None)
+                    .await
+            }
+            NextStep::Stop(reason) => {
+                self.enter(taxpayer, correction, CorrectionState::Stopped, Some(reason))
+                    .await
+            }
+            NextStep::Cancel(reason) => {
+                let state = CorrectionState::Cancelled;
+                self.enter(taxpayer, correction, state, Some(reason)).await
+            }
+        }
+    }
+
+    async fn find(
+        &self,
+        taxpayer: TaxpayerId,
+        id: InvoiceId,
+    ) -> Result<Option<Invoice>, StoreError> {
+        invoices::owned_by_with_id(&self.store, taxpayer, id).await
+    }
+
+    async fn submission(
+        &self,
+        taxpayer: TaxpayerId,
+        document: &Invoice,
+    ) -> Result<Option<Run>, StoreError> {
+        let keys = vec![document.irn.key()];
+        let runs = runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, keys).await?;
+        let mut runs = runs.into_iter();
+        Ok(runs.find(|run| run.operation() == Operation::Submit))
+    }
+
+    /// Starts the submission of the document. What it lacks stops the correction, until somebody has added it.
+    async fn submit(
+        &self,
+        taxpayer: TaxpayerId,
+        correction: Correction,
+        document: Invoice,
+    ) -> Result<Correction, StepError> {
+        let supplier = taxpayers::with_id(self.store.reader(), taxpayer).await?;
+        let supplier = supplier.ok_or_else(|| document_error(ApiError::taxpayer_not_found()))?;
+        let number = document.invoice_no.clone();
+        let stored = StoredInvoice::load(&self.store, supplier, document)
+            .await
+            .map_err(document_error)?;
+        let read = read_submission(&stored, &self.catalog.get()).map_err(document_error)?;
+        let form = match read {
+            Ok(form) => form.value,
+            Err(faults) => {
+                let reason = format!(
+                    "The document {number} cannot be submitted: {} Edit it; the correction then goes on by itself.",
+                    faults.summary()
+                );
+                let state = CorrectionState::Stopped;
+                return self.enter(taxpayer, correction, state, Some(reason)).await;
+            }
+        };
+        let command = OpenRun(submission_request(form));
+        self.taxpayers.send(taxpayer, command).await?;
+        self.enter(taxpayer, correction, CorrectionState::Running, None)
+            .await
+    }
+
+    /// Records the state and its reason, unless they are the same already.
+    async fn enter(
+        &self,
+        taxpayer: TaxpayerId,
+        correction: Correction,
+        state: CorrectionState,
+        reason: Option<String>,
+    ) -> Result<Correction, StepError> {
+        if correction.state == state && correction.reason == reason {
+            return Ok(correction);
+        }
+        let step = CorrectionStep::Enter(state, reason);
+        self.advance(taxpayer, correction, step).await
+    }
+
+    async fn advance(
+        &self,
+        taxpayer: TaxpayerId,
+        seen: Correction,
+        step: CorrectionStep,
+    ) -> Result<Correction, StepError> {
+        let command = AdvanceCorrection { seen, step };
+        Ok(self.taxpayers.send(taxpayer, command).await?)
+    }
+}
+
+fn document_error(error: ApiError) -> StepError {
+    StepError::Document(Box::new(error))
+}
+
+fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(since)).unwrap_or_default()
+}

@@ -1,0 +1,138 @@
+//! A correction of a signed invoice, and the undoing of a batch.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::correction::record::{Correction, CorrectionState, PlannedDocument};
+use crate::domain::kernel::ids::InvoiceId;
+use crate::domain::money::Amount;
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Correction)]
+pub(crate) struct CorrectionView<'a> {
+    /// The number of the correction; null in a preview, and if nothing has to be done.
+    correction_no: Option<&'a str>,
+    /// `stopped` goes on by itself once its document is edited or sent again; `cancelled` and `done` are final.
+    state: CorrectionState,
+    /// Why it is stopped or cancelled, and what to do; else null.
+    reason: Option<&'a str>,
+    /// The invoice that is corrected.
+    original_id: InvoiceId,
+    original_irn: &'a str,
+    currency: &'a str,
+    /// What the invoice comes to now, less its credit notes.
+    before: Amount,
+    /// What it comes to after the correction.
+    after: Amount,
+    /// What was paid of the invoice. It stays recorded there.
+    paid: Amount,
+    /// What is left to pay after the correction; below zero, it is to be paid back.
+    balance: Amount,
+    /// In the order in which they are signed; one of the kind `none` if nothing has to be done.
+    documents: Vec<DocumentView<'a>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CorrectionDocument)]
+struct DocumentView<'a> {
+    /// `credit_note`, `replacement` or `none`.
+    kind: &'static str,
+    invoice_no: Option<&'a str>,
+    irn: Option<&'a str>,
+    payable: Amount,
+    /// The id of the document once it is created.
+    id: Option<InvoiceId>,
+    signed: bool,
+}
+
+impl<'a> From<&'a Correction> for CorrectionView<'a> {
+    fn from(correction: &'a Correction) -> Self {
+        let mut documents: Vec<_> = correction
+            .documents
+            .iter()
+            .map(DocumentView::from)
+            .collect();
+        if documents.is_empty() {
+            documents.push(DocumentView::NONE);
+        }
+        let number = correction.correction_no.as_str();
+        Self {
+            correction_no: Some(number).filter(|number| !number.is_empty()),
+            state: correction.state,
+            reason: correction.reason.as_deref(),
+            original_id: correction.original,
+            original_irn: correction.original_irn.as_str(),
+            currency: &correction.currency,
+            before: correction.before,
+            after: correction.after,
+            paid: correction.paid,
+            balance: correction.balance(),
+            documents,
+        }
+    }
+}
+
+impl DocumentView<'_> {
+    const NONE: Self = Self {
+        kind: "none",
+        invoice_no: None,
+        irn: None,
+        payable: Amount::ZERO,
+        id: None,
+        signed: false,
+    };
+}
+
+impl<'a> From<&'a PlannedDocument> for DocumentView<'a> {
+    fn from(document: &'a PlannedDocument) -> Self {
+        Self {
+            kind: document.kind.as_str(),
+            invoice_no: Some(&document.invoice_no),
+            irn: Some(document.irn.as_str()),
+            payable: document.payable,
+            id: document.id,
+            signed: document.is_signed,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BatchUndo)]
+pub(crate) struct UndoView<'a> {
+    pub(crate) batch_no: &'a str,
+    /// The signed invoices that get a credit note over all that is left of them.
+    pub(crate) credited: usize,
+    /// The invoices that were not signed and are cancelled.
+    pub(crate) cancelled: usize,
+    /// The invoices that cannot be undone as they are; each of them says why.
+    pub(crate) kept: usize,
+    /// The invoices that were undone before.
+    pub(crate) done_before: usize,
+    /// The invoices beyond the first 1,000. The same call again undoes them.
+    pub(crate) left: usize,
+    /// The money that is credited or cancelled.
+    pub(crate) money: Vec<MoneyView<'a>>,
+    pub(crate) items: Vec<UndoItemView<'a>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = UndoneMoney)]
+pub(crate) struct MoneyView<'a> {
+    pub(crate) currency: &'a str,
+    pub(crate) amount: Amount,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = UndoneInvoice)]
+pub(crate) struct UndoItemView<'a> {
+    pub(crate) id: InvoiceId,
+    pub(crate) invoice_no: &'a str,
+    /// `credit`, `cancel` or `none`.
+    pub(crate) act: &'static str,
+    pub(crate) currency: &'a str,
+    pub(crate) payable: Amount,
+    /// The correction with the credit note; null in a preview.
+    pub(crate) correction_no: Option<&'a str>,
+    /// Why nothing is done; else null.
+    pub(crate) message: Option<&'a str>,
+}

@@ -1,0 +1,129 @@
+//! The pages that correct a signed invoice and that undo a batch.
+
+use serde_json::{Value, json};
+use testkit::documents;
+use testkit::each_database;
+use testkit::patience::eventually;
+
+use super::{Account, assert_shows};
+use crate::support::world::World;
+
+async fn signed(account: &Account) -> Value {
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let alone = json!({ "irn": invoice["irn"] });
+    let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
+    submitted.expect_status(200);
+    invoice
+}
+
+/// Waits until the page shows a text.
+async fn wait_for(account: &Account, page: &str, text: &str) -> String {
+    eventually(text, async || {
+        let shown = account.page(page).await;
+        shown.contains(text).then_some(shown)
+    })
+    .await
+}
+
+#[each_database]
+async fn an_invoice_is_corrected_on_its_page(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = signed(&account).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    let page = format!("/invoices/{}", invoice["id"]);
+    assert_shows(&account.page(&page).await, &[&format!("{page}/correct\"")]);
+    let form = account.page(&format!("{page}/correct")).await;
+    assert_shows(&form, &["Line 1, unit price", "Cancel it: preview"]);
+    let preview = format!("{page}/correct/preview");
+    let odd = account
+        .post(&preview, &[("lines.0.quantity", "lots")])
+        .await
+        .expect(422)
+        .html;
+    assert_shows(&odd, &["fault-lines.0.quantity", "value=\"lots\""]);
+    let fields = [("lines.0.quantity", "1")];
+    let plan = account.post(&preview, &fields).await.expect(200).html;
+    assert_shows(
+        &plan,
+        &[
+            "Line 1, quantity",
+            "<del>2</del>",
+            "<ins>1</ins>",
+            "Credit note, for a part",
+            &format!("{no}CN1"),
+            "NGN 537.50",
+        ],
+    );
+    let same = account.post(&preview, &[]).await.expect(200).html;
+    assert_shows(&same, &["Nothing has to be done"]);
+    account
+        .post(&format!("{page}/correct"), &fields)
+        .await
+        .leads_to(&account.path(&page));
+    let done = wait_for(&account, &page, ">Done</span>").await;
+    assert_shows(&done, &["Credit note, for a part", "Signed"]);
+    let raised = [("lines.0.quantity", "3"), ("note", "As agreed")];
+    let plan = account.post(&preview, &raised).await.expect(200).html;
+    assert_shows(
+        &plan,
+        &["Credit note, in full", "Replacement", &format!("{no}R1")],
+    );
+    account
+        .post(&format!("{page}/correct"), &raised)
+        .await
+        .expect(303);
+    let under_way = account.page(&page).await;
+    assert_shows(&under_way, &["data-follow"]);
+    wait_for(&account, &page, ">Done</span>").await;
+    account
+        .post(&format!("{page}/correct"), &[("cancel", "yes")])
+        .await
+        .expect(409);
+}
+
+#[each_database]
+async fn a_full_invoice_can_only_be_cancelled_here(world: &World) {
+    let account = Account::new(world).await;
+    let full = documents::full_invoice(&account.taxpayer);
+    let full = account.taxpayer.full(&full).await;
+    let alone = json!({ "irn": full["irn"] });
+    let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
+    submitted.expect_status(200);
+    let page = format!("/invoices/{}", full["id"]);
+    let form = account.page(&format!("{page}/correct")).await;
+    assert_shows(
+        &form,
+        &["Cancel it: preview", "was created as a full document"],
+    );
+    account
+        .post(&format!("{page}/correct"), &[("due_date", "2026-03-01")])
+        .await
+        .expect(409);
+    let preview = account
+        .page(&format!("{page}/correct/preview?cancel=yes"))
+        .await;
+    assert_shows(&preview, &["Credit note, in full", "NGN 1,075.00"]);
+}
+
+#[each_database]
+async fn a_batch_is_undone_on_its_page(world: &World) {
+    let account = Account::new(world).await;
+    let bodies = [documents::invoice(), documents::invoice()];
+    let batch = account.taxpayer.create_batch(&bodies).await;
+    let batch = batch.expect_status(201);
+    let outcome = account.taxpayer.outcome(&batch).await;
+    let alone = json!({ "irn": outcome["items"][0]["irn"] });
+    let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
+    submitted.expect_status(200);
+    let page = format!("/batches/{}", batch.data()["batch_no"].as_str().unwrap());
+    assert_shows(&account.page(&page).await, &["Undo this batch"]);
+    let undo = format!("{page}/undo");
+    let preview = account.page(&undo).await;
+    assert_shows(&preview, &["NGN 2,150.00 in all", "Undo 2 invoices"]);
+    let done = account.post(&undo, &[]).await.expect(200).html;
+    assert_shows(&done, &["Credit note", "Cancelled"]);
+    let again = account.page(&undo).await;
+    assert!(!again.contains("<form class"), "{again}");
+    let invoice = format!("/invoices/{}", outcome["items"][0]["id"]);
+    wait_for(&account, &invoice, ">Done</span>").await;
+}

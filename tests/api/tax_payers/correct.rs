@@ -1,0 +1,543 @@
+//! POST /v1/tax-payers/invoices/{id}/correct, the progress of a correction, and the undoing of a batch.
+
+use sandbox::{FaultKind, FaultOrder, Operation};
+use serde_json::{Value, json};
+use testkit::answer::Answer;
+use testkit::documents::{full_invoice, invoice};
+use testkit::each_database;
+use testkit::edit::{exact, with, without};
+use testkit::patience::eventually;
+use testkit::roles::Taxpayer;
+
+use crate::support::world::World;
+
+const INVOICES: &str = "/v1/tax-payers/invoices";
+
+/// An invoice of 1,182.50: two laptops and a mouse.
+fn two_lines() -> Value {
+    let body = invoice();
+    let laptop = body["invoice_lines"][0].clone();
+    let mouse = with(&laptop, "item_no", json!("MOU-1"));
+    let mouse = with(&mouse, "item_name", json!("Mouse"));
+    let mouse = with(&mouse, "unit_price", json!(100));
+    let mouse = with(&mouse, "quantity", json!(1));
+    with(&body, "invoice_lines", json!([laptop, mouse]))
+}
+
+async fn sign(taxpayer: &Taxpayer, stored: &Value) {
+    let alone = json!({ "irn": stored["irn"] });
+    let signed = taxpayer.app().submit_to_the_end(&alone).await;
+    signed.expect_status(200);
+}
+
+async fn signed(taxpayer: &Taxpayer, body: &Value) -> Value {
+    let stored = taxpayer.invoice(body).await;
+    sign(taxpayer, &stored).await;
+    stored
+}
+
+async fn correct(taxpayer: &Taxpayer, stored: &Value, query: &str, body: &Value) -> Answer {
+    let path = format!("{INVOICES}/{}/correct{query}", stored["id"]);
+    taxpayer.send("POST", &path, body).await
+}
+
+/// Waits until the correction at this path has come to a state.
+async fn wait_for(taxpayer: &Taxpayer, path: &str, state: &str) -> Value {
+    eventually(&format!("a correction that is {state}"), async || {
+        let read = taxpayer.get(path).await.expect_status(200);
+        (read.data()["state"] == state).then(|| read.data().clone())
+    })
+    .await
+}
+
+/// Returns the kind and the payable of each document of a plan.
+fn plan(correction: &Value) -> Vec<String> {
+    let documents = correction["documents"].as_array().unwrap().iter();
+    documents
+        .map(|document| {
+            let kind = document["kind"].as_str().unwrap();
+            format!("{kind} {}", document["payable"])
+        })
+        .collect()
+}
+
+/// Makes calls about an invoice fail until the faults are cleared.
+fn hold(world: &World, irn: &str) {
+    let mut fault = FaultOrder::new(FaultKind::ServerError)
+        .on(Operation::IrnValidate)
+        .times(1_000_000);
+    fault.irn = Some(irn.to_owned());
+    world.authority.add_fault(fault).unwrap();
+}
+
+#[each_database]
+async fn each_wish_has_the_smallest_plan_and_a_preview_changes_nothing(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = two_lines();
+    let stored = signed(&taxpayer, &body).await;
+    let whole = "credit_note 1182.50";
+    let cases: [(&str, Value, &[&str]); 8] = [
+        ("as it is", body.clone(), &["none 0"]),
+        ("cancelled", json!({ "cancel": true }), &[whole]),
+        (
+            "fewer",
+            with(&body, "invoice_lines.0.quantity", json!(1)),
+            &["credit_note 537.50"],
+        ),
+        (
+            "cheaper",
+            with(&body, "invoice_lines.0.unit_price", exact("499.99")),
+            &["credit_note 0.02"],
+        ),
+        (
+            "without a line",
+            with(&body, "invoice_lines", json!([body["invoice_lines"][0]])),
+            &["credit_note 107.50"],
+        ),
+        (
+            "more",
+            with(&body, "invoice_lines.1.quantity", json!(2)),
+            &[whole, "replacement 1290.00"],
+        ),
+        (
+            "another tax",
+            with(&body, "invoice_lines.1.tax_category", json!("ZERO_VAT")),
+            &[whole, "replacement 1175.00"],
+        ),
+        (
+            "another customer",
+            with(
+                &with(&body, "customer.no", json!("C-777")),
+                "customer.tin",
+                json!("87654321-0777"),
+            ),
+            &[whole, "replacement 1182.50"],
+        ),
+    ];
+    for (name, wanted, expected) in cases {
+        let preview = correct(&taxpayer, &stored, "?preview=true", &wanted).await;
+        let preview = preview.expect_status(200);
+        assert_eq!(plan(preview.data()), expected, "{name}");
+        assert_eq!(preview.data()["correction_no"], Value::Null, "{name}");
+    }
+    let nothing = correct(&taxpayer, &stored, "", &body).await;
+    let nothing = nothing.expect_status(200);
+    assert_eq!(nothing.message(), "Nothing has to be corrected");
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(listed.data()["total"], 1, "nothing was created");
+}
+
+#[each_database]
+async fn a_credit_note_for_a_part_refers_to_its_invoice(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = two_lines();
+    let stored = signed(&taxpayer, &body).await;
+    let no = stored["invoice_no"].as_str().unwrap();
+    let wanted = with(&body, "invoice_lines.0.quantity", json!(1));
+    let started = correct(&taxpayer, &stored, "", &wanted).await;
+    let started = started.expect_status(202);
+    assert_eq!(started.message(), "Correction started");
+    let note = &started.data()["documents"][0];
+    assert_eq!(note["invoice_no"], format!("{no}CN1"));
+    let path = started.header("location").to_owned();
+    let done = wait_for(&taxpayer, &path, "done").await;
+    assert_eq!(done["documents"][0]["signed"], true);
+    assert_eq!(
+        [&done["before"], &done["after"], &done["balance"]],
+        [&exact("1182.50"), &exact("645.00"), &exact("645.00")]
+    );
+    let irn = done["documents"][0]["irn"].as_str().unwrap();
+    let document = taxpayer.app().download(irn).await.expect_status(200);
+    assert_eq!(document.data()["invoice_type_code"], "380");
+    assert_eq!(
+        document.data()["billing_reference"][0]["irn"],
+        stored["irn"]
+    );
+    assert_eq!(
+        taxpayer.reread(&stored).await["payment_status"],
+        "PENDING",
+        "the rest is still owed"
+    );
+    // The next correction takes the first one into account.
+    let again = correct(&taxpayer, &stored, "?preview=true", &wanted).await;
+    assert_eq!(plan(again.expect_status(200).data()), ["none 0"]);
+    let rest = json!({ "cancel": true });
+    let rest = correct(&taxpayer, &stored, "", &rest)
+        .await
+        .expect_status(202);
+    assert_eq!(plan(rest.data()), ["credit_note 645.00"]);
+    assert_eq!(
+        rest.data()["documents"][0]["invoice_no"],
+        format!("{no}CN2")
+    );
+    wait_for(&taxpayer, rest.header("location"), "done").await;
+    let nothing = json!({ "cancel": true });
+    let nothing = correct(&taxpayer, &stored, "", &nothing)
+        .await
+        .expect_status(200);
+    assert_eq!(plan(nothing.data()), ["none 0"]);
+}
+
+#[each_database]
+async fn a_replacement_is_created_after_the_credit_note_is_signed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = two_lines();
+    let stored = signed(&taxpayer, &body).await;
+    let no = stored["invoice_no"].as_str().unwrap();
+    let note_irn = |date: &Value| {
+        let date = date.as_str().unwrap().replace('-', "");
+        format!("{no}CN1-{}-{date}", taxpayer.registration.service_id)
+    };
+    let wanted = with(&body, "invoice_lines.0.unit_price", json!(600));
+    let preview = correct(&taxpayer, &stored, "?preview=true", &wanted).await;
+    let planned = preview.expect_status(200).data()["documents"][0]["irn"].clone();
+    let planned = planned.as_str().unwrap();
+    hold(world, planned);
+    let started = correct(&taxpayer, &stored, "", &wanted)
+        .await
+        .expect_status(202);
+    let path = started.header("location").to_owned();
+    let note = taxpayer
+        .get_invoice(&started.data()["documents"][0]["id"])
+        .await;
+    let note = note.expect_status(200);
+    assert_eq!(note.data()["irn"], note_irn(&note.data()["invoice_date"]));
+    assert_eq!(note.data()["status"], "approved");
+    eventually("the submission of the credit note", async || {
+        let run = taxpayer.app().run(planned).await;
+        (run.status == 200).then_some(())
+    })
+    .await;
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(
+        listed.data()["total"],
+        2,
+        "no replacement before the credit note is signed"
+    );
+    world.authority.clear_faults();
+    let done = wait_for(&taxpayer, &path, "done").await;
+    assert_eq!(plan(&done), ["credit_note 1182.50", "replacement 1397.50"]);
+    let replacement = &done["documents"][1];
+    assert_eq!(replacement["invoice_no"], format!("{no}R1"));
+    let events = taxpayer.events().await;
+    let at = |irn: &Value, kind: &str| {
+        let found = events
+            .iter()
+            .position(|event| event["irn"] == *irn && event["type"] == kind);
+        found.unwrap_or_else(|| panic!("no {kind} of {irn}"))
+    };
+    let signed_at = at(&done["documents"][0]["irn"], "invoice.submitted");
+    let created_at = at(&replacement["irn"], "invoice.created");
+    assert!(signed_at < created_at && created_at < at(&replacement["irn"], "invoice.submitted"));
+    assert_eq!(
+        taxpayer.reread(&stored).await["payment_status"],
+        "REJECTED",
+        "nothing is owed of the original any more"
+    );
+    let again = correct(&taxpayer, &stored, "", &json!({ "cancel": true })).await;
+    let again = again.expect_refusal(409, "INVALID_TRANSITION");
+    assert!(
+        again.message().contains(&format!("replaced by {no}R1")),
+        "{}",
+        again.message()
+    );
+}
+
+#[each_database]
+async fn what_cannot_be_corrected_is_refused_with_what_to_do(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
+    let cancel = json!({ "cancel": true });
+    let draft = taxpayer.invoice(&invoice()).await;
+    let body = two_lines();
+    let stored = signed(&taxpayer, &body).await;
+    let credit_note = with(&invoice(), "invoice_type_code", json!("380"));
+    let credit_note = with(
+        &credit_note,
+        "original_invoice_reference",
+        stored["irn"].clone(),
+    );
+    let credit_note = with(
+        &credit_note,
+        "original_invoice_reference_type",
+        json!("IRN"),
+    );
+    let credit_note = taxpayer.invoice(&credit_note).await;
+    let refused = correct(&taxpayer, &stored, "", &cancel).await;
+    let refused = refused.expect_refusal(409, "INVALID_TRANSITION");
+    assert!(
+        refused
+            .message()
+            .contains("is not signed. Submit it or cancel it"),
+        "{}",
+        refused.message()
+    );
+    sign(&taxpayer, &credit_note).await;
+    for (name, invoice, sentence) in [
+        ("a draft", &draft, "edit it with PUT"),
+        (
+            "a credit note",
+            &credit_note,
+            "Correct the invoice that it refers to",
+        ),
+    ] {
+        let refused = correct(&taxpayer, invoice, "", &cancel).await;
+        let refused = refused.expect_refusal(409, "INVALID_TRANSITION");
+        assert!(
+            refused.message().contains(sentence),
+            "{name}: {}",
+            refused.message()
+        );
+    }
+    for invoice in [&draft, &stored] {
+        let foreign = correct(&other, invoice, "", &cancel).await;
+        foreign.expect_refusal(404, "INVOICE_NOT_FOUND");
+    }
+    let renamed = with(&body, "invoice_no", json!("ANOTHER"));
+    for (wrong, paths) in [
+        (renamed, vec!["invoice_no"]),
+        (without(&body, "currency"), vec!["currency"]),
+        (with(&cancel, "cancel", json!("yes")), vec!["cancel"]),
+    ] {
+        let refused = correct(&taxpayer, &stored, "", &wrong).await;
+        let refused = refused.expect_refusal(422, "VALIDATION_FAILED");
+        assert!(
+            paths
+                .iter()
+                .all(|path| refused.faulty_paths().contains(path)),
+            "{}",
+            refused.body
+        );
+    }
+    for number in ["C1", "C%00", "x"] {
+        let path = format!("{INVOICES}/corrections/{number}");
+        taxpayer
+            .get(&path)
+            .await
+            .expect_refusal(404, "CORRECTION_NOT_FOUND");
+    }
+}
+
+#[each_database]
+async fn a_correction_is_started_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = signed(&taxpayer, &two_lines()).await;
+    let cancel = json!({ "cancel": true });
+    let path = format!("{INVOICES}/{}/correct", stored["id"]);
+    let preview = correct(&taxpayer, &stored, "?preview=true", &cancel).await;
+    let planned = preview.expect_status(200).data()["documents"][0]["irn"].clone();
+    hold(world, planned.as_str().unwrap());
+    let first = taxpayer
+        .send_keyed("correct-1", "POST", &path, &cancel)
+        .await;
+    let first = first.expect_status(202);
+    let again = taxpayer
+        .send_keyed("correct-1", "POST", &path, &cancel)
+        .await;
+    let again = again.expect_status(202);
+    assert_eq!(again.data(), first.data());
+    assert_eq!(again.header("idempotent-replayed"), "true");
+    let second = correct(&taxpayer, &stored, "", &cancel).await;
+    let second = second.expect_refusal(409, "INVALID_TRANSITION");
+    assert!(
+        second.message().contains("is under way"),
+        "{}",
+        second.message()
+    );
+    let progress = first.header("location").to_owned();
+    let other = world.taxpayer().await;
+    other
+        .get(&progress)
+        .await
+        .expect_refusal(404, "CORRECTION_NOT_FOUND");
+    world.authority.clear_faults();
+    wait_for(&taxpayer, &progress, "done").await;
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(listed.data()["total"], 2);
+}
+
+#[each_database]
+async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &World) {
+    for mend in ["sent again", "edited", "cancelled"] {
+        let taxpayer = world.taxpayer().await;
+        let stored = signed(&taxpayer, &two_lines()).await;
+        let cancel = json!({ "cancel": true });
+        let preview = correct(&taxpayer, &stored, "?preview=true", &cancel).await;
+        let irn = preview.expect_status(200).data()["documents"][0]["irn"].clone();
+        hold(world, irn.as_str().unwrap());
+        let started = correct(&taxpayer, &stored, "", &cancel)
+            .await
+            .expect_status(202);
+        let path = started.header("location").to_owned();
+        let reject = format!(
+            "UPDATE pipeline_runs SET state = 'refused', last_error = 'the tax is wrong', \
+             wait_reason = NULL, next_attempt_at = NULL WHERE irn = '{}' AND state <> 'running'",
+            irn.as_str().unwrap()
+        );
+        eventually("a rejected credit note", async || {
+            (world.execute(&reject).await > 0).then_some(())
+        })
+        .await;
+        let stopped = wait_for(&taxpayer, &path, "stopped").await;
+        let reason = stopped["reason"].as_str().unwrap();
+        assert!(
+            reason.contains("rejected the credit note")
+                && reason.contains("the tax is wrong. Edit it"),
+            "{reason}"
+        );
+        world.authority.clear_faults();
+        let note = json!({ "id": stopped["documents"][0]["id"], "irn": irn });
+        match mend {
+            "sent again" => sign(&taxpayer, &note).await,
+            "edited" => {
+                let whole = taxpayer.whole(&note).await;
+                let update = json!({
+                    "unique_no": irn, "unique_no_type": "IRN", "customer": two_lines()["customer"],
+                    "invoice_category": "B2B", "invoice_type": "380", "due_date": "2030-01-01",
+                    "original_invoice_reference": stored["irn"], "lines": whole["lines"],
+                });
+                taxpayer.update(&update).await.expect_status(200);
+            }
+            _ => drop(
+                taxpayer
+                    .set_status(&note, "cancelled")
+                    .await
+                    .expect_status(200),
+            ),
+        }
+        if mend == "cancelled" {
+            let ended = wait_for(&taxpayer, &path, "cancelled").await;
+            let reason = ended["reason"].as_str().unwrap();
+            assert!(reason.contains("The invoice stays as it is."), "{reason}");
+            let anew = correct(&taxpayer, &stored, "", &cancel)
+                .await
+                .expect_status(202);
+            wait_for(&taxpayer, anew.header("location"), "done").await;
+        } else {
+            let done = wait_for(&taxpayer, &path, "done").await;
+            assert_eq!(done["reason"], Value::Null, "{mend}");
+        }
+    }
+}
+
+#[each_database]
+async fn a_full_invoice_is_corrected_in_its_form(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = full_invoice(&taxpayer);
+    let stored = taxpayer.full(&body).await;
+    sign(&taxpayer, &stored).await;
+    let totals = json!({
+        "line_extension_amount": 500, "tax_exclusive_amount": 500, "tax_inclusive_amount": exact("537.50"),
+        "payable_amount": exact("537.50"),
+    });
+    let fewer = with(&body, "invoice_line.0.invoiced_quantity", json!(1));
+    let fewer = with(&fewer, "invoice_line.0.line_extension_amount", json!(500));
+    let fewer = with(&fewer, "invoice_line.0.total_tax", exact("37.50"));
+    let fewer = with(&fewer, "legal_monetary_total", totals);
+    let started = correct(&taxpayer, &stored, "", &fewer)
+        .await
+        .expect_status(202);
+    assert_eq!(plan(started.data()), ["credit_note 537.50"]);
+    wait_for(&taxpayer, started.header("location"), "done").await;
+    let note = with(&fewer, "note", json!("As agreed"));
+    let started = correct(&taxpayer, &stored, "", &note)
+        .await
+        .expect_status(202);
+    assert_eq!(
+        plan(started.data()),
+        ["credit_note 537.50", "replacement 537.50"]
+    );
+    let done = wait_for(&taxpayer, started.header("location"), "done").await;
+    let irn = done["documents"][1]["irn"].as_str().unwrap();
+    let document = taxpayer.app().download(irn).await.expect_status(200);
+    assert_eq!(document.data()["note"], "As agreed");
+}
+
+#[each_database]
+async fn payments_stay_and_the_balance_tells_what_is_to_be_paid_back(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = signed(&taxpayer, &two_lines()).await;
+    let payment = json!({
+        "unique_no": stored["irn"], "unique_no_type": "IRN", "payment_status": "partial", "amount": 1000,
+        "remark": "first part",
+    });
+    taxpayer.pay(&payment).await.expect_status(200);
+    let wanted = with(&two_lines(), "invoice_no", stored["invoice_no"].clone());
+    let wanted = with(&wanted, "invoice_lines.0.quantity", json!(1));
+    let plan = correct(&taxpayer, &stored, "?preview=true", &wanted).await;
+    let plan = plan.expect_status(200);
+    assert_eq!(plan.data()["paid"], 1000);
+    assert_eq!(plan.data()["balance"], exact("-355.00"));
+    let cancel = json!({ "cancel": true });
+    let started = correct(&taxpayer, &stored, "", &cancel)
+        .await
+        .expect_status(202);
+    let done = wait_for(&taxpayer, started.header("location"), "done").await;
+    assert_eq!(done["balance"], -1000);
+    let after = taxpayer.reread(&stored).await;
+    assert_eq!(
+        after["payment_status"], "PARTIAL",
+        "what was paid stays recorded"
+    );
+}
+
+#[each_database]
+async fn a_wrong_batch_is_undone_and_the_same_call_again_does_nothing(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let bodies = [invoice(), invoice(), invoice(), invoice()];
+    let batch = taxpayer.create_batch(&bodies).await.expect_status(201);
+    let outcome = taxpayer.outcome(&batch).await;
+    let items = outcome["items"].as_array().unwrap();
+    let [first, second, paid, _draft] = items.as_slice() else {
+        panic!("{outcome}")
+    };
+    sign(&taxpayer, first).await;
+    sign(&taxpayer, second).await;
+    taxpayer
+        .set_status(paid, "approved")
+        .await
+        .expect_status(200);
+    let payment = json!({
+        "unique_no": paid["irn"], "unique_no_type": "IRN", "payment_status": "paid", "remark": "in full",
+    });
+    taxpayer.pay(&payment).await.expect_status(200);
+    let no = batch.data()["batch_no"].as_str().unwrap();
+    let path = format!("{INVOICES}/batches/{no}/undo");
+    let counts = |data: &Value| {
+        ["credited", "cancelled", "kept", "done_before", "left"]
+            .map(|name| data[name].as_u64().unwrap())
+    };
+    let preview = taxpayer.call("POST", &format!("{path}?preview=true")).await;
+    let preview = preview.expect_status(200);
+    assert_eq!(counts(preview.data()), [2, 1, 1, 0, 0]);
+    assert_eq!(
+        preview.data()["money"],
+        json!([{ "currency": "NGN", "amount": exact("3225.00") }])
+    );
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(listed.data()["total"], 4, "a preview changes nothing");
+    let done = taxpayer.call("POST", &path).await.expect_status(202);
+    assert_eq!(counts(done.data()), [2, 1, 1, 0, 0]);
+    let kept = done.data()["items"].as_array().unwrap().iter();
+    let kept: Vec<_> = kept.filter(|item| item["act"] == "none").collect();
+    assert_eq!(kept[0]["id"], paid["id"]);
+    assert!(kept[0]["message"].is_string());
+    for item in done.data()["items"].as_array().unwrap() {
+        if let Some(number) = item["correction_no"].as_str() {
+            let path = format!("{INVOICES}/corrections/{number}");
+            wait_for(&taxpayer, &path, "done").await;
+        }
+    }
+    let again = taxpayer.call("POST", &path).await.expect_status(202);
+    assert_eq!(counts(again.data()), [0, 0, 1, 3, 0]);
+    let listed = taxpayer.list_invoices("").await.expect_status(200);
+    assert_eq!(listed.data()["total"], 6, "two credit notes");
+    let other = world.taxpayer().await;
+    for number in [no, "B1", "%00"] {
+        let path = format!("{INVOICES}/batches/{number}/undo");
+        other
+            .call("POST", &path)
+            .await
+            .expect_refusal(404, "BATCH_NOT_FOUND");
+    }
+}
