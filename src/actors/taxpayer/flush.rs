@@ -105,9 +105,10 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
             .map(|customer| (unit.id, customer))
     });
     customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
-    let items = units
-        .iter()
-        .flat_map(|unit| unit.items.changed_items().map(|item| (unit.id, item)));
+    let items = units.iter().flat_map(|unit| {
+        let changed = unit.items.changed_items();
+        changed.map(|item| (unit.id, item))
+    });
     items::save(tx, &items.collect::<Vec<_>>(), now).await?;
     let invoices = units
         .iter()
@@ -154,8 +155,8 @@ async fn write_events(
     units: &[UnitOfWork],
     slots: &[ReservedSlot<'_>],
 ) -> Result<Vec<Option<WakeResult>>, StoreError> {
-    let events: Vec<_> = units.iter().flat_map(|unit| &unit.writes.events).collect();
-    events::append(tx, &events).await?;
+    let events = units.iter().flat_map(|unit| &unit.writes.events);
+    events::append(tx, &events.collect::<Vec<_>>()).await?;
     for unit in units {
         outages::record_notified(tx, unit.id, &unit.writes.sent_outages).await?;
     }
@@ -169,9 +170,10 @@ async fn write_events(
         deliveries::add(tx, &deliveries, now).await?;
     }
     for unit in units {
-        replays::save(tx, &unit.writes.replays).await?;
-        replays::cancel(tx, unit.id, &unit.writes.cancelled_replays, unit.now).await?;
-        audit::append(tx, &unit.writes.audit).await?;
+        let writes = &unit.writes;
+        replays::save(tx, &writes.replays).await?;
+        replays::cancel(tx, unit.id, &writes.cancelled_replays, unit.now).await?;
+        audit::append(tx, &writes.audit).await?;
     }
     Ok(wakes)
 }
@@ -191,7 +193,8 @@ async fn wake_endpoints(
         let first = &keys[..keys.len().min(slots.len())];
         let leases =
             claim::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
-        taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
+        let by_key = leases.into_iter().map(|lease| (lease.key.clone(), lease));
+        taken.extend(by_key);
     }
     keys.retain(|key| !taken.contains_key(key));
     let held = lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::NotParked).await?;

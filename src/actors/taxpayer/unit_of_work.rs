@@ -109,8 +109,9 @@ impl UnitOfWork {
     /// Returns true if the endpoint's worker may have new work. A changed endpoint may have been enabled again, with
     /// deliveries waiting.
     pub(crate) fn wakes_endpoint(&self) -> bool {
-        let replays = self.writes.replays.len() + self.writes.cancelled_replays.len();
-        !self.writes.deliveries.is_empty() || self.endpoint.is_changed() || replays > 0
+        let writes = &self.writes;
+        let replays = writes.replays.len() + writes.cancelled_replays.len();
+        !writes.deliveries.is_empty() || self.endpoint.is_changed() || replays > 0
     }
 
     pub(crate) fn changed_runs(&self) -> impl Iterator<Item = &Run> {
