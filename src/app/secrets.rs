@@ -18,8 +18,12 @@ pub struct Resealing {
 impl Resealing {
     /// Fails if at least one secret in the database could not be resealed with the current encryption key.
     pub fn check(&self) -> Result<(), StartError> {
-        let unopened = self.kinds.iter().map(|kind| kind.unopened).sum();
-        let left = self.kinds.iter().map(|kind| kind.left).sum::<u64>() + unopened;
+        let mut unopened = 0;
+        let mut left = 0;
+        for kind in &self.kinds {
+            unopened += kind.unopened;
+            left += kind.left + kind.unopened;
+        }
         if left == 0 {
             Ok(())
         } else {
@@ -29,7 +33,7 @@ impl Resealing {
 
     /// Returns the counts for each kind of secret.
     pub fn to_json(&self) -> Value {
-        let counts = |kind: &ResealReport| {
+        let kinds = self.kinds.iter().map(|kind| {
             let counts = json!({
                 "read": kind.read,
                 "resealed": kind.resealed,
@@ -38,8 +42,8 @@ impl Resealing {
                 "unopened_owners": kind.unopened_owners,
             });
             (kind.kind.to_owned(), counts)
-        };
-        let kinds: serde_json::Map<_, _> = self.kinds.iter().map(counts).collect();
+        });
+        let kinds: serde_json::Map<_, _> = kinds.collect();
         json!({ "key_id": self.key_id, "kinds": kinds })
     }
 }

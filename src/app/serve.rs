@@ -191,15 +191,11 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
 
 /// Returns the name by which operators know this process.
 fn replica_name(settings: &Settings, address: SocketAddr) -> String {
-    let host_and_port = || {
-        let host = gethostname().to_string_lossy().into_owned();
-        format!("{host}:{}", address.port())
-    };
-    settings
-        .cluster
-        .replica_name
-        .clone()
-        .unwrap_or_else(host_and_port)
+    if let Some(name) = &settings.cluster.replica_name {
+        return name.clone();
+    }
+    let host = gethostname();
+    format!("{}:{}", host.to_string_lossy(), address.port())
 }
 
 /// Returns how long a call waits for its run. Without anybody to work on runs, it need not wait.

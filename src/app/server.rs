@@ -101,7 +101,8 @@ where
     B: MessageBody + 'static,
 {
     let workers = available_parallelism()?.get();
-    let all: usize = sockets.iter().map(|one| one.limits.all_max).sum();
+    let limits = sockets.iter().map(|one| one.limits.all_max);
+    let all: usize = limits.sum();
     // The framework's signal handler would end the process while work is in flight, so the caller handles signals.
     let mut server = Server::build()
         .disable_signals()

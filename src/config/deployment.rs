@@ -92,10 +92,13 @@ impl DeploymentChecks {
         );
         if authority.mode == AuthorityMode::Remote {
             let demand = "have 8 characters at least in production";
-            let is_long = |secret| !has_chars(secret, 1) || has_chars(secret, KEY_CHARS_MIN);
-            self.require(is_long(&authority.api_key), "authority.api_key", demand);
             self.require(
-                is_long(&authority.api_secret),
+                is_empty_or_long(&authority.api_key),
+                "authority.api_key",
+                demand,
+            );
+            self.require(
+                is_empty_or_long(&authority.api_secret),
                 "authority.api_secret",
                 demand,
             );
@@ -105,8 +108,9 @@ impl DeploymentChecks {
             "authority.notification_token",
             "have 16 characters at least in production",
         );
+        let networks = settings.allowed_networks();
         self.require(
-            settings.allowed_networks().iter().all(|network| network.port.is_some()),
+            networks.iter().all(|network| network.port.is_some()),
             "webhooks.allowed_networks",
             "name a port with each network in production, as in 10.1.2.0/24:8443 or [fd00::/8]:8443",
         );
@@ -125,8 +129,9 @@ impl DeploymentChecks {
             "be true where `authority.mode` is remote in development; a real authority wants `environment` production",
         );
         let bound = [Some(settings.http.bind), settings.http.ops_bind];
+        let mut binds = bound.into_iter().flatten();
         self.require(
-            settings.allow_open_development || bound.iter().flatten().all(|bind| bind.ip().is_loopback()),
+            settings.allow_open_development || binds.all(|bind| bind.ip().is_loopback()),
             "allow_open_development",
             "be true where `http.bind` or `http.ops_bind` is open to other machines in development; who serves others \
              wants `environment` production",
@@ -140,9 +145,8 @@ impl DeploymentChecks {
             "database.url",
             "hold sslmode=verify-full in production, loopback and Unix sockets excepted",
         );
-        let key = STANDARD
-            .decode(settings.secrets.encryption_key.expose_secret().trim())
-            .unwrap_or_default();
+        let key = settings.secrets.encryption_key.expose_secret();
+        let key = STANDARD.decode(key.trim()).unwrap_or_default();
         self.require(
             key.is_empty() || !is_patterned(&key),
             "secrets.encryption_key",
@@ -170,8 +174,9 @@ impl DeploymentChecks {
             "be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; \
              or set `metrics.public_on_network` where only scrapers get there",
         );
+        let checkpoints = &settings.checkpoints;
         self.require(
-            settings.checkpoints.file.is_none() || settings.checkpoints.key_file.is_some(),
+            checkpoints.file.is_none() || checkpoints.key_file.is_some(),
             "checkpoints.key_file",
             "be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`",
         );
@@ -182,6 +187,10 @@ impl DeploymentChecks {
             self.0.push(SettingFault::DemandUnmet { key, demand });
         }
     }
+}
+
+fn is_empty_or_long(secret: &SecretString) -> bool {
+    !has_chars(secret, 1) || has_chars(secret, KEY_CHARS_MIN)
 }
 
 fn has_chars(secret: &SecretString, chars_min: usize) -> bool {

@@ -201,14 +201,15 @@ pub(super) fn parse_offset(text: &str) -> Option<Offset> {
         None => (1, text.strip_prefix('+')?),
     };
     let (hours, minutes) = digits.split_once(':')?;
-    let part = |text: &str, max: i32| {
-        let is_two_digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse::<i32>()
-            .ok()
-            .filter(|number| is_two_digits && *number <= max)
-    };
-    let minutes = part(hours, OFFSET_HOURS_MAX)? * 60 + part(minutes, 59)?;
+    let minutes = parse_two_digits(hours, OFFSET_HOURS_MAX)? * 60 + parse_two_digits(minutes, 59)?;
     Offset::from_seconds(sign * minutes * 60).ok()
+}
+
+fn parse_two_digits(text: &str, max: i32) -> Option<i32> {
+    let is_two_digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse::<i32>()
+        .ok()
+        .filter(|number| is_two_digits && *number <= max)
 }
 
 #[expect(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use config::{Config, File, FileFormat};
+use config::{Config, File, FileFormat, FileSourceString};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -21,15 +21,19 @@ pub(super) fn merge<T: DeserializeOwned>(
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<T, ConfigFault> {
     let mut checked = LayerChecks::new()?;
-    // A layer is passed as text, because the `config` crate drops empty lists when it is given a table.
-    let source = |text: &str| File::from_str(text, FileFormat::Toml);
-    let mut config = Config::builder().add_source(source(DEFAULTS));
+    let mut config = Config::builder().add_source(toml_source(DEFAULTS));
     if let Some(path) = file {
-        config = config.add_source(source(&checked.read_file(path).to_string()));
+        config = config.add_source(toml_source(&checked.read_file(path).to_string()));
     }
-    config = config.add_source(source(&checked.read_environment(environment).to_string()));
+    let environment = checked.read_environment(environment).to_string();
+    config = config.add_source(toml_source(&environment));
     ConfigFault::unless_empty(checked.faults)?;
     Ok(config.build()?.try_deserialize()?)
+}
+
+/// Returns a layer as text, because the `config` crate drops empty lists when it is given a table.
+fn toml_source(text: &str) -> File<FileSourceString, FileFormat> {
+    File::from_str(text, FileFormat::Toml)
 }
 
 /// Checks the file and the environment against the defaults, which contain every known setting. Collects the faults.
@@ -176,16 +180,10 @@ impl LayerChecks {
             .defaults
             .iter()
             .partition(|(_, value)| value.is_table());
-        let names = |part: Vec<(&String, &Value)>| {
-            part.into_iter()
-                .map(|(name, _)| name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
         let known = format!(
             "there are {} and the sections {}",
-            names(single),
-            names(sections)
+            join_names(&single),
+            join_names(&sections)
         );
         self.faults.push(SettingFault::Unknown {
             key,
@@ -193,6 +191,11 @@ impl LayerChecks {
             known,
         });
     }
+}
+
+fn join_names(settings: &[(&String, &Value)]) -> String {
+    let names: Vec<_> = settings.iter().map(|(name, _)| name.as_str()).collect();
+    names.join(", ")
 }
 
 /// Returns the value of an environment variable: as it is if the setting is text, else parsed as TOML. Text that is not

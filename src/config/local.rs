@@ -146,7 +146,8 @@ fn fill_secret(
     if !secret.expose_secret().is_empty() {
         return Ok(());
     }
-    let path = dir.join(key.rsplit('.').next().unwrap_or(key));
+    let name = key.rsplit('.').next().unwrap_or(key);
+    let path = dir.join(name);
     if missing == MissingSecret::LeaveEmpty && !path.exists() {
         return Ok(());
     }

@@ -52,21 +52,22 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
 /// Returns the log filter. If `detail` is not a valid filter, returns the filter for `level` alone, and the parse
 /// error.
 fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
-    let by_level = || {
-        let ours = EnvFilter::default().add_directive(threshold(level).into());
-        let quiet = QUIET_DIRECTIVES
-            .iter()
-            .filter(|_| level == LogLevel::Info)
-            .filter_map(|directive| directive.parse().ok());
-        quiet.fold(ours, EnvFilter::add_directive)
-    };
     if detail.is_empty() {
-        return (by_level(), None);
+        return (level_filter(level), None);
     }
     match EnvFilter::builder().parse(detail) {
         Ok(filter) => (filter, None),
-        Err(error) => (by_level(), Some(error.to_string())),
+        Err(error) => (level_filter(level), Some(error.to_string())),
     }
+}
+
+fn level_filter(level: LogLevel) -> EnvFilter {
+    let ours = EnvFilter::default().add_directive(threshold(level).into());
+    let quiet = QUIET_DIRECTIVES
+        .iter()
+        .filter(|_| level == LogLevel::Info)
+        .filter_map(|directive| directive.parse().ok());
+    quiet.fold(ours, EnvFilter::add_directive)
 }
 
 fn threshold(level: LogLevel) -> LevelFilter {

@@ -76,8 +76,11 @@ impl AddressPolicy {
     /// Returns this policy with additional networks.
     #[must_use]
     pub fn with_networks(&self, more: &[AllowedNetwork]) -> Self {
-        let allowed = self.allowed.iter().chain(more).copied().collect();
-        Self { allowed, ..*self }
+        let networks = self.allowed.iter().chain(more);
+        Self {
+            allowed: networks.copied().collect(),
+            ..*self
+        }
     }
 
     /// Parses a network and checks that it may be added to the allow-list.

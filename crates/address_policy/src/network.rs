@@ -68,13 +68,13 @@ impl AllowedNetwork {
 
 /// True for an address that webhooks never call, even if it is in an allowed network.
 pub fn is_never_called(address: IpAddr) -> bool {
-    let is_one = |address: IpAddr| {
-        LINK_LOCAL_NETWORKS
-            .iter()
-            .any(|network| network.contains(&address))
-            || METADATA_ADDRESSES.contains(&address)
-    };
-    is_one(address) || embedded_ipv4(address).is_some_and(|inner| is_one(inner.into()))
+    is_link_local_or_metadata(address)
+        || embedded_ipv4(address).is_some_and(|inner| is_link_local_or_metadata(inner.into()))
+}
+
+fn is_link_local_or_metadata(address: IpAddr) -> bool {
+    let mut networks = LINK_LOCAL_NETWORKS.iter();
+    networks.any(|network| network.contains(&address)) || METADATA_ADDRESSES.contains(&address)
 }
 
 /// Returns the IPv4 address within an IPv6 address: IPv4-mapped, IPv4-compatible, translated (RFC 6052) or 6to4.
@@ -82,18 +82,18 @@ fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return None;
     };
-    let from = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        Ipv4Addr::new(a, b, c, d)
-    };
     match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            Some(from(high, low))
-        }
-        [0x2002, high, low, ..] => Some(from(high, low)),
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some(ipv4_of_segments(high, low)),
         _ => None,
     }
+}
+
+fn ipv4_of_segments(high: u16, low: u16) -> Ipv4Addr {
+    let [a, b] = high.to_be_bytes();
+    let [c, d] = low.to_be_bytes();
+    Ipv4Addr::new(a, b, c, d)
 }
 
 /// True if nobody may allow this network: it overlaps the link-local range, or it is a single metadata address. A wider

@@ -104,25 +104,26 @@ pub struct Business {
 impl Parties {
     /// Reads the members `supplier` and `customer`, or the members with the authority's other names for them.
     pub(crate) fn read(data: &Value) -> Option<Self> {
-        let side = |names: [&str; 2]| {
-            names
-                .into_iter()
-                .find_map(|name| Party::read(data.get(name)?))
-        };
         Some(Self {
-            supplier: side(["supplier", "accounting_supplier_party"])?,
-            customer: side(["customer", "accounting_customer_party"]),
+            supplier: Party::read_first(data, ["supplier", "accounting_supplier_party"])?,
+            customer: Party::read_first(data, ["customer", "accounting_customer_party"]),
         })
     }
 }
 
 impl Party {
+    fn read_first(data: &Value, names: [&str; 2]) -> Option<Self> {
+        names
+            .into_iter()
+            .find_map(|name| Self::read(data.get(name)?))
+    }
+
     fn read(party: &Value) -> Option<Self> {
         let party = party.as_object()?;
-        let text = |name: &str| party.get(name).and_then(Value::as_str).map(str::to_owned);
+        let name = party.get("name").and_then(to_text);
         Some(Self {
-            tin: text("tin"),
-            name: text("name").or_else(|| text("party_name")),
+            tin: party.get("tin").and_then(to_text),
+            name: name.or_else(|| party.get("party_name").and_then(to_text)),
             access_point: party.get("access_point").cloned().unwrap_or_default(),
             is_online: party.get("online").and_then(Value::as_bool).unwrap_or(true),
         })
@@ -141,13 +142,16 @@ impl InvoiceInTransit {
     }
 
     fn read(entry: &Value) -> Option<Self> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let irn = text(entry).or_else(|| text(entry.get("irn")?))?;
+        let irn = to_text(entry).or_else(|| to_text(entry.get("irn")?))?;
         Some(Self {
             irn,
-            message: entry.get("message").and_then(text),
+            message: entry.get("message").and_then(to_text),
         })
     }
+}
+
+fn to_text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

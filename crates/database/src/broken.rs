@@ -29,7 +29,6 @@ pub(super) fn log_once(sql: &str, error: &DbErr) {
 fn statement_name(sql: &str) -> String {
     let mut words = sql.split_whitespace();
     let verb = words.next().unwrap_or_default();
-    let is_before_table = |word: &str| ["FROM", "INTO", "UPDATE"].contains(&word);
     if !is_before_table(verb) {
         words.find(|word| is_before_table(word));
     }
@@ -39,6 +38,10 @@ fn statement_name(sql: &str) -> String {
         .filter(|letter| letter.is_alphanumeric() || *letter == '_')
         .collect();
     format!("{verb} {table}").trim_end().to_owned()
+}
+
+fn is_before_table(word: &str) -> bool {
+    matches!(word, "FROM" | "INTO" | "UPDATE")
 }
 
 #[cfg(test)]

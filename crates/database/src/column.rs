@@ -40,6 +40,10 @@ impl<I: Display> RowRef<I> {
         Timestamp::from_microsecond(micros).map_err(|fault| self.corrupt(fault))
     }
 
+    pub fn optional_moment(&self, micros: Option<i64>) -> Result<Option<Timestamp>, StoreError> {
+        micros.map(|micros| self.moment(micros)).transpose()
+    }
+
     pub fn json<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
         strict_json::from_trusted(text).map_err(|fault| self.corrupt(fault))
     }

@@ -163,7 +163,8 @@ impl Database {
         } = &self.readers;
         let (main, pages, snapshots) = tokio::join!(main.close(), pages.close(), snapshots.close());
         let readers = [main, pages, snapshots].map(|closed| closed.map_err(StoreError::from));
-        for closed in readers.into_iter().chain([self.writer.close().await]) {
+        let writer = self.writer.close().await;
+        for closed in readers.into_iter().chain([writer]) {
             if let Err(error) = closed {
                 tracing::warn!(%error, "failed to close a database pool");
             }

@@ -180,11 +180,10 @@ where
     }
 
     async fn acquire(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
-        let timed_out = || DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
         let place = timeout(BUSY_WAIT, self.places.acquire())
             .await
-            .map_err(|_| timed_out())?;
-        let place = place.map_err(|_| timed_out())?;
+            .map_err(|_| acquire_timeout())?;
+        let place = place.map_err(|_| acquire_timeout())?;
         let free = self.lock_free().as_mut().and_then(Vec::pop);
         let tested = match free {
             Some(held) if held.used_at.elapsed() > UNTESTED_IDLE_MAX => {
@@ -241,9 +240,13 @@ fn query_error(error: SqlxError) -> DbErr {
     DbErr::Query(RuntimeErr::SqlxError(error.into()))
 }
 
+fn acquire_timeout() -> DbErr {
+    DbErr::ConnectionAcquire(ConnAcquireErr::Timeout)
+}
+
 fn acquire_error(error: SqlxError) -> DbErr {
     match error {
-        SqlxError::PoolTimedOut => DbErr::ConnectionAcquire(ConnAcquireErr::Timeout),
+        SqlxError::PoolTimedOut => acquire_timeout(),
         SqlxError::PoolClosed => DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed),
         error => DbErr::Conn(RuntimeErr::SqlxError(error.into())),
     }

@@ -263,8 +263,8 @@ impl Pool {
             return Ok(old);
         }
         let liveness = Arc::new(Liveness::new());
-        let connections =
-            Database::connect((self.0.options)(&liveness).connect_lazy(true).to_owned()).await?;
+        let options = (self.0.options)(&liveness).connect_lazy(true).to_owned();
+        let connections = Database::connect(options).await?;
         let kept = self
             .0
             .keeps_connections

@@ -73,15 +73,14 @@ impl PoolSettings {
     /// running them. `enable_seqscan` is off, because a plan that was made for a small table would still scan the table
     /// after it has grown. The `tcp_` settings end sessions of dead client machines, which hold locks.
     fn session_settings(&self) -> [(&'static str, String); 9] {
-        let millis = |duration: Duration| duration.as_millis().to_string();
         [
             ("jit", "off".into()),
             ("enable_seqscan", "off".into()),
-            ("lock_timeout", millis(self.lock_timeout)),
-            ("statement_timeout", millis(self.statement_timeout)),
+            ("lock_timeout", milliseconds(self.lock_timeout)),
+            ("statement_timeout", milliseconds(self.statement_timeout)),
             (
                 "idle_in_transaction_session_timeout",
-                millis(self.idle_in_transaction_timeout),
+                milliseconds(self.idle_in_transaction_timeout),
             ),
             ("tcp_keepalives_idle", "10".into()),
             ("tcp_keepalives_interval", "5".into()),
@@ -180,6 +179,10 @@ async fn test_connection(
         Err(SqlxError::PoolTimedOut)
     });
     answer.map(|()| true)
+}
+
+fn milliseconds(duration: Duration) -> String {
+    duration.as_millis().to_string()
 }
 
 fn common_options(url: &str, connections: u32) -> ConnectOptions {

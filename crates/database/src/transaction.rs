@@ -117,7 +117,8 @@ impl Transaction {
     ) -> Result<(), StoreError> {
         let mut outcome = group.outcome.subscribe();
         drop(group);
-        let settled = timeout(self.watch.deadlines.call, outcome.wait_for(Option::is_some)).await;
+        let deadline = self.watch.deadlines.call;
+        let settled = timeout(deadline, outcome.wait_for(Option::is_some)).await;
         let settled = settled
             .ok()
             .and_then(Result::ok)

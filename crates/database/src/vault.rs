@@ -69,13 +69,15 @@ impl Vault {
 
     /// Seals a secret. Only the same owner can open the result.
     pub fn seal(&self, owner: &str, secret: &str) -> Result<String, StoreError> {
-        let failed = || corrupt(owner, "the secret could not be sealed");
         let mut text = vec![0; SALT_LEN];
-        aws_lc_rs::rand::fill(&mut text).map_err(|_| failed())?;
+        aws_lc_rs::rand::fill(&mut text).map_err(|_| sealing_error(owner))?;
         let mut sealed = secret.as_bytes().to_vec();
-        let key = self.current.derive(&text).ok_or_else(failed)?;
+        let key = self
+            .current
+            .derive(&text)
+            .ok_or_else(|| sealing_error(owner))?;
         key.seal_in_place_append_tag(constant_nonce(), Aad::from(owner), &mut sealed)
-            .map_err(|_| failed())?;
+            .map_err(|_| sealing_error(owner))?;
         text.append(&mut sealed);
         Ok(format!(
             "{FORM_PREFIX}{}.{}",
@@ -173,6 +175,10 @@ impl EncryptionKey {
 /// Returns a constant nonce, which is safe because each derived key seals only one text.
 fn constant_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
+}
+
+fn sealing_error(owner: &str) -> StoreError {
+    corrupt(owner, "the secret could not be sealed")
 }
 
 fn corrupt(owner: &str, reason: &str) -> StoreError {

@@ -171,12 +171,8 @@ impl Labelled {
 impl PartyContent {
     fn from_party(party: &Party) -> Self {
         let address = &party.address;
-        let join = |fields: [&Option<String>; 2], between: &str| {
-            let texts: Vec<&str> = fields.into_iter().flatten().map(String::as_str).collect();
-            texts.join(between)
-        };
-        let town = join([&address.postal_code, &address.city], " ");
-        let region = join([&address.state, &address.country], ", ");
+        let town = join_present([&address.postal_code, &address.city], " ");
+        let region = join_present([&address.state, &address.country], ", ");
         let details = [
             ("", party.description.as_deref()),
             ("", address.street.as_deref()),
@@ -199,6 +195,11 @@ impl PartyContent {
     }
 }
 
+fn join_present(fields: [&Option<String>; 2], between: &str) -> String {
+    let texts: Vec<&str> = fields.into_iter().flatten().map(String::as_str).collect();
+    texts.join(between)
+}
+
 impl LineContent {
     fn from_line(position: usize, line: &Line, currency: &str, room: Room) -> Self {
         let codes = [
@@ -219,7 +220,8 @@ impl LineContent {
             set_text(&format!("{}: {amount}", name_charge(charge)), room)
         }));
         details.retain(|detail| !detail.is_empty());
-        let length = line.name.len() + details.iter().map(String::len).sum::<usize>();
+        let detail_bytes: usize = details.iter().map(String::len).sum();
+        let length = line.name.len() + detail_bytes;
         let per = (line.base_quantity != Decimal::ONE)
             .then(|| set_figure(&format!("per {}", write_number(line.base_quantity))));
         Self {

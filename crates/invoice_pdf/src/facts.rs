@@ -42,15 +42,14 @@ pub fn list_corrected(references: &[Reference]) -> Vec<String> {
 
 /// Returns the dates and other short facts.
 pub fn list_facts(document: &TradeDocument) -> Vec<Labelled> {
-    let date = |date: Option<jiff::civil::Date>| date.map(write_date);
     let dated = [
         (
             "Issued",
             Some(write_issue(document.issue_date, document.issue_time)),
         ),
-        ("Due", date(document.due_date)),
-        ("Delivered", date(document.delivery_date)),
-        ("Tax point", date(document.tax_point_date)),
+        ("Due", document.due_date.map(write_date)),
+        ("Delivered", document.delivery_date.map(write_date)),
+        ("Tax point", document.tax_point_date.map(write_date)),
         ("Period", document.period.and_then(write_period)),
         ("Currency", Some(document.currency.clone())),
         ("Tax currency", document.tax_currency.clone()),

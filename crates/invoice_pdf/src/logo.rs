@@ -173,12 +173,6 @@ fn is_event_attribute(word: &str, next: &str) -> bool {
 /// True if the drawing, which is in lower case, refers to anything outside of itself. A reference inside begins with
 /// `#`.
 fn has_outer_reference(text: &str) -> bool {
-    let begins_outside = |rest: &str| {
-        let target = rest.trim_start_matches(|sign: char| {
-            sign.is_whitespace() || matches!(sign, '=' | '"' | '\'' | '(')
-        });
-        !target.starts_with('#')
-    };
     let links = text.match_indices("href").filter(|(at, name)| {
         let rest = text.get(at + name.len()..).unwrap_or_default();
         rest.trim_start().starts_with('=')
@@ -190,6 +184,14 @@ fn has_outer_reference(text: &str) -> bool {
     text.contains("@import")
         || text.contains("<?xml-stylesheet")
         || ends.any(|end| begins_outside(text.get(end..).unwrap_or_default()))
+}
+
+/// True if the target of a link, which begins here, is outside the picture.
+fn begins_outside(text: &str) -> bool {
+    let target = text.trim_start_matches(|sign: char| {
+        sign.is_whitespace() || matches!(sign, '=' | '"' | '\'' | '(')
+    });
+    !target.starts_with('#')
 }
 
 #[cfg(test)]

@@ -45,7 +45,8 @@ fn to_world(sheet: &Sheet<'_>) -> Result<PageWorld, PdfError> {
         .map_err(|error| PdfError::Internal(error.to_string()))?;
     let mut files = vec![("data.json", Bytes::new(data))];
     if let Some(logo) = sheet.logo() {
-        files.push((logo.kind.file_name(), logo.bytes.clone()));
+        let name = logo.kind.file_name();
+        files.push((name, logo.bytes.clone()));
     }
     if let Some(text) = sheet.qr {
         files.push(("qr.svg", Bytes::from_string(draw_qr(text)?)));

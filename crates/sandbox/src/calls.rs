@@ -116,7 +116,8 @@ impl CallLog {
     }
 
     pub(crate) fn all(&self) -> Vec<CallRecord> {
-        self.lock().records.iter().cloned().collect()
+        let log = self.lock();
+        log.records.iter().cloned().collect()
     }
 
     pub(crate) fn clear(&self) {

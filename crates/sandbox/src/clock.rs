@@ -17,10 +17,9 @@ pub(crate) fn day(at: Timestamp) -> Date {
 
 /// Returns the start of this day and the start of the next day, in UTC.
 pub(crate) fn day_span(day: Date) -> Option<(Timestamp, Timestamp)> {
-    let start = |day: Date| {
-        day.to_zoned(TimeZone::UTC)
-            .ok()
-            .map(|start| start.timestamp())
-    };
-    Some((start(day)?, start(day.tomorrow().ok()?)?))
+    Some((day_start(day)?, day_start(day.tomorrow().ok()?)?))
+}
+
+fn day_start(day: Date) -> Option<Timestamp> {
+    Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }

@@ -46,11 +46,10 @@ pub(crate) fn rows(list: &str) -> Option<Value> {
 
 fn codes(list: &str) -> HashSet<String> {
     let rows = rows(list).unwrap_or_default();
-    let code = |row: &Value| row["code"].as_str().map(str::to_owned);
     rows.as_array()
         .into_iter()
         .flatten()
-        .filter_map(code)
+        .filter_map(|row| Some(row["code"].as_str()?.to_owned()))
         .collect()
 }
 

@@ -103,29 +103,31 @@ impl Route {
 }
 
 fn invoice(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
-    let irn = |irn: &str| Subject::Irn(irn.to_owned());
     Some(match (method, rest) {
         ("POST", ["irn", "validate"]) => (Operation::IrnValidate, Subject::None),
         ("POST", ["validate"]) => (Operation::Validate, Subject::None),
         ("POST", ["sign"]) => (Operation::Sign, Subject::None),
-        ("GET", ["confirm", of]) => (Operation::Confirm, irn(of)),
-        ("GET", ["download", of]) => (Operation::Download, irn(of)),
-        ("PATCH", ["update", of]) => (Operation::Update, irn(of)),
+        ("GET", ["confirm", of]) => (Operation::Confirm, invoice_subject(of)),
+        ("GET", ["download", of]) => (Operation::Download, invoice_subject(of)),
+        ("PATCH", ["update", of]) => (Operation::Update, invoice_subject(of)),
         ("GET", ["resources", list]) => (Operation::Resources, Subject::List((*list).to_owned())),
         ("GET", [business]) => (Operation::Search, Subject::Business((*business).to_owned())),
         _ => return None,
     })
 }
 
+fn invoice_subject(irn: &str) -> Subject {
+    Subject::Irn(irn.to_owned())
+}
+
 fn transmission(method: &str, rest: &[&str]) -> Option<(Operation, Subject)> {
-    let irn = |irn: &str| Subject::Irn(irn.to_owned());
     Some(match (method, rest) {
         ("GET", ["self-health-check"]) => (Operation::Health, Subject::None),
         ("GET", ["pull"]) => (Operation::Pull, Subject::None),
         ("GET", ["lookup", "tin", tin]) => (Operation::Lookup, Subject::Tin((*tin).to_owned())),
-        ("GET", ["lookup", of]) => (Operation::Lookup, irn(of)),
-        ("POST", [of]) => (Operation::Transmit, irn(of)),
-        ("PATCH", [of]) => (Operation::Acknowledge, irn(of)),
+        ("GET", ["lookup", of]) => (Operation::Lookup, invoice_subject(of)),
+        ("POST", [of]) => (Operation::Transmit, invoice_subject(of)),
+        ("PATCH", [of]) => (Operation::Acknowledge, invoice_subject(of)),
         _ => return None,
     })
 }

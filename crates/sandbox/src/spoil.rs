@@ -16,11 +16,14 @@ const GARBAGE_BODY: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
 /// Returns the refusal that is sent without performing the operation; `None` for a fault that sends no refusal.
 pub(crate) fn early_refusal(effect: &Effect) -> Option<Refusal> {
-    let status = |usual| effect.status.unwrap_or(usual);
     Some(match effect.kind {
-        FaultKind::ServerError => Refusal::breakdown(status(500), "internal server error"),
-        FaultKind::Outage => Refusal::breakdown(status(503), "service unavailable"),
-        FaultKind::Busy => Refusal::ambiguous(status(400)),
+        FaultKind::ServerError => {
+            Refusal::breakdown(effect.status.unwrap_or(500), "internal server error")
+        }
+        FaultKind::Outage => {
+            Refusal::breakdown(effect.status.unwrap_or(503), "service unavailable")
+        }
+        FaultKind::Busy => Refusal::ambiguous(effect.status.unwrap_or(400)),
         FaultKind::Throttled => Refusal::new(429, "too many requests"),
         FaultKind::WrongKey => Refusal::wrong_key(),
         _ => return None,
@@ -29,10 +32,12 @@ pub(crate) fn early_refusal(effect: &Effect) -> Option<Refusal> {
 
 /// Returns the HTTP response for this answer. `Garbage`, `Xml` and `MissingFields` spoil the body and keep the status.
 pub(crate) fn spoilt_response(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
-    let xml = || format!("<response><code>{}</code></response>", reply.status);
     match kind {
         FaultKind::Garbage => text(reply, "text/html", GARBAGE_BODY.to_owned()),
-        FaultKind::Xml => text(reply, "application/xml", xml()),
+        FaultKind::Xml => {
+            let body = format!("<response><code>{}</code></response>", reply.status);
+            text(reply, "application/xml", body)
+        }
         FaultKind::MissingFields => plain_response(&AuthorityReply::bare(
             reply.status,
             json!({ "code": reply.status }),

@@ -65,12 +65,12 @@ impl JsonLimits {
 
     /// Returns the maximum memory for reading a text, in bytes.
     pub fn memory_bytes_max(self, text: &[u8]) -> usize {
-        let of_text = |per_byte: usize| {
-            text.len()
-                .saturating_mul(per_byte)
-                .saturating_add(MEMORY_BYTES_FREE)
+        let Some(per_byte) = self.memory_bytes_per_text_byte else {
+            return usize::MAX;
         };
-        self.memory_bytes_per_text_byte.map_or(usize::MAX, of_text)
+        text.len()
+            .saturating_mul(per_byte)
+            .saturating_add(MEMORY_BYTES_FREE)
     }
 }
 

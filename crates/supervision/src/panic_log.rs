@@ -48,7 +48,8 @@ impl PanicLog {
 
     /// Returns the last panics of an actor, the newest first.
     pub(crate) fn last(&self, kind: &str, actor: &str) -> Vec<PanicRecord> {
-        let own = self.0.iter().rev().filter(|panic| panic.is_by(kind, actor));
+        let newest_first = self.0.iter().rev();
+        let own = newest_first.filter(|panic| panic.is_by(kind, actor));
         own.map(|panic| PanicRecord {
             at: panic.at,
             cause: panic.cause.to_string(),

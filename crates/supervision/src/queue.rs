@@ -123,7 +123,8 @@ impl<C, R> WorkQueue<C, R> {
 
     /// Returns when the oldest command was sent that no batch has taken yet; `None` if none waits.
     pub fn waiting_since(&self) -> Option<Instant> {
-        self.waiting.front().map(|entry| entry.envelope.sent_at())
+        let oldest = self.waiting.front()?;
+        Some(oldest.envelope.sent_at())
     }
 
     pub fn is_empty(&self) -> bool {

@@ -185,7 +185,8 @@ pub(crate) fn leaders(actors: Vec<ActorFigures>, max: usize) -> Vec<ActorFigures
     if max == 0 {
         return Vec::new();
     }
-    let kinds: BTreeSet<&str> = actors.iter().map(|actor| actor.kind.as_str()).collect();
+    let names = actors.iter().map(|actor| actor.kind.as_str());
+    let kinds: BTreeSet<&str> = names.collect();
     let mut is_leader = vec![false; actors.len()];
     for kind in kinds {
         for by in Measure::ALL {

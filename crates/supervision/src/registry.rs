@@ -76,7 +76,8 @@ impl StartContext {
     pub fn leave(&self, asked: &Passivate) -> bool {
         let left = asked.generation == self.generation && (self.leave)(asked);
         if left {
-            self.node.tree().counters().actors_passivated.up();
+            let counters = self.node.tree().counters();
+            counters.actors_passivated.up();
         }
         left
     }
@@ -197,7 +198,8 @@ where
     fn start(&self, key: &K) -> Arc<ActorHandle<C, R>> {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
         let (shard, arbiter) = self.arbiters.for_key(hash_key(key));
-        let node = self.tree.node(self.settings.kind, shard, key.to_string());
+        let kind = self.settings.kind;
+        let node = self.tree.node(kind, shard, key.to_string());
         let context = StartContext {
             generation,
             arbiter: arbiter.clone(),

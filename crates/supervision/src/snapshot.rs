@@ -1,6 +1,7 @@
 //! A snapshot of the tree for operators: how many actors are in each state, the actors of each group that are in the
 //! most trouble, and the first actors by each ranking.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,11 +26,12 @@ struct Moment {
 impl Moment {
     /// Returns the time of day of another moment, exact to a millisecond.
     fn wall_at(self, micros: u64) -> Timestamp {
-        let milliseconds = |us: u64| Duration::from_millis(us / 1_000);
         let at = if micros <= self.micros {
-            self.wall.checked_sub(milliseconds(self.micros - micros))
+            self.wall
+                .checked_sub(whole_milliseconds(self.micros - micros))
         } else {
-            self.wall.checked_add(milliseconds(micros - self.micros))
+            self.wall
+                .checked_add(whole_milliseconds(micros - self.micros))
         };
         let at = at.unwrap_or(self.wall);
         Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
@@ -46,6 +48,11 @@ struct Candidate {
 struct Group {
     counted: ActorGroup,
     worst: Vec<Candidate>,
+}
+
+/// Rounds down to whole milliseconds.
+fn whole_milliseconds(micros: u64) -> Duration {
+    Duration::from_millis(micros / 1_000)
 }
 
 impl Tree {
@@ -70,8 +77,9 @@ impl Tree {
         let mut top = Vec::new();
         self.for_each_node(|inner| {
             let candidate = Candidate::new(inner, &mut recent, moment.micros);
+            let key = (self.rank(inner.kind), inner.kind, inner.shard);
             let group = groups
-                .entry((self.rank(inner.kind), inner.kind, inner.shard))
+                .entry(key)
                 .or_insert_with(|| Group::new(inner.kind, inner.shard));
             group.count(&candidate.trouble);
             if actors_max == 0 {
@@ -229,10 +237,8 @@ impl Group {
 
     /// Equal actors stand in the order of their start.
     fn sort_and_cut(&mut self, actors_max: usize) {
-        self.worst.sort_unstable_by(|a, b| {
-            let by_start = || a.inner.id.cmp(&b.inner.id);
-            b.trouble.cmp(&a.trouble).then_with(by_start)
-        });
+        self.worst
+            .sort_unstable_by_key(|one| (Reverse(one.trouble), one.inner.id));
         self.worst.truncate(actors_max);
     }
 

@@ -210,8 +210,8 @@ impl Tree {
         measured: Measured,
     ) {
         self.0.counters.panics.up();
-        self.panics()
-            .record(node.kind.name(), node.name(), self.now(), cause);
+        let kind = node.kind.name();
+        self.panics().record(kind, node.name(), self.now(), cause);
         self.record_measured(node, moment, measured);
     }
 

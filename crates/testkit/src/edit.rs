@@ -38,25 +38,27 @@ pub fn exact(digits: &str) -> Value {
 
 /// Returns the dot path of every field of a body, objects and lists included.
 pub fn paths(body: &Value) -> Vec<String> {
-    let below = |name: String, value: &Value| {
-        let deeper: Vec<_> = paths(value)
-            .iter()
-            .map(|path| format!("{name}.{path}"))
-            .collect();
-        std::iter::once(name).chain(deeper).collect::<Vec<_>>()
-    };
     match body {
         Value::Object(fields) => fields
             .iter()
-            .flat_map(|(name, value)| below(name.clone(), value))
+            .flat_map(|(name, value)| paths_from(name.clone(), value))
             .collect(),
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .flat_map(|(at, value)| below(at.to_string(), value))
+            .flat_map(|(at, value)| paths_from(at.to_string(), value))
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns the path of a field, and those of the fields below it.
+fn paths_from(name: String, value: &Value) -> Vec<String> {
+    let deeper: Vec<_> = paths(value)
+        .iter()
+        .map(|path| format!("{name}.{path}"))
+        .collect();
+    std::iter::once(name).chain(deeper).collect()
 }
 
 /// Returns values that a hostile caller puts into any field.

@@ -171,6 +171,7 @@ pub struct Totals {
 impl TradeDocument {
     /// Returns the sum of the tax of all categories.
     pub fn tax(&self) -> Decimal {
-        self.taxes.iter().map(|subtotal| subtotal.amount).sum()
+        let amounts = self.taxes.iter().map(|subtotal| subtotal.amount);
+        amounts.sum()
     }
 }

@@ -50,7 +50,8 @@ pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    document.totals.lines = document.lines.iter().map(|line| line.amount).sum();
+    let amounts = document.lines.iter().map(|line| line.amount);
+    document.totals.lines = amounts.sum();
     Ok(Allocated { document, changes })
 }
 

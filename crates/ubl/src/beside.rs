@@ -26,14 +26,16 @@ pub(crate) fn collect(root: &Element) -> Vec<Beside> {
 }
 
 fn collect_in(element: &Element, path: &str, parts: &mut Vec<Beside>) {
-    for attribute in element.attributes.iter().filter(|one| !one.is_read.get()) {
+    let attributes = element.attributes.iter();
+    for attribute in attributes.filter(|one| !one.is_read.get()) {
         parts.push(Beside {
             path: format!("{path}/@{}", attribute.name),
             value: attribute.value.clone(),
         });
     }
-    let children = || element.children.iter().filter(|child| !child.is_gone());
-    let touched: Vec<_> = children().filter(|child| is_touched(child)).collect();
+    let children = element.children.iter().filter(|child| !child.is_gone());
+    let touched = children.clone().filter(|child| is_touched(child));
+    let touched: Vec<_> = touched.collect();
     let all = numbers(touched.iter().map(|child| &*child.name));
     for (child, number) in touched.into_iter().zip(all) {
         collect_in(
@@ -42,7 +44,7 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<Beside>) {
             parts,
         );
     }
-    for child in children().filter(|child| !is_touched(child) && has_content(child)) {
+    for child in children.filter(|child| !is_touched(child) && has_content(child)) {
         parts.push(Beside {
             path: path.to_owned(),
             value: serialize_fragment(child),

@@ -181,7 +181,8 @@ impl Dispatcher {
     /// Claims due lanes and hands them to their workers. Returns the number of claimed lanes.
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
         let blocked = self.refresh_blocked().await?;
-        let free = self.slots.available_permits().min(self.config.claim_max);
+        let permits = self.slots.available_permits();
+        let free = permits.min(self.config.claim_max);
         if free == 0 {
             return Ok(0);
         }
@@ -306,7 +307,8 @@ impl Dispatcher {
     }
 
     async fn renew(&self) -> Result<(), StoreError> {
-        leases::renew(&self.store, &self.active_leases.leases(), self.config.lease).await
+        let held = self.active_leases.leases();
+        leases::renew(&self.store, &held, self.config.lease).await
     }
 
     /// Claims due lanes and renews leases in a loop, until this future is dropped.
@@ -326,7 +328,8 @@ impl Dispatcher {
             }
             if handed_out == 0 || self.slots.available_permits() == 0 {
                 // A notification and a timeout are treated alike: the next loop claims.
-                let _ = timeout(self.config.poll, self.config.wake.notified()).await;
+                let notified = self.config.wake.notified();
+                let _ = timeout(self.config.poll, notified).await;
             } else {
                 // Waits a little, so that the next claim takes several lanes. Each claim commits, which delays other
                 // writers.
@@ -363,10 +366,11 @@ impl Actor for DispatcherActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(self.dispatcher.clone().run().into_actor(self));
-        ctx.spawn(self.dispatcher.clone().receive().into_actor(self));
-        ctx.spawn(self.dispatcher.clone().recover().into_actor(self));
-        ctx.spawn(self.dispatcher.clone().run_isolated().into_actor(self));
+        let dispatcher = &self.dispatcher;
+        ctx.spawn(dispatcher.clone().run().into_actor(self));
+        ctx.spawn(dispatcher.clone().receive().into_actor(self));
+        ctx.spawn(dispatcher.clone().recover().into_actor(self));
+        ctx.spawn(dispatcher.clone().run_isolated().into_actor(self));
     }
 }
 

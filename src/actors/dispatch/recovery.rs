@@ -143,7 +143,6 @@ impl Dispatcher {
     /// Counts the crash for each lane whose holder crashed. Returns the lanes whose work goes on. A lane whose holder
     /// lives and only lost its lease has no crash.
     async fn count(&self, claimed: Vec<ClaimedLane>) -> Vec<ClaimedLane> {
-        let is_crashed = |one: &ClaimedLane| one.lane.crashes > 0;
         let crashed: Vec<_> = claimed
             .iter()
             .filter(|one| is_crashed(one))
@@ -180,6 +179,10 @@ impl Dispatcher {
         }
         going_on
     }
+}
+
+fn is_crashed(claimed: &ClaimedLane) -> bool {
+    claimed.lane.crashes > 0
 }
 
 #[cfg(test)]

@@ -121,9 +121,8 @@ impl Inbound {
         let Some(known_irn) = known_irn.cloned() else {
             return Ok(None);
         };
-        let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
-        let submission = run(Operation::Submit);
-        let transmission = run(Operation::Transmit);
+        let submission = Run::find_in(&runs, Operation::Submit);
+        let transmission = Run::find_in(&runs, Operation::Transmit);
         let transit = Transit::from_runs(invoice.as_ref(), &runs);
         Ok(Some(OutgoingInvoice {
             taxpayer_id: owner,

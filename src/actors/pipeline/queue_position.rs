@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use authority_client::Authority;
+use authority_client::{Authority, LimitView};
 use database::StoreError;
 use jiff::Timestamp;
 use timing::clock::SharedClock;
@@ -176,22 +176,15 @@ impl QueueEstimator {
         position: Option<u64>,
     ) -> Duration {
         let limits = self.authority.limits();
-        let capacity = |step: Step| {
-            let operation = blocked_steps::called_operation(step);
-            let limit = limits.iter().find(|limit| limit.operation == operation);
-            CallCapacity {
-                limit: limit.map_or(1, |limit| limit.limit),
-                answer_time: limit.and_then(|limit| limit.answer_time),
-            }
-        };
         let backlog = Backlog {
             at_work: counts.at_work,
             position,
             processes: counts.processes,
             workers: self.workers,
         };
-        self.measurements
-            .with_times(|times| times.time_to_end(steps, &backlog, capacity))
+        self.measurements.with_times(|times| {
+            times.time_to_end(steps, &backlog, |step| call_capacity(&limits, step))
+        })
     }
 
     async fn counts(&self) -> Result<Arc<QueueCounts>, StoreError> {
@@ -209,7 +202,8 @@ impl QueueEstimator {
         let owners = views::counts_by_owner(&self.store).await?;
         let held = owners.iter().filter(|owner| owner.held > 0);
         // A process that works on no run now will do so, for example after an outage.
-        let processes: BTreeSet<&str> = held.clone().map(|owner| owner.owner.as_str()).collect();
+        let names = held.clone().map(|owner| owner.owner.as_str());
+        let processes: BTreeSet<&str> = names.collect();
         let at_work = held
             .filter(|owner| owner.kind == LaneKind::Run)
             .map(|owner| owner.held)
@@ -224,6 +218,15 @@ impl QueueEstimator {
         });
         *cached_counts = Some((Instant::now(), Arc::clone(&counts)));
         Ok(counts)
+    }
+}
+
+fn call_capacity(limits: &[LimitView], step: Step) -> CallCapacity {
+    let operation = blocked_steps::called_operation(step);
+    let limit = limits.iter().find(|limit| limit.operation == operation);
+    CallCapacity {
+        limit: limit.map_or(1, |limit| limit.limit),
+        answer_time: limit.and_then(|limit| limit.answer_time),
     }
 }
 

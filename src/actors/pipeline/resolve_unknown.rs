@@ -52,9 +52,10 @@ impl StepExecutor<'_> {
     /// Downloads and decrypts the authority's signed copy. The outer error means that a later try may succeed, the
     /// inner error that the copy is unreadable.
     async fn download_signed_copy(&self, run: &Run) -> Result<Result<Value, String>, StepError> {
-        match self.authority.download(run.irn.as_str()).await {
+        let irn = run.irn.as_str();
+        match self.authority.download(irn).await {
             Ok(document) => {
-                let copy = self.authority.decrypt(run.irn.as_str(), &document);
+                let copy = self.authority.decrypt(irn, &document);
                 Ok(copy.map_err(|error| error.to_string()))
             }
             Err(AuthorityFailure::Refused { message, .. }) => Ok(Err(message)),

@@ -203,7 +203,8 @@ impl PipelineDeps {
     fn finish(&self, session: &RunSession<'_>) -> WorkStatus {
         self.measure_step(session.answered);
         if !session.run.state().is_open() {
-            self.measurements.record_end(&session.run, self.clock.now());
+            let now = self.clock.now();
+            self.measurements.record_end(&session.run, now);
             self.record_usage(&session.run);
         }
         WorkStatus::Released

@@ -59,7 +59,8 @@ impl StepExecutor<'_> {
         run: &Run,
         happened: impl Fn(&RemoteStatus) -> bool,
     ) -> Result<Option<RemoteStatus>, AuthorityFailure> {
-        let silence = match self.authority.confirm(run.irn.as_str()).await {
+        let irn = run.irn.as_str();
+        let silence = match self.authority.confirm(irn).await {
             Ok(confirmation) => return Ok(Some(RemoteStatus::from(confirmation)).filter(happened)),
             Err(AuthorityFailure::NotFound { .. }) => return Ok(None),
             Err(failure) => failure,

@@ -196,7 +196,8 @@ impl StepExecutor<'_> {
     }
 
     async fn check_access_points(&self, run: &Run) -> ExecutionResult {
-        let parties = self.authority.look_up_parties(run.irn.as_str()).await?;
+        let irn = run.irn.as_str();
+        let parties = self.authority.look_up_parties(irn).await?;
         let offline =
             |whose: &str| StepError::AccessPoint(format!("the {whose}'s access point is offline"));
         if !parties.supplier.is_online {
@@ -213,7 +214,8 @@ impl StepExecutor<'_> {
         if resuming && let Some(by) = self.resolve_by_status(run, was_sent).await? {
             return Ok(resolved_step(by));
         }
-        match self.authority.transmit(run.irn.as_str()).await {
+        let irn = run.irn.as_str();
+        match self.authority.transmit(irn).await {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
                 resolve_unknown(unknown, self.resolve_by_status(run, was_sent).await)
                     .map(resolved_step)

@@ -39,7 +39,8 @@ impl PipelineHandle {
                 .contains(&run.id);
         }
         if matches!(run.state(), RunState::Waiting | RunState::Paused) {
-            context.failure = step_log::last_failure(&self.store, run.taxpayer_id, run.id).await?;
+            let failure = step_log::last_failure(&self.store, run.taxpayer_id, run.id);
+            context.failure = failure.await?;
         }
         Ok(run.explain_wait(&context, now))
     }

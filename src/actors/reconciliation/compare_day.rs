@@ -85,7 +85,8 @@ impl Reconciler {
             .collect();
         let mut by_key: HashMap<String, Vec<Run>> = HashMap::new();
         for run in runs::owned_by_with_irn_keys(reader, taxpayer, keys.to_vec()).await? {
-            by_key.entry(run.irn.key()).or_default().push(run);
+            let key = run.irn.key();
+            by_key.entry(key).or_default().push(run);
         }
         let paused = by_key
             .values()
@@ -94,14 +95,14 @@ impl Reconciler {
         let held =
             audit::paused_by_operator(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>())
                 .await?;
-        let record = |key: &String| {
+        let records = keys.iter().filter_map(|key| {
             let invoice = invoices.remove(key);
             let runs = by_key.remove(key).unwrap_or_default();
             let local =
                 LocalRecord::from_runs(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
             Some((key.clone(), local))
-        };
-        Ok(keys.iter().filter_map(record).collect())
+        });
+        Ok(records.collect())
     }
 
     /// Asks the authority for its record of an IRN. Returns `None` if the authority has not signed an invoice with this

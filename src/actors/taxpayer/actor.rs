@@ -128,7 +128,8 @@ impl Worker for TaxpayerActor {
     }
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
-        self.shared.deps.panic_orders.obey(self.id);
+        let deps = &self.shared.deps;
+        deps.panic_orders.obey(self.id);
         let spans = Span::begin_in_each(traces(batch.tasks()), "taxpayer actor");
         let results = if self.apart_until.is_some_and(|until| Instant::now() < until) {
             Box::pin(self.execute_alone(&batch, Sharing::Apart)).await
@@ -144,7 +145,8 @@ impl TaxpayerActor {
     /// Has a committer execute a batch. If a lane is held, waits and tries again. If the batch was left out for another
     /// reason, executes it alone.
     async fn execute_in_group(&mut self, batch: CommandBatch<CommandEnvelope>) -> CommandResults {
-        let ids: Vec<_> = batch.tasks().iter().map(|task| task.id).collect();
+        let tasks = batch.tasks().iter();
+        let ids: Vec<_> = tasks.map(|task| task.id).collect();
         let mut deadline = None;
         let mut ready = Box::new(ReadyBatch {
             id: self.id,
@@ -284,7 +286,8 @@ impl TaxpayerActor {
         if error.may_concern_one_member() {
             let now = Instant::now();
             if self.apart_until.is_none_or(|until| until < now) {
-                let command = tasks.first().map(|task| task.command.command.name());
+                let first = tasks.first();
+                let command = first.map(|task| task.command.command.name());
                 let code = error.code();
                 tracing::error!(taxpayer = %self.id, command, code, %error, "a taxpayer's command fails alone");
             }

@@ -95,8 +95,8 @@ impl Committers {
         {
             return Ok(Reply::Alone(ready));
         }
-        let at =
-            usize::try_from(hash_key(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
+        let hash = usize::try_from(hash_key(&ready.id)).unwrap_or_default();
+        let at = hash % self.queues.len().max(1);
         let (reply, replied) = oneshot::channel();
         let Some(queue) = self.queues.get(at) else {
             return Ok(Reply::Alone(ready));

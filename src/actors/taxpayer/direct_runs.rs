@@ -37,7 +37,8 @@ pub(super) async fn claim<'a>(
         let Some(slot) = direct.reserve_slot() else {
             break;
         };
-        slots.insert(run_lane(run.taxpayer_id, run.id), (run.taxpayer_id.0, slot));
+        let taxpayer = run.taxpayer_id;
+        slots.insert(run_lane(taxpayer, run.id), (taxpayer.0, slot));
     }
     let Some((_, slot)) = slots.values().next() else {
         return Ok(Vec::new());
@@ -58,9 +59,9 @@ pub(super) async fn claim<'a>(
 /// True if the run may start at once. A run whose next step is blocked, or that was in flight at two crashes, is left
 /// to the dispatcher.
 fn may_start(direct: &DirectDispatch, run: &Run) -> bool {
-    let is_blocked = |step| direct.is_blocked(step, run.taxpayer_id.0);
+    let taxpayer = run.taxpayer_id.0;
     !run.must_run_alone()
         && run
             .next_step()
-            .is_some_and(|step| !is_blocked(step.as_str()))
+            .is_some_and(|step| !direct.is_blocked(step.as_str(), taxpayer))
 }

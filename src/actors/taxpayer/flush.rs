@@ -107,9 +107,10 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
             .map(|customer| (unit.id, customer))
     });
     customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
-    let items = units
-        .iter()
-        .flat_map(|unit| unit.items.changed_items().map(|item| (unit.id, item)));
+    let items = units.iter().flat_map(|unit| {
+        let changed = unit.items.changed_items();
+        changed.map(|item| (unit.id, item))
+    });
     items::save(tx, &items.collect::<Vec<_>>(), now).await?;
     let invoices = units
         .iter()
@@ -196,7 +197,8 @@ async fn wake_endpoints(
         let first = &keys[..keys.len().min(slots.len())];
         let leases =
             claim::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
-        taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
+        let by_key = leases.into_iter().map(|lease| (lease.key.clone(), lease));
+        taken.extend(by_key);
     }
     keys.retain(|key| !taken.contains_key(key));
     let held = lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::NotParked).await?;

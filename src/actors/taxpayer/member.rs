@@ -54,9 +54,10 @@ impl Member<'_> {
 pub(super) fn step_leases(
     tasks: &[Task<CommandEnvelope>],
 ) -> impl Iterator<Item = (CommandId, &Lease)> {
-    tasks
-        .iter()
-        .filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
+    tasks.iter().filter_map(|task| {
+        let lease = task.command.command.run_lease()?;
+        Some((task.id, lease))
+    })
 }
 
 /// Returns the traces of the requests that sent these commands.

@@ -83,8 +83,9 @@ impl ReadSet {
     }
 
     pub(crate) fn add_customer(&mut self, customer: &CustomerDetails) {
-        self.customers.numbers.insert(customer.no.clone());
-        self.customers.tins.extend(customer.tin.clone());
+        let names = &mut self.customers;
+        names.numbers.insert(customer.no.clone());
+        names.tins.extend(customer.tin.clone());
     }
 
     pub(crate) fn items(&mut self) -> &mut ItemNames {
@@ -134,8 +135,8 @@ impl ReadSet {
     /// names are first added to the runs.
     pub(super) fn take_invoices(&mut self) -> InvoiceNames {
         if self.runs_of_invoices {
-            self.run_irn_keys
-                .extend(self.invoices.irn_keys.iter().cloned());
+            let keys = self.invoices.irn_keys.iter().cloned();
+            self.run_irn_keys.extend(keys);
         }
         std::mem::take(&mut self.invoices)
     }
@@ -144,12 +145,12 @@ impl ReadSet {
     /// by IRN.
     pub(super) fn add_loaded(&mut self, invoices: &[Invoice]) {
         if self.runs_of_invoices {
-            self.run_irn_keys
-                .extend(invoices.iter().map(|invoice| invoice.irn.key()));
+            let keys = invoices.iter().map(|invoice| invoice.irn.key());
+            self.run_irn_keys.extend(keys);
         }
         if !self.receipts.is_empty() {
-            self.receipts
-                .extend(invoices.iter().map(|invoice| invoice.irn.to_string()));
+            let irns = invoices.iter().map(|invoice| invoice.irn.to_string());
+            self.receipts.extend(irns);
         }
     }
 }

@@ -104,8 +104,12 @@ pub(super) async fn execute_alone(
     let Some((member, mut unit)) = entered.members.pop() else {
         return Err(StoreError::Stale);
     };
-    let is_held = |lease: &Lease| locked.is_held(lease) || fenced.contains(lease);
-    let results = decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
+    let results = decide(
+        member.tasks,
+        &mut unit,
+        &entered.used_keys,
+        &|lease: &Lease| locked.is_held(lease) || fenced.contains(lease),
+    );
     let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
     if !held.is_empty() {
         tx.rollback().await?;

@@ -100,17 +100,22 @@ struct Span {
 
 impl Default for TaxpayerUsage {
     fn default() -> Self {
-        let spans = |length_s, window_s| Spans {
-            length_s,
-            window_s,
-            spans: VecDeque::new(),
-        };
         Self {
             started: Instant::now(),
             spans: Arc::new(Mutex::new([
-                spans(SHORT_SPAN_S, SHORT_WINDOW_S),
-                spans(LONG_SPAN_S, LONG_WINDOW_S),
+                Spans::new(SHORT_SPAN_S, SHORT_WINDOW_S),
+                Spans::new(LONG_SPAN_S, LONG_WINDOW_S),
             ])),
+        }
+    }
+}
+
+impl Spans {
+    fn new(length_s: u64, window_s: u64) -> Self {
+        Self {
+            length_s,
+            window_s,
+            spans: VecDeque::new(),
         }
     }
 }

@@ -69,6 +69,8 @@ impl Client {
 
 /// Returns the text of a response to print: `message`, or `data` if `message` is not text.
 fn response_text(body: &Value) -> &str {
-    let text = |field: &str| body.get(field).and_then(Value::as_str);
-    text("message").or_else(|| text("data")).unwrap_or_default()
+    ["message", "data"]
+        .into_iter()
+        .find_map(|field| body.get(field)?.as_str())
+        .unwrap_or_default()
 }

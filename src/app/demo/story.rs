@@ -306,7 +306,6 @@ pub(super) fn expect(what: &str, holds: bool) -> Result<(), StartError> {
 
 /// Returns the request body of Submit for the demo's invoice.
 fn submission(irn: &str) -> Value {
-    let address = |street: &str, city: &str| json!({ "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG" });
     json!({
         "invoice_reference": INVOICE_NO,
         "business_id": BUSINESS_ID,
@@ -335,5 +334,11 @@ fn submission(irn: &str) -> Value {
             "price": { "price_amount": 500, "base_quantity": 1, "price_unit": "EA" },
         }],
         "note": format!("for service {SERVICE_ID}"),
+    })
+}
+
+fn address(street: &str, city: &str) -> Value {
+    json!({
+        "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG",
     })
 }

@@ -33,7 +33,8 @@ pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {
             ];
         }
     };
-    let entity = Some(settings.authority.entity_id.as_str()).filter(|id| !id.is_empty());
+    let entity = settings.authority.entity_id.as_str();
+    let entity = Some(entity).filter(|id| !id.is_empty());
     let health = async {
         let answer = authority.check_health().await;
         judge_health(answer, clock.now())

@@ -95,10 +95,12 @@ fn find_listener(port: u16) -> Option<PortOwner> {
     let processes = fs::read_dir("/proc").ok()?;
     processes.filter_map(Result::ok).find_map(|entry| {
         let process = entry.file_name().to_str()?.parse().ok()?;
-        let name = || fs::read_to_string(entry.path().join("comm")).ok();
-        has_socket(&entry.path().join("fd"), &sockets).then(|| PortOwner {
-            name: name().unwrap_or_default().trim().to_owned(),
-            process,
+        has_socket(&entry.path().join("fd"), &sockets).then(|| {
+            let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            PortOwner {
+                name: name.trim().to_owned(),
+                process,
+            }
         })
     })
 }

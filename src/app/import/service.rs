@@ -133,8 +133,9 @@ fn retry_after_s(answer: &Response) -> Option<u64> {
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT
     );
-    let asked = answer.headers().get(RETRY_AFTER);
-    let asked = asked.and_then(|value| value.to_str().ok()?.parse().ok());
+    let header = answer.headers().get(RETRY_AFTER);
+    let text = header.and_then(|value| value.to_str().ok());
+    let asked: Option<u64> = text.and_then(|text| text.parse().ok());
     is_transient.then(|| asked.unwrap_or(0).min(RETRY_AFTER_S_MAX))
 }
 

@@ -63,11 +63,10 @@ async fn list_integrators(
 ) -> Answer {
     let list = ListQuery::new(&query);
     let (found, total) = accounts::page(&state.store, KeyKind::Integrator, list.page()).await?;
-    let person_of = |holder: &KeyHolder| SessionOwner::Integrator(IntegratorId(holder.id));
-    let owners = found.iter().map(person_of);
+    let owners = found.iter().map(session_owner);
     let factors = second_factors::states(&state.store, owners, state.now()).await?;
     let rows = found.into_iter().map(|holder| {
-        let owner = person_of(&holder);
+        let owner = session_owner(&holder);
         let person = PersonLine {
             name: holder.name.clone(),
             email: holder.email.clone(),
@@ -211,6 +210,10 @@ pub(super) fn account_change(
         address: session.address,
         now: state.now(),
     }
+}
+
+fn session_owner(integrator: &KeyHolder) -> SessionOwner {
+    SessionOwner::Integrator(IntegratorId(integrator.id))
 }
 
 fn parse_owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {

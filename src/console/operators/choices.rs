@@ -8,6 +8,12 @@ pub(super) struct ChoiceRow {
     pub(super) choices: Vec<Choice>,
 }
 
+impl ChoiceRow {
+    pub(super) fn new(label: &'static str, choices: Vec<Choice>) -> Self {
+        Self { label, choices }
+    }
+}
+
 pub(super) struct Choice {
     pub(super) text: String,
     pub(super) address: String,

@@ -109,11 +109,10 @@ async fn live_overview(
     _: Viewer,
     parts: web::Data<LiveParts>,
 ) -> HttpResponse {
-    let render = |state: web::Data<ApiState>| -> futures_util::future::LocalBoxFuture<'static, _> {
+    let stream = parts.stream("overview".to_owned(), &request, &state, |state| {
         Box::pin(async move { render(&state).await })
-    };
-    let name = "overview".to_owned();
-    std::future::ready(parts.stream(name, &request, &state, render)).await
+    });
+    std::future::ready(stream).await
 }
 
 pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {

@@ -130,12 +130,6 @@ async fn show_reconciliation(
     id: web::Path<String>,
     query: Query,
 ) -> Answer {
-    let not_found = || {
-        ApiError::new(
-            ErrorCode::ReconciliationNotFound,
-            "Reconciliation not found",
-        )
-    };
     let id = path_ids::uuid(&id).ok_or_else(not_found)?;
     let reconciliation = reconciliations::with_id(&state.store, id)
         .await?
@@ -154,6 +148,13 @@ async fn show_reconciliation(
         reconciliation,
     };
     show(&page)
+}
+
+fn not_found() -> ApiError {
+    ApiError::new(
+        ErrorCode::ReconciliationNotFound,
+        "Reconciliation not found",
+    )
 }
 
 impl FindingLine {

@@ -2,7 +2,6 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use futures_util::future::LocalBoxFuture;
 use jiff::Timestamp;
 
 use crate::console::badges::Badge;
@@ -92,10 +91,10 @@ async fn live_replicas(
     _: Viewer,
     parts: web::Data<LiveParts>,
 ) -> HttpResponse {
-    let render = |state: web::Data<ApiState>| -> LocalBoxFuture<'static, _> {
+    let stream = parts.stream("replicas".to_owned(), &request, &state, |state| {
         Box::pin(async move { render(&state) })
-    };
-    std::future::ready(parts.stream("replicas".to_owned(), &request, &state, render)).await
+    });
+    std::future::ready(stream).await
 }
 
 /// POST /console/replicas/{id}/forget: forgets a replica that does not come back.

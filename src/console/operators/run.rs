@@ -85,7 +85,8 @@ async fn show_contact_data(
     form: Form<ReasonForm>,
 ) -> Answer {
     let run = path_ids::find_run(&state, &id).await?;
-    contact_data::record_view(&state, &session, run.taxpayer_id, &run.irn, form.0.reason).await?;
+    let reason = form.0.reason;
+    contact_data::record_view(&state, &session, run.taxpayer_id, &run.irn, reason).await?;
     render(&state, &session, run, true).await
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
-use futures_util::future::LocalBoxFuture;
 use supervision::{ActorGroup, Measure, NodeKind, Ranking, TreeSnapshot, Window, WindowFigures};
 use url::form_urlencoded::byte_serialize;
 
@@ -147,11 +146,11 @@ async fn live_supervision(
 ) -> HttpResponse {
     let view = View::new(&query, &replica_names(&state));
     let name = view.address(LIVE_PART);
-    let render = move |state: web::Data<ApiState>| -> LocalBoxFuture<'static, _> {
+    let stream = parts.stream(name, &request, &state, move |state| {
         let view = view.clone();
         Box::pin(async move { render(&state, &view) })
-    };
-    std::future::ready(parts.stream(name, &request, &state, render)).await
+    });
+    std::future::ready(stream).await
 }
 
 /// Returns the names of all known replicas, that of this process first.
@@ -245,18 +244,20 @@ impl View {
         let each_kind = kinds::ALL
             .iter()
             .map(|kind| choice(kind.name(), &|view| view.kind = Some(*kind)));
-        let row = |label, choices| ChoiceRow { label, choices };
         let mut rows = vec![
-            row("Worst first by", measures.into()),
-            row("In the last", windows.into()),
-            row("Kind", [all_kinds].into_iter().chain(each_kind).collect()),
+            ChoiceRow::new("Worst first by", measures.into()),
+            ChoiceRow::new("In the last", windows.into()),
+            ChoiceRow::new("Kind", [all_kinds].into_iter().chain(each_kind).collect()),
         ];
         if replicas.len() > 1 {
             let all = choice("all", &|view| view.replica = None);
             let each = replicas
                 .iter()
                 .map(|name| choice(name, &|view| view.replica = Some(name.clone())));
-            rows.push(row("Replica", [all].into_iter().chain(each).collect()));
+            rows.push(ChoiceRow::new(
+                "Replica",
+                [all].into_iter().chain(each).collect(),
+            ));
         }
         rows
     }

@@ -72,10 +72,10 @@ struct View {
 impl View {
     /// Reads the view from an address. What it does not say, or says in words that nobody knows, is the default.
     fn new(query: &Query) -> Self {
-        let word = |name| query.text(name).unwrap_or_default();
+        let by = query.text("by").and_then(UsageMeasure::parse);
         Self {
-            by: UsageMeasure::parse(word("by")).unwrap_or(UsageMeasure::Writes),
-            window: find_window(word("minutes")),
+            by: by.unwrap_or(UsageMeasure::Writes),
+            window: find_window(query.text("minutes").unwrap_or_default()),
         }
     }
 
@@ -91,10 +91,9 @@ impl View {
         });
         let windows =
             Window::ALL.map(|window| choice(window_words(window), Self { window, ..self }));
-        let row = |label, choices| ChoiceRow { label, choices };
         vec![
-            row("Most first by", measures.collect()),
-            row("In the last", windows.into()),
+            ChoiceRow::new("Most first by", measures.collect()),
+            ChoiceRow::new("In the last", windows.into()),
         ]
     }
 }

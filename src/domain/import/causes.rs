@@ -30,7 +30,8 @@ impl Causes {
             });
             cause.count += 1;
             let amount = document.amount.unwrap_or_default();
-            cause.amount = cause.amount.plus(amount).unwrap_or(cause.amount);
+            let sum = cause.amount.plus(amount);
+            cause.amount = sum.unwrap_or(cause.amount);
         }
     }
 

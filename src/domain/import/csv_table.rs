@@ -93,8 +93,9 @@ impl<'b> Records<'b> {
             .place
             .line_at(self.record.position().map_or(0, csv::Position::byte));
         let end = usize::try_from(self.reader.position().byte()).unwrap_or(usize::MAX);
+        let end = end.min(self.place.bytes.len());
         Ok(Some(Record {
-            bytes: self.place.offset..end.min(self.place.bytes.len()),
+            bytes: self.place.offset..end,
             line,
             fields: &self.record,
         }))

@@ -51,7 +51,8 @@ fn table_records(file: &ImportedFile, import: &Import, table: &Table) -> Vec<Vec
     let mut records = Vec::new();
     let items = import.items.iter().zip(&file.documents);
     for (item, document) in items.filter(|(item, _)| item.is_refused()) {
-        for row in document.rows.iter().filter_map(|at| table.rows.get(*at)) {
+        let rows = document.rows.iter();
+        for row in rows.filter_map(|at| table.rows.get(*at)) {
             let error = row_error(item, &format!("{} {}", table.word, row.number));
             let cells = kept_cells(table, &row.cells).into_iter();
             records.push(cells.chain([error]).collect());

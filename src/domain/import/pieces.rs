@@ -49,6 +49,14 @@ struct PieceRange {
     documents: usize,
 }
 
+impl PieceRange {
+    /// True if a document that starts here still fits into the piece. Blanks between documents count, too.
+    fn has_room(&self, start: usize) -> bool {
+        let bytes = start.saturating_sub(self.bytes.start);
+        self.documents < PIECE_DOCUMENTS_MAX && bytes < PIECE_BYTES_MAX
+    }
+}
+
 impl Cuts {
     /// Finds the places. A workbook comes as the text of its table. `names` maps headers of the file to fields.
     pub fn find(
@@ -160,12 +168,8 @@ impl Cutter {
         self.document_start = bytes.start;
         self.check_size(bytes.end)?;
         self.documents += 1;
-        // What is blank between two documents counts, too.
-        let has_room = |range: &PieceRange| {
-            range.documents < PIECE_DOCUMENTS_MAX
-                && bytes.start.saturating_sub(range.bytes.start) < PIECE_BYTES_MAX
-        };
-        if let Some(last) = self.ranges.last_mut().filter(|last| has_room(last)) {
+        let last = self.ranges.last_mut();
+        if let Some(last) = last.filter(|last| last.has_room(bytes.start)) {
             last.bytes.end = bytes.end;
             last.documents += 1;
         } else {

@@ -190,7 +190,10 @@ impl ImportProfile {
             let of_customer = entry.and_then(|(key, values)| {
                 Some((values.get(name)?.clone(), format!("customer {key}")))
             });
-            of_customer.or_else(|| Some((self.defaults.get(name)?.clone(), "defaults".to_owned())))
+            of_customer.or_else(|| {
+                let value = self.defaults.get(name)?;
+                Some((value.clone(), "defaults".to_owned()))
+            })
         };
         let mut warnings = Vec::new();
         for field in HEADER_FIELDS

@@ -248,23 +248,24 @@ impl Import {
     }
 
     fn add_cause(&mut self, cause: RefusalCause) {
-        let is_same = |known: &&mut RefusalCause| {
+        let known = self.causes.iter_mut().find(|known| {
             (&known.rule, &known.field, &known.currency)
                 == (&cause.rule, &cause.field, &cause.currency)
-        };
-        if let Some(known) = self.causes.iter_mut().find(is_same) {
+        });
+        if let Some(known) = known {
             known.count += cause.count;
-            known.amount = known.amount.plus(cause.amount).unwrap_or(known.amount);
+            let sum = known.amount.plus(cause.amount);
+            known.amount = sum.unwrap_or(known.amount);
         } else if self.causes.len() < CAUSES_MAX {
             self.causes.push(cause);
         }
     }
 
     fn add_question(&mut self, question: Question) {
-        let is_same = |known: &&mut Question| {
+        let known = self.questions.iter_mut().find(|known| {
             (&known.customer_no, &known.name) == (&question.customer_no, &question.name)
-        };
-        if let Some(known) = self.questions.iter_mut().find(is_same) {
+        });
+        if let Some(known) = known {
             for field in question.fields {
                 if !known.fields.contains(&field) {
                     known.fields.push(field);

@@ -35,6 +35,18 @@ enum Field {
     Line(&'static str),
 }
 
+impl Column {
+    fn cell<'r>(&self, row: &'r Row) -> &'r str {
+        let cell = row.cells.get(self.index);
+        cell.map_or("", |cell| cell.trim())
+    }
+}
+
+fn find_name(names: &[&'static str], name: &str) -> Option<&'static str> {
+    let mut names = names.iter().copied();
+    names.find(|known| known.eq_ignore_ascii_case(name))
+}
+
 impl Field {
     /// Finds a field by its name in a header, in any case.
     fn parse(name: &str) -> Option<Self> {
@@ -42,15 +54,9 @@ impl Field {
         let line = name
             .get(..LINE_PREFIX.len())
             .filter(|prefix| prefix.eq_ignore_ascii_case(LINE_PREFIX));
-        let known = |names: &[&'static str], name: &str| {
-            names
-                .iter()
-                .copied()
-                .find(|known| known.eq_ignore_ascii_case(name))
-        };
         match line {
-            Some(prefix) => known(&LINE_COLUMNS, &name[prefix.len()..]).map(Self::Line),
-            None => known(&INVOICE_COLUMNS, name).map(Self::Invoice),
+            Some(prefix) => find_name(&LINE_COLUMNS, &name[prefix.len()..]).map(Self::Line),
+            None => find_name(&INVOICE_COLUMNS, name).map(Self::Invoice),
         }
     }
 
@@ -83,9 +89,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
         if row.cells.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
-        let number = number_column
-            .and_then(|column| row.cells.get(column.index))
-            .map_or("", |cell| cell.trim());
+        let number = number_column.map_or("", |column| column.cell(row));
         let known = by_number
             .get(number)
             .copied()
@@ -187,7 +191,7 @@ impl TableDocument {
     fn add_row(&mut self, columns: &[Column], index: usize, row: &Row, word: &str) {
         let mut line = Map::new();
         for column in columns {
-            let cell = row.cells.get(column.index).map_or("", |cell| cell.trim());
+            let cell = column.cell(row);
             if cell.is_empty() {
                 continue;
             }

@@ -93,11 +93,14 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
 }
 
 fn stated_sums(totals: &Totals) -> Option<StatedSums> {
-    let amount = |sum: Decimal| Amount::parse(&sum.to_string()).ok();
     Some(StatedSums {
-        without_tax: amount(totals.tax_exclusive)?,
-        with_tax: amount(totals.tax_inclusive)?,
+        without_tax: to_amount(totals.tax_exclusive)?,
+        with_tax: to_amount(totals.tax_inclusive)?,
     })
+}
+
+fn to_amount(sum: Decimal) -> Option<Amount> {
+    Amount::parse(&sum.to_string()).ok()
 }
 
 fn xml_places(root: &str, lines: usize) -> Places {

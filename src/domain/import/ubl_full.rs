@@ -192,19 +192,21 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
 }
 
 fn tax_total(document: &TradeDocument) -> Option<Value> {
-    let part = |subtotal: &TaxSubtotal| {
-        json!({
-            "taxable_amount": number(subtotal.base),
-            "tax_amount": number(subtotal.amount),
-            "tax_category": {
-                "id": subtotal.tax.category.code,
-                "percent": number(subtotal.tax.percent.unwrap_or_default()),
-            },
-        })
-    };
-    let parts: Vec<_> = document.taxes.iter().map(part).collect();
+    let parts: Vec<_> = document.taxes.iter().map(tax_part).collect();
     (!parts.is_empty())
         .then(|| json!([{ "tax_amount": number(document.tax()), "tax_subtotal": parts }]))
+}
+
+fn tax_part(subtotal: &TaxSubtotal) -> Value {
+    let tax = &subtotal.tax;
+    json!({
+        "taxable_amount": number(subtotal.base),
+        "tax_amount": number(subtotal.amount),
+        "tax_category": {
+            "id": tax.category.code,
+            "percent": number(tax.percent.unwrap_or_default()),
+        },
+    })
 }
 
 /// Adds the references that have a date, which this form wants. An IRN has one.
@@ -237,8 +239,8 @@ fn add_references(
 }
 
 fn date_value(reference: &Reference) -> Option<Value> {
-    let of_irn = || Irn::parse(&reference.id).ok()?.date();
-    let date = reference.issue_date.or_else(of_irn)?;
+    let irn = Irn::parse(&reference.id).ok();
+    let date = reference.issue_date.or_else(|| irn?.date())?;
     Some(json!({ "irn": reference.id, "issue_date": date.to_string() }))
 }
 

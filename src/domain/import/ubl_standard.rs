@@ -57,7 +57,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
 
 /// Returns the parts of the document that have no field in the body.
 fn left_out(document: &TradeDocument) -> Vec<&'static str> {
-    let others = |reference: &trade_document::Reference| reference.kind != ReferenceKind::Preceding;
+    let mut references = document.references.iter();
     let parts = [
         (!document.notes.is_empty(), "the notes"),
         (document.payment_terms.is_some(), "the terms of payment"),
@@ -67,7 +67,7 @@ fn left_out(document: &TradeDocument) -> Vec<&'static str> {
         (document.tax_currency.is_some(), "the currency of the tax"),
         (document.buyer_reference.is_some(), "the buyer's reference"),
         (
-            document.references.iter().any(others),
+            references.any(|reference| reference.kind != ReferenceKind::Preceding),
             "references to other documents",
         ),
         (!document.totals.prepaid.is_zero(), "what was paid before"),

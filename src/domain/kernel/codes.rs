@@ -17,12 +17,14 @@ macro_rules! words {
 
             /// Parses a word without regard to case.
             pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.as_str().eq_ignore_ascii_case(word))
+                let mut values = Self::ALL.iter().copied();
+                values.find(|value| value.as_str().eq_ignore_ascii_case(word))
             }
 
             /// Returns the allowed words, separated by commas, for the message of a fault.
             pub fn allowed() -> String {
-                Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", ")
+                let words: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
+                words.join(", ")
             }
         }
 

@@ -93,13 +93,6 @@ impl CrashHistory {
 
     /// Returns a text that says how often the work panicked and how often the process crashed.
     pub fn cause(self) -> String {
-        let times = |count: u32| {
-            if count == 1 {
-                "once".to_owned()
-            } else {
-                format!("{count} times")
-            }
-        };
         match self {
             Self {
                 crashes: 0, panics, ..
@@ -129,6 +122,14 @@ impl CrashHistory {
             history if history.may_lift_quarantine() => QUARANTINED_MESSAGE,
             _ => QUARANTINED_AGAIN_MESSAGE,
         }
+    }
+}
+
+fn times(count: u32) -> String {
+    if count == 1 {
+        "once".to_owned()
+    } else {
+        format!("{count} times")
     }
 }
 

@@ -93,7 +93,8 @@ impl PastPredictions {
 
     /// Keeps the first prediction for a run until it ends. One without a latest end is not kept, as it promises nothing.
     pub fn remember(&mut self, run: RunId, prediction: &Prediction, now: Timestamp) {
-        if prediction.latest.is_none() || self.pending.iter().any(|pending| pending.run == run) {
+        let is_known = self.pending.iter().any(|pending| pending.run == run);
+        if is_known || prediction.latest.is_none() {
             return;
         }
         if self.pending.len() == PENDING_MAX {

@@ -104,6 +104,11 @@ impl Run {
         }
     }
 
+    /// Finds the run of an operation among the runs of one invoice.
+    pub fn find_in(runs: &[Self], operation: Operation) -> Option<&Self> {
+        runs.iter().find(|run| run.operation() == operation)
+    }
+
     #[must_use]
     pub fn with_deadline(self, deadline_at: Timestamp) -> Self {
         Self {
@@ -213,7 +218,8 @@ impl Run {
     /// Makes a run continue. The time for retries starts again, and a quarantined run is released.
     #[must_use]
     pub fn reopen(self, now: Timestamp) -> Self {
-        let progress = self.progress.restart(self.progress.crash_history.release());
+        let history = self.progress.crash_history.release();
+        let progress = self.progress.restart(history);
         Self {
             progress,
             ..self.make_due(now)

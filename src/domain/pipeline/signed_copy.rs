@@ -24,17 +24,16 @@ pub fn has_sent_values(copy: &Value, sent: &Value) -> bool {
     let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else {
         return false;
     };
-    let lasting = |fields: &Map<String, Value>| {
-        let lasting = fields.iter().filter(|(name, _)| *name != CHANGING_FIELD);
-        Value::Object(
-            lasting
-                .map(|(name, value)| (name.clone(), without_case(name, value)))
-                .collect(),
-        )
-    };
-    let copy = lasting(copy);
-    let sent = without_empty(&lasting(sent));
+    let copy = lasting_fields(copy);
+    let sent = without_empty(&lasting_fields(sent));
     digest::document_digest(&reduce_to_sent(&copy, &sent)) == digest::document_digest(&sent)
+}
+
+/// Returns the fields that the authority does not change, without regard to case.
+fn lasting_fields(fields: &Map<String, Value>) -> Value {
+    let lasting = fields.iter().filter(|(name, _)| *name != CHANGING_FIELD);
+    let lasting = lasting.map(|(name, value)| (name.clone(), without_case(name, value)));
+    Value::Object(lasting.collect())
 }
 
 /// True if the authority's dates are those of the document, false if at least one date differs. A missing or malformed
@@ -44,16 +43,17 @@ pub fn has_sent_dates(
     issue_date: Option<&str>,
     due_date: Option<&str>,
 ) -> Option<bool> {
-    let same = |reported: Option<&str>, sent: Option<Date>| {
-        Some(reported.and_then(parse_date_prefix)? == sent?)
-    };
     match (
-        same(issue_date, sent.issue_date),
-        same(due_date, sent.due_date),
+        is_same_date(issue_date, sent.issue_date),
+        is_same_date(due_date, sent.due_date),
     ) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (issued, _) => issued,
     }
+}
+
+fn is_same_date(reported: Option<&str>, sent: Option<Date>) -> Option<bool> {
+    Some(reported.and_then(parse_date_prefix)? == sent?)
 }
 
 /// True if the run ended because another document was signed under its IRN.

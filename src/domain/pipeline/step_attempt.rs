@@ -136,11 +136,12 @@ impl Run {
             StepResult::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
             StepResult::Refused { .. } => self.end(RunPhase::Refused),
             StepResult::Wait { reason, until, .. } => {
-                self.progress.failing_since = self.progress.failing_since.or(Some(now));
+                self.progress.failing_since.get_or_insert(now);
                 self.wait(*reason, *until);
             }
             StepResult::Deferred { until, .. } => {
-                self.progress.attempt = self.progress.attempt.saturating_sub(1);
+                let attempt = &mut self.progress.attempt;
+                *attempt = attempt.saturating_sub(1);
                 self.wait(WaitReason::AuthorityUnavailable, *until);
             }
             StepResult::Pause { .. } => self.phase = RunPhase::Paused,

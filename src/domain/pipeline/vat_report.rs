@@ -36,21 +36,22 @@ impl From<Amount> for WrittenAmount {
     }
 }
 
+impl WrittenAmount {
+    fn to_canonical(&self) -> Self {
+        Self(digest::canonical_number_text(&self.0).unwrap_or_else(|| self.0.clone()))
+    }
+}
+
 impl VatReport {
     /// Returns the report with each number in its canonical spelling: `"5"` and `"5.00"` become equal.
     #[must_use]
     pub fn with_canonical_numbers(&self) -> Self {
-        let canonical = |amount: &WrittenAmount| {
-            WrittenAmount(
-                digest::canonical_number_text(&amount.0).unwrap_or_else(|| amount.0.clone()),
-            )
-        };
         Self {
-            base_amount: canonical(&self.base_amount),
-            other_taxes: self.other_taxes.as_ref().map(canonical),
-            vat_rate: canonical(&self.vat_rate),
-            vat_calculated: canonical(&self.vat_calculated),
-            total_amount: canonical(&self.total_amount),
+            base_amount: self.base_amount.to_canonical(),
+            other_taxes: self.other_taxes.as_ref().map(WrittenAmount::to_canonical),
+            vat_rate: self.vat_rate.to_canonical(),
+            vat_calculated: self.vat_calculated.to_canonical(),
+            total_amount: self.total_amount.to_canonical(),
             ..self.clone()
         }
     }

@@ -156,11 +156,15 @@ impl Reconciliation {
 
 /// Returns the start of a day and the start of the next day in a time zone; `None` if one of them is out of range.
 pub fn day_span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
-    let start = |day: Date| {
-        zone.to_timestamp(day.to_datetime(jiff::civil::Time::midnight()))
-            .ok()
-    };
-    Some((start(day)?, start(day.tomorrow().ok()?)?))
+    Some((
+        day_start(day, zone)?,
+        day_start(day.tomorrow().ok()?, zone)?,
+    ))
+}
+
+fn day_start(day: Date, zone: Offset) -> Option<Timestamp> {
+    let midnight = day.to_datetime(jiff::civil::Time::midnight());
+    zone.to_timestamp(midnight).ok()
 }
 
 pub fn day_at(at: Timestamp, zone: Offset) -> Date {

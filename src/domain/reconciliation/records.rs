@@ -46,6 +46,14 @@ pub struct LocalRecord {
     pub payment: Option<PaymentStatus>,
 }
 
+impl RunSnapshot {
+    /// Returns the state, after the name of what the run does.
+    fn describe(&self, name: &str) -> String {
+        let held = if self.is_held { " (held)" } else { "" };
+        format!("{name} {}{held}", self.state)
+    }
+}
+
 impl LocalRecord {
     /// Collects our records of one IRN; `None` if there are none. `is_held` tells whether an operator paused a run.
     pub fn from_runs(
@@ -53,20 +61,21 @@ impl LocalRecord {
         runs: &[Run],
         is_held: impl Fn(&Run) -> bool,
     ) -> Option<Self> {
-        let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let standing = |run: &Run| RunSnapshot {
             run_id: run.id,
             state: run.state(),
             run_updated_at: run.updated_at,
             is_held: run.state() == RunState::Paused && is_held(run),
         };
-        let submission = run(Operation::Submit);
-        let relay = run(Operation::Payment);
+        let submission = Run::find_in(runs, Operation::Submit);
+        let relay = Run::find_in(runs, Operation::Payment);
         let irn = invoice
             .map(|invoice| &invoice.irn)
             .or_else(|| runs.first().map(|run| &run.irn))?;
-        let relayed = |run: &Run| Some(run.payload.payment()?.payment_status.to_payment_status());
-        let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
+        let relay = relay.and_then(|run| {
+            let payment = run.payload.payment()?;
+            Some((standing(run), payment.payment_status.to_payment_status()))
+        });
         let relayed = relay
             .as_ref()
             .filter(|(run, _)| run.state == RunState::Succeeded);
@@ -79,7 +88,7 @@ impl LocalRecord {
             irn: irn.clone(),
             submission: submission.map(standing),
             is_signed: submission.is_some_and(|run| run.done.contains(&Step::Sign)),
-            transmission: run(Operation::Transmit).map(standing),
+            transmission: Run::find_in(runs, Operation::Transmit).map(standing),
             relay,
             stored_status: invoice.map(|invoice| invoice.status),
             transit: Transit::from_runs(invoice, runs),
@@ -112,24 +121,19 @@ impl LocalRecord {
 
     /// Describes our record in the text of a finding.
     pub fn description(&self) -> String {
-        let state = |name: &str, run: &RunSnapshot| {
-            format!(
-                "{name} {}{}",
-                run.state,
-                if run.is_held { " (held)" } else { "" }
-            )
-        };
         let parts = [
             self.stored_status.map(|status| format!("invoice {status}")),
-            self.submission.as_ref().map(|run| state("submit", run)),
-            self.transmission.as_ref().map(|run| state("transmit", run)),
+            self.submission.as_ref().map(|run| run.describe("submit")),
+            self.transmission
+                .as_ref()
+                .map(|run| run.describe("transmit")),
             self.transit
                 .is_transmitted
                 .then(|| "transmitted".to_owned()),
             self.transit.is_acknowledged.then(|| "delivered".to_owned()),
             self.relay
                 .as_ref()
-                .map(|(run, status)| state(&format!("payment to {status}"), run)),
+                .map(|(run, status)| run.describe(&format!("payment to {status}"))),
             self.payment.map(|status| format!("payment {status}")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -59,7 +59,6 @@ fn parse_digits(text: &str) -> Option<Date> {
 
 /// Parses three parts that are separated by hyphens, slashes, points, commas or blanks.
 fn parse_parts(text: &str) -> Option<Date> {
-    let is_blank = |letter: char| letter == ' ' || letter == ',';
     let separator = text
         .chars()
         .find(|letter| "-/.".contains(*letter) || is_blank(*letter))?;
@@ -80,6 +79,10 @@ fn parse_parts(text: &str) -> Option<Date> {
         (None, None) if first.len() == 4 => parse_numbers(first, second, third),
         (None, None) => parse_ambiguous(first, second, third),
     }
+}
+
+fn is_blank(letter: char) -> bool {
+    letter == ' ' || letter == ','
 }
 
 /// Parses a day and a month in either order, and a year. A number above 12 is the day. Returns `None` if both numbers
@@ -117,17 +120,18 @@ fn without_ordinal_ending(text: &str) -> &str {
 }
 
 fn parse_numbers(year: &str, month: &str, day: &str) -> Option<Date> {
-    let number = |text: &str, most: usize| {
-        let is_number =
-            (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| text.parse::<i16>().ok())?
-    };
     if year.len() != 4 {
         return None;
     }
-    let month = i8::try_from(number(month, 2)?).ok()?;
-    let day = i8::try_from(number(day, 2)?).ok()?;
-    Date::new(number(year, 4)?, month, day).ok()
+    let month = i8::try_from(parse_number(month, 2)?).ok()?;
+    let day = i8::try_from(parse_number(day, 2)?).ok()?;
+    Date::new(parse_number(year, 4)?, month, day).ok()
+}
+
+fn parse_number(text: &str, digits_max: usize) -> Option<i16> {
+    let are_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = are_digits && (1..=digits_max).contains(&text.len());
+    is_number.then(|| text.parse::<i16>().ok())?
 }
 
 #[cfg(test)]

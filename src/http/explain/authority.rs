@@ -161,10 +161,11 @@ fn split_validator_message(said: &str) -> Option<(&str, &str)> {
 }
 
 fn explain_whole_text(words: &str, document: &Value) -> Explanation {
-    let found = SENTENCE_PATTERNS.iter().find(|pattern| {
-        let lower = words.to_lowercase();
-        lower.starts_with(pattern.begins) && lower.trim_end_matches('.').ends_with(pattern.ends)
-    });
+    let lower = words.to_lowercase();
+    let sentence = lower.trim_end_matches('.');
+    let found = SENTENCE_PATTERNS
+        .iter()
+        .find(|pattern| lower.starts_with(pattern.begins) && sentence.ends_with(pattern.ends));
     let path = found.and_then(|pattern| pattern.path);
     // The refusal `NO_CUSTOMER_MESSAGE` comes from this service, not from the authority.
     let is_ours = words.eq_ignore_ascii_case(NO_CUSTOMER_MESSAGE);

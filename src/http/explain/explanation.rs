@@ -81,7 +81,10 @@ pub(super) fn details(explanations: &[Explanation]) -> Details {
 pub(super) fn faults(explanations: &[Explanation]) -> Faults {
     explanations
         .iter()
-        .filter_map(|why| Some(Fault::new(why.path.clone()?, why.rule, why.message.clone())))
+        .filter_map(|why| {
+            let path = why.path.clone()?;
+            Some(Fault::new(path, why.rule, why.message.clone()))
+        })
         .collect()
 }
 

@@ -39,9 +39,8 @@ impl FieldNames {
             .all
             .insert(CATEGORY_NAMES.0.to_owned(), CATEGORY_NAMES.1);
         for form in &forms {
-            names
-                .top_level
-                .extend(form.0.iter().map(|property| property.name));
+            let top_level = form.0.iter().map(|property| property.name);
+            names.top_level.extend(top_level);
             names.add(form);
         }
         names
@@ -134,18 +133,21 @@ fn fold_name(name: &str) -> String {
 
 /// Replaces each of the authority's paths in a sentence by the caller's path of the same field.
 pub(crate) fn translate_paths(sentence: &str, document: &Value) -> String {
-    let word = |word: &str| {
-        let bare = word.trim_end_matches(['.', ',', ';', ':']);
-        let path = bare
-            .contains('.')
-            .then(|| caller_path(bare, document))
-            .flatten();
-        path.map_or_else(
-            || word.to_owned(),
-            |path| format!("{path}{}", &word[bare.len()..]),
-        )
-    };
-    sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    let words = sentence.split(' ');
+    let words: Vec<_> = words.map(|word| translate_word(word, document)).collect();
+    words.join(" ")
+}
+
+fn translate_word(word: &str, document: &Value) -> String {
+    let bare = word.trim_end_matches(['.', ',', ';', ':']);
+    let path = bare
+        .contains('.')
+        .then(|| caller_path(bare, document))
+        .flatten();
+    path.map_or_else(
+        || word.to_owned(),
+        |path| format!("{path}{}", &word[bare.len()..]),
+    )
 }
 
 #[cfg(test)]

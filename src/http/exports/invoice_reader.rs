@@ -116,11 +116,12 @@ impl InvoiceReader {
             .counted_page(store, part, self.total, Fields::All)
             .await?;
         if self.parties == Parties::Customers {
-            let ids = page.invoices.iter().map(|invoice| invoice.customer.id);
+            let invoices = page.invoices.iter();
+            let ids = invoices.map(|invoice| invoice.customer.id);
             let found =
                 customers::owned_by_with_ids(store.reader(), self.list.taxpayer, ids).await?;
-            let found = found.into_iter();
-            self.customers = found.map(|one| (one.id, one.details)).collect();
+            let details = found.into_iter().map(|one| (one.id, one.details));
+            self.customers = details.collect();
         }
         self.next = page.next.map(PageStart::After);
         self.long_invoices = page.long_invoices;

@@ -177,8 +177,10 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {
     let state = reader.state().clone();
     let catalog = state.catalog.get();
     let now = state.now();
-    let new = move || WorkbookWriter::new("Invoices", &export_header(), now);
-    let mut book = state.workbooks.compute(new).await??;
+    let mut book = state
+        .workbooks
+        .compute(move || WorkbookWriter::new("Invoices", &export_header(), now))
+        .await??;
     loop {
         let mut some = Vec::new();
         let mut row_count = 0;
@@ -196,7 +198,7 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {
             break;
         }
         let catalog = Arc::clone(&catalog);
-        let add = move || {
+        let extended_book = state.workbooks.compute(move || {
             for (invoice, customer) in some {
                 let rows = InvoiceRows::new(invoice, customer, &catalog);
                 for index in 0..rows.count() {
@@ -204,8 +206,8 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {
                 }
             }
             Ok::<_, WorkbookError>(book)
-        };
-        book = state.workbooks.compute(add).await??;
+        });
+        book = extended_book.await??;
     }
     Ok(state.workbooks.compute(move || book.save()).await??)
 }

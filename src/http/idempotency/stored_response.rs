@@ -17,7 +17,10 @@ pub(crate) fn to_stored_response(answer: HttpResponse<BoxBody>) -> Option<Stored
     let headers = answer
         .headers()
         .iter()
-        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .filter_map(|(name, value)| {
+            let value = value.to_str().ok()?;
+            Some((name.to_string(), value.to_owned()))
+        })
         .collect();
     let body = answer.into_body().try_into_bytes().ok()?;
     Some(StoredResponse {

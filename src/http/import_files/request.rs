@@ -77,9 +77,9 @@ impl FileRequest {
             FilePlace::Field(boundary) => boundary,
         };
         let field = multipart::find_file(body, boundary)?;
-        let by_name = || format_by_name(field.file_name.as_deref()?);
-        let by_type = || format_by_type(field.content_type.as_deref()?);
-        let format = by_type().or_else(by_name).ok_or_else(unsupported_error)?;
+        let by_name = field.file_name.as_deref().and_then(format_by_name);
+        let by_type = field.content_type.as_deref().and_then(format_by_type);
+        let format = by_type.or(by_name).ok_or_else(unsupported_error)?;
         Ok((format, field.bytes))
     }
 }

@@ -111,16 +111,11 @@ impl AnswerMemory {
     /// Reserves memory for an answer that is ready. If there is too little, fails at once, so that the answer is
     /// dropped and does not wait in memory.
     fn try_reserve(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerRoom, ApiError> {
-        let busy = |whose: &str| {
-            let message =
-                format!("Too many answers to {whose} are waiting to be read, please try again");
-            ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
-        };
         let share = self
             .shares
             .for_holder(holder.caller)
             .try_acquire_many_owned(self.share_permits(bytes));
-        let share = share.map_err(|_| busy("this caller"))?;
+        let share = share.map_err(|_| busy_error("this caller"))?;
         let payer = holder.payer.map(|payer| {
             self.payers
                 .for_holder(payer)
@@ -128,7 +123,7 @@ impl AnswerMemory {
         });
         let payer = payer
             .transpose()
-            .map_err(|_| busy("this integrator and its taxpayers"))?;
+            .map_err(|_| busy_error("this integrator and its taxpayers"))?;
         let process = Arc::clone(&self.process).try_acquire_many_owned(self.process_permits(bytes));
         let process = process.map_err(|_| {
             let message = "Too many answers are waiting to be read, please try again";
@@ -223,6 +218,11 @@ impl AnswerMemory {
     fn process_permits(&self, bytes: usize) -> u32 {
         to_permits(bytes.min(self.size))
     }
+}
+
+fn busy_error(whose: &str) -> ApiError {
+    let message = format!("Too many answers to {whose} are waiting to be read, please try again");
+    ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
 }
 
 /// Converts bytes to a number of permits. The settings keep every value below `u32::MAX`.

@@ -61,24 +61,25 @@ impl ConcurrentCalls {
         account: PayingAccount,
         kind: CallKind,
     ) -> Result<CallSlot, ApiError> {
-        let busy = |whose: &str| {
-            let message = format!("Too many calls {whose} are under way, please try again");
-            ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
-        };
         let of_key = self
             .accounts
             .take(account.owner, kind)
-            .ok_or_else(|| busy("with this key"))?;
+            .ok_or_else(|| busy_error("with this key"))?;
         let whose = "with the keys of this integrator and its taxpayers";
         let payer_account = self
             .payers
             .take(account.payer(), kind)
-            .ok_or_else(|| busy(whose))?;
+            .ok_or_else(|| busy_error(whose))?;
         Ok(CallSlot {
             _account: of_key,
             _payer: payer_account,
         })
     }
+}
+
+fn busy_error(whose: &str) -> ApiError {
+    let message = format!("Too many calls {whose} are under way, please try again");
+    ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
 }
 
 impl<K: Eq + Hash> CallSemaphores<K> {

@@ -32,6 +32,15 @@ struct Stall {
     bytes: usize,
 }
 
+impl Stall {
+    fn start(limit: Duration) -> Self {
+        Self {
+            until: Box::pin(sleep(limit)),
+            bytes: 0,
+        }
+    }
+}
+
 impl<S> GuardedStream<S> {
     pub(crate) fn new(stream: S, connection: Connection, stalled_after: Duration) -> Self {
         Self {
@@ -57,11 +66,7 @@ impl<S> GuardedStream<S> {
             return written;
         }
         let limit = self.stalled_after;
-        let start = || Stall {
-            until: Box::pin(sleep(limit)),
-            bytes: 0,
-        };
-        let stall = self.stall.get_or_insert_with(start);
+        let stall = self.stall.get_or_insert_with(|| Stall::start(limit));
         if let Poll::Ready(Ok(bytes)) = written {
             stall.bytes += bytes;
         }
@@ -69,7 +74,7 @@ impl<S> GuardedStream<S> {
             if stall.bytes < BYTES_READ_MIN {
                 return Poll::Ready(Err(abort_error("the client takes nothing")));
             }
-            *stall = start();
+            *stall = Stall::start(limit);
         }
         written
     }

@@ -34,11 +34,10 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
     /// Returns the semaphore of a key. The semaphore is kept while one of its permits is in use.
     pub(crate) fn for_holder(&self, holder: K) -> Arc<Semaphore> {
         let mut is_new = false;
-        let made = || {
+        let share = Arc::clone(&self.in_use.entry(holder).or_insert_with(|| {
             is_new = true;
             Arc::new(Semaphore::new(self.size))
-        };
-        let share = Arc::clone(&self.in_use.entry(holder).or_insert_with(made));
+        }));
         if is_new
             && self.made.fetch_add(1, Ordering::Relaxed) % SEMAPHORES_PER_CLEANUP
                 == SEMAPHORES_PER_CLEANUP - 1

@@ -148,10 +148,10 @@ impl DatabaseCounts {
 
     /// Returns the number of runs in a state, and the creation time of the oldest of them.
     pub(crate) fn runs_in(&self, state: RunState) -> (i64, Option<Timestamp>) {
-        let groups = || self.runs.iter().filter(|group| group.state == state);
+        let groups = self.runs.iter().filter(|group| group.state == state);
         (
-            groups().map(|group| group.runs).sum(),
-            groups().map(|group| group.oldest).min(),
+            groups.clone().map(|group| group.runs).sum(),
+            groups.map(|group| group.oldest).min(),
         )
     }
 }

@@ -94,11 +94,11 @@ impl RequestHistory {
     }
 
     fn seconds_at(&self, now: u64) -> Vec<CountedRequests> {
-        let second = |ago| {
+        let seconds = (1..SECONDS_KEPT).rev().map(|ago| {
             now.checked_sub(ago)
                 .map_or_else(CountedRequests::default, |at| self.sum(at..at + 1))
-        };
-        (1..SECONDS_KEPT).rev().map(second).collect()
+        });
+        seconds.collect()
     }
 
     fn sum(&self, seconds: std::ops::Range<u64>) -> CountedRequests {

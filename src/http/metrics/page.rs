@@ -214,24 +214,15 @@ fn register_incidents(registry: &mut Registry, incidents: &Incidents) {
         ("aborted", &incidents.deliveries_aborted),
         ("quarantined", &incidents.deliveries_quarantined),
     ];
-    let by_reason = |counts: &[(&'static str, &Count)]| {
-        let family = Family::<LabelPairs, Counter>::default();
-        for (reason, count) in counts {
-            family
-                .get_or_create(&vec![("reason", (*reason).to_owned())])
-                .inc_by(count.get());
-        }
-        family
-    };
     registry.register(
         "runs_paused",
         "Runs paused for an operator",
-        by_reason(&runs),
+        counts_by_reason(&runs),
     );
     registry.register(
         "dead_letters",
         "Deliveries that became dead letters",
-        by_reason(&deliveries),
+        counts_by_reason(&deliveries),
     );
     let parked = incidents.endpoints_parked.get();
     let disabled = incidents.endpoints_disabled.get();
@@ -245,6 +236,16 @@ fn register_incidents(registry: &mut Registry, incidents: &Incidents) {
         "Endpoints put out of service",
         counter(disabled),
     );
+}
+
+fn counts_by_reason(counts: &[(&'static str, &Count)]) -> Family<LabelPairs, Counter> {
+    let family = Family::<LabelPairs, Counter>::default();
+    for (reason, count) in counts {
+        family
+            .get_or_create(&vec![("reason", (*reason).to_owned())])
+            .inc_by(count.get());
+    }
+    family
 }
 
 fn register_authority(registry: &mut Registry, authority: &Authority) {

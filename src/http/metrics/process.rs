@@ -70,15 +70,14 @@ pub(super) fn register(registry: &mut Registry) {
 
 impl ProcessStats {
     pub(crate) fn read() -> Self {
-        let text = |file| fs::read_to_string(file).unwrap_or_default();
         let open_files = fs::read_dir("/proc/self/fd").ok().map(Iterator::count);
         Self {
             open_files: open_files.and_then(|count| u64::try_from(count).ok()),
-            open_files_max: field(&text("/proc/self/limits"), "Max open files"),
+            open_files_max: field(&read_file("/proc/self/limits"), "Max open files"),
             ..Self::parse(
-                &text("/proc/self/stat"),
-                &text("/proc/self/status"),
-                &text("/proc/stat"),
+                &read_file("/proc/self/stat"),
+                &read_file("/proc/self/status"),
+                &read_file("/proc/stat"),
             )
         }
     }
@@ -91,20 +90,27 @@ impl ProcessStats {
             .map(|(_, fields)| fields)
             .unwrap_or_default();
         let ticks = |number: usize| fields.split(' ').nth(number - 3)?.parse::<u32>().ok();
-        let time = |ticks: u32| TICK.saturating_mul(ticks);
         let booted_at = field(system, "btime").map(Duration::from_secs);
         Self {
             cpu: ticks(14)
                 .zip(ticks(15))
-                .map(|(user, kernel)| time(user) + time(kernel)),
+                .map(|(user, kernel)| tick_time(user) + tick_time(kernel)),
             started_at: booted_at
                 .zip(ticks(22))
-                .map(|(booted_at, ticks)| booted_at + time(ticks)),
+                .map(|(booted_at, ticks)| booted_at + tick_time(ticks)),
             resident_bytes: field(status, "VmRSS:").map(|kilobytes| kilobytes * 1_024),
             threads: field(status, "Threads:"),
             ..Self::default()
         }
     }
+}
+
+fn read_file(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn tick_time(ticks: u32) -> Duration {
+    TICK.saturating_mul(ticks)
 }
 
 /// Returns the first number after a name at the beginning of a line.

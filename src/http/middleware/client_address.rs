@@ -145,10 +145,10 @@ fn parse_node(node: &str) -> Option<IpAddr> {
         .strip_prefix('[')
         .and_then(|node| node.strip_suffix(']'))
         .unwrap_or(node);
-    let address = alone
-        .parse()
-        .ok()
-        .or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()));
+    let address = alone.parse().ok().or_else(|| {
+        let with_port: SocketAddr = node.parse().ok()?;
+        Some(with_port.ip())
+    });
     address.map(|address: IpAddr| address.to_canonical())
 }
 

@@ -171,7 +171,8 @@ fn enum_names(words: &str) -> Option<Vec<String>> {
     let all = folded.len();
     folded.sort_unstable();
     folded.dedup();
-    (folded.len() < all).then(|| words.split(", ").map(variant_name).collect())
+    let names = words.split(", ").map(variant_name);
+    (folded.len() < all).then(|| names.collect())
 }
 
 fn variant_name(word: &str) -> String {

@@ -76,8 +76,6 @@ pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
 
 /// Returns the schemas of a failure with their names: in the envelope, and as a problem document (RFC 9457).
 pub(super) fn failures() -> [(&'static str, Schema); 2] {
-    let text = || ObjectBuilder::new().schema_type(Type::String);
-    let flag = || ObjectBuilder::new().schema_type(Type::Boolean);
     let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     let code = || {
         text()
@@ -90,7 +88,6 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .description(Some(
             "sentences by dot path, such as invoice_lines.0.quantity",
         ));
-    let again = || flag().description(Some("whether the same call may succeed later"));
     let failure = ObjectBuilder::new()
         .property("success", flag().enum_values(Some([false])))
         .property("message", text())
@@ -103,7 +100,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
             "patch_suffices",
             flag().description(Some(SUFFICES_DESCRIPTION)),
         )
-        .property("retryable", again())
+        .property("retryable", retry_flag())
         .property("queue", component("Queue"))
         .property("request_id", text());
     let failure = ["success", "message", "data", "error_code", "request_id"]
@@ -126,7 +123,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
             "patch_suffices",
             flag().description(Some(SUFFICES_DESCRIPTION)),
         )
-        .property("retryable", again())
+        .property("retryable", retry_flag())
         .property("queue", component("Queue"))
         .property("request_id", text());
     let problem = [
@@ -150,7 +147,6 @@ const SUFFICES_DESCRIPTION: &str =
 
 /// Returns the schema of an explanation: one reason of a refusal.
 fn explanation() -> ObjectBuilder {
-    let text = || ObjectBuilder::new().schema_type(Type::String);
     let path =
         text_or_null().description(Some("dot path; null where the words are about no field"));
     let rule = text().description(Some(
@@ -167,7 +163,6 @@ fn explanation() -> ObjectBuilder {
 
 /// Returns the fields that an explanation has in both formats of a failure.
 fn explanation_fields() -> ObjectBuilder {
-    let text = || ObjectBuilder::new().schema_type(Type::String);
     let actual = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
     ObjectBuilder::new()
         .property("expected", text_or_null())
@@ -185,13 +180,25 @@ fn explanation_fields() -> ObjectBuilder {
         )
 }
 
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn flag() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Boolean)
+}
+
+/// Returns the schema of `retryable`.
+fn retry_flag() -> ObjectBuilder {
+    flag().description(Some("whether the same call may succeed later"))
+}
+
 fn text_or_null() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
 }
 
 /// Returns the schema of an RFC 6902 patch that corrects the received body.
 fn patch() -> ArrayBuilder {
-    let text = || ObjectBuilder::new().schema_type(Type::String);
     let what = "an operation of RFC 6902, and why it is safe";
     let operation = ObjectBuilder::new()
         .description(Some(what))

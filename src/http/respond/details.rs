@@ -39,7 +39,7 @@ impl Members {
 
 impl Serialize for Members {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|member| (member.0, &member.1)))
+        serializer.collect_map(self.0.iter().map(|(name, value)| (*name, value)))
     }
 }
 

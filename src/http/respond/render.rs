@@ -95,12 +95,13 @@ pub(crate) fn render_failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpRes
 }
 
 fn failure_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a> {
+    let faults = &error.faults;
     FailureBody {
         success: false,
         message: &error.message,
         data: (),
         error_code: error.code.as_str(),
-        errors: (!error.faults.is_empty()).then(|| json!(error.faults.by_path())),
+        errors: (!faults.is_empty()).then(|| json!(faults.by_path())),
         explanations: &error.details.explanations,
         patch: error.details.patch.as_deref(),
         patch_suffices: error.details.patch_suffices,
@@ -113,7 +114,8 @@ fn failure_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBod
 fn problem_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     // The details already show the first faults, so only the remaining faults are added.
     let explained = &error.details.errors;
-    let rest = error.faults.iter().skip(explained.len()).map(problem_entry);
+    let rest = error.faults.iter().skip(explained.len());
+    let rest = rest.map(problem_entry);
     ProblemBody {
         r#type: "about:blank",
         title: error.status.canonical_reason().unwrap_or_default(),

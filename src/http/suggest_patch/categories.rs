@@ -87,13 +87,14 @@ fn line_fixes(fields: &Value, line: &str) -> Option<Vec<PatchOperation>> {
 }
 
 fn code_kind(code: &str) -> Option<SoldKind> {
-    let are_digits = |text: &str, count: usize| {
-        text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())
-    };
     match code.split_once('.') {
         Some((heading, rest)) => {
             (are_digits(heading, 4) && are_digits(rest, 2)).then_some(SoldKind::Goods)
         }
         None => are_digits(code, 4).then_some(SoldKind::Service),
     }
+}
+
+fn are_digits(text: &str, count: usize) -> bool {
+    text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())
 }

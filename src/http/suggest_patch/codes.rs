@@ -27,12 +27,13 @@ const CURRENCY_FIELDS: [&str; 2] = ["document_currency_code", "tax_currency_code
 
 /// Returns the operation that replaces an invalid code; `None` if it is not certain which code is meant.
 pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOperation> {
-    let (parent, name) = wrong.path.rsplit_once('.').unwrap_or(("", &wrong.path));
+    let path = wrong.path.as_str();
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     let (_, list) = CODE_FIELDS.iter().find(|(field, _)| *field == name)?;
     if !CODE_RULES.contains(&wrong.rule) {
         return None;
     }
-    let pointer = json_pointer(&wrong.path);
+    let pointer = json_pointer(path);
     let text = body.pointer(&pointer)?.as_str()?.trim();
     let near = match list {
         ReferenceList::QuantityCodes => units::meant_code(catalog, text),

@@ -78,13 +78,7 @@ const UNIT_WORDS: [(&str, &str); 66] = [
 pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = fold(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
-    let known = |word: &str| {
-        UNIT_WORDS
-            .iter()
-            .find(|(name, _)| *name == word)
-            .map(|(_, code)| *code)
-    };
-    let by_word = known(&word).or_else(|| singular.and_then(known));
+    let by_word = code_of_word(&word).or_else(|| singular.and_then(code_of_word));
     let by_word =
         by_word.filter(|code| catalog.has(ReferenceList::QuantityCodes, code) == Some(true));
     let by_list = nearest_code(catalog, ReferenceList::QuantityCodes, text)
@@ -102,6 +96,11 @@ pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
         (None, Some(near)) => Some(near),
         (None, None) => nearest_code(catalog, ReferenceList::QuantityCodes, text),
     }
+}
+
+fn code_of_word(word: &str) -> Option<&'static str> {
+    let (_, code) = UNIT_WORDS.iter().find(|(name, _)| *name == word)?;
+    Some(code)
 }
 
 #[cfg(test)]

@@ -53,7 +53,8 @@ pub(crate) async fn build_patch(
         let Some(form) = read.filter(|_| is_right) else {
             break;
         };
-        let words = match authority.validate(form.value.document.as_json()).await {
+        let document = form.value.document.as_json();
+        let words = match authority.validate(document).await {
             Ok(()) => {
                 suffices = Some(true);
                 break;

@@ -53,12 +53,13 @@ struct ItemView<'a> {
 
 impl<'a> From<&'a Batch> for BatchView<'a> {
     fn from(batch: &'a Batch) -> Self {
+        let items = batch.items.iter().enumerate();
         Self {
             batch_no: &batch.batch_no,
             created: batch.count(ItemOutcome::Created),
             duplicates: batch.count(ItemOutcome::Duplicate),
             failed: batch.count(ItemOutcome::Failed),
-            items: batch.items.iter().enumerate().map(ItemView::from).collect(),
+            items: items.map(ItemView::from).collect(),
         }
     }
 }

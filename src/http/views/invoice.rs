@@ -63,11 +63,10 @@ impl<'a> InvoiceView<'a> {
         included: &Included,
         entries: Option<Vec<LedgerEntry>>,
     ) -> Self {
+        let lines = invoice.lines.iter().map(LineView::from);
         Self {
             object: InvoiceObject::from(invoice),
-            lines: included
-                .lines
-                .then(|| invoice.lines.iter().map(LineView::from).collect()),
+            lines: included.lines.then(|| lines.collect()),
             ledger: entries.map(|entries| LedgerView::new(invoice.payment.payable, entries)),
             verify_link: None,
         }

@@ -77,11 +77,12 @@ struct GapView {
 impl MonthSummaryView {
     pub(crate) fn new(month: Date, summary: &MonthSummary, catalog: &Catalog) -> Self {
         let sums = summary.sums.iter();
+        let counts = summary.sums.values().map(|sum| sum.count);
         let numbers = &summary.numbers;
         let series = numbers.summaries(SERIES_SHOWN_MAX, GAPS_SHOWN_MAX);
         Self {
             month: month.strftime("%Y-%m").to_string(),
-            count: summary.sums.values().map(|sum| sum.count).sum(),
+            count: counts.sum(),
             sums: sums
                 .map(|(key, sum)| SumView::new(key, *sum, catalog))
                 .collect(),

@@ -39,12 +39,11 @@ impl TryFrom<Model> for ApiKey {
             table: "api_keys",
             id: id.as_str(),
         };
-        let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
         Ok(Self {
             scope: at.parse(&row.scope)?,
             created_at: at.moment(row.created_at)?,
-            expires_at: moment(row.expires_at)?,
-            last_used_at: moment(row.last_used_at)?,
+            expires_at: at.optional_moment(row.expires_at)?,
+            last_used_at: at.optional_moment(row.last_used_at)?,
             last_used_from: row
                 .last_used_from
                 .map(|address| at.parse(&address))

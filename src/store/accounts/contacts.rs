@@ -242,12 +242,13 @@ async fn lock_role_unless_last_owner(
         .into_iter()
         .map(ContactAccess::try_from)
         .collect::<Result<_, _>>()?;
-    let Some(person) = people.iter().find(|person| person.contact.id == id.0) else {
+    let ContactId(id) = id;
+    let Some(person) = people.iter().find(|one| one.contact.id == id) else {
         return Ok(Err(ContactChangeResult::Unknown));
     };
     let is_owner =
         |person: &ContactAccess| person.role == ContactRole::Owner && !person.is_disabled;
-    let mut others = people.iter().filter(|other| other.contact.id != id.0);
+    let mut others = people.iter().filter(|other| other.contact.id != id);
     let keeps_owner = stays_owner || others.any(is_owner);
     let loses_none = !is_owner(person) || keeps_owner;
     Ok(if loses_none {

@@ -64,8 +64,8 @@ pub async fn find_valid(
     let found = Entity::find_by_id(hash.as_str())
         .one(store.reader())
         .await?;
-    let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes())))
-    else {
+    let hash = hash.as_bytes();
+    let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash))) else {
         return Ok(None);
     };
     let mut key = cached_key(store, &row, generation).await?;
@@ -208,7 +208,8 @@ pub async fn rotate(
     if !rows.is_empty() {
         key_leases::raise_generation(tx).await?;
     }
-    let present_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
+    let present_scope = rows.first().map(|row| at.parse(&row.scope));
+    let present_scope = present_scope.transpose()?;
     let mut kept = 0;
     let replaced = if new.terms.keeps_others {
         Vec::new()

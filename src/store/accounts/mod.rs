@@ -164,8 +164,8 @@ impl AccountChange {
         } else {
             of_operator
         };
-        let entry =
-            AuditEntry::new(self.by, action, &self.owner.id, self.now).with_states(None, noted);
+        let entry = AuditEntry::new(self.by, action, &self.owner.id, self.now);
+        let entry = entry.with_states(None, noted);
         let entry = AuditEntry {
             reason: self.reason.clone(),
             ..entry.with_address(self.address)

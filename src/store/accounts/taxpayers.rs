@@ -44,8 +44,9 @@ pub async fn with_ids(
 ) -> Result<HashMap<TaxpayerId, Taxpayer>, StoreError> {
     let mut found = HashMap::new();
     for chunk in statement_portions(ids) {
+        let chunk = chunk.iter().map(|id| id.0);
         let rows = Entity::find()
-            .filter(Column::Id.is_in(chunk.iter().map(|id| id.0)))
+            .filter(Column::Id.is_in(chunk))
             .all(connection)
             .await?;
         for row in rows {
@@ -209,8 +210,9 @@ pub async fn contacts_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Vec<Contact>>, StoreError> {
+    let taxpayers = taxpayers.iter().map(|id| id.0);
     let rows = contact_row::Entity::find()
-        .filter(contact_row::Column::TaxpayerId.is_in(taxpayers.iter().map(|id| id.0)))
+        .filter(contact_row::Column::TaxpayerId.is_in(taxpayers))
         .order_by_asc(contact_row::Column::Id)
         .all(store.reader())
         .await?;

@@ -94,8 +94,9 @@ impl EndedLanes {
         if found.is_empty() {
             return Ok(ClaimedLanes::default());
         }
+        let keys = found.iter().map(|(_, key)| key.as_str());
         let free = claim::select_free(request.kind, &sql::now(store.backend()))
-            .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
+            .and_where(Expr::col("key").is_in(keys))
             .and_where(Expr::col("lease_until").is_not_null())
             .and_where(Expr::cust(self.owner()))
             .to_owned();

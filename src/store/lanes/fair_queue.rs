@@ -81,8 +81,9 @@ pub(super) async fn claim_due(
         request.limit,
     );
     let found = request.share.without_excess(store, found).await?;
+    let keys = found.iter().map(|(_, key)| key.as_str());
     let free = claim::select_free(request.kind, &sql::now(store.backend()))
-        .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
+        .and_where(Expr::col("key").is_in(keys))
         .and_where(Expr::col("lease_until").is_null())
         .to_owned();
     Ok(ClaimedLanes {

@@ -168,7 +168,8 @@ pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), S
     };
     let backend = tx.get_database_backend();
     let given: Vec<_> = releases.iter().map(LaneRelease::to_given_row).collect();
-    let values: [Value; 2] = [first.lease.kind.as_str().into(), json(&given).into()];
+    let kind = first.lease.kind.as_str();
+    let values: [Value; 2] = [kind.into(), json(&given).into()];
     let statement = Statement::from_sql_and_values(backend, release_sql(backend), values);
     let rows = tx.execute_raw(statement).await?.rows_affected();
     if usize::try_from(rows) != Ok(releases.len()) {

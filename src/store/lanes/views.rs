@@ -132,10 +132,6 @@ pub struct LaneCount {
 /// time, since most lanes have none: they belong to idle taxpayers and ended runs.
 pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
     let now = sql::now(store.backend());
-    let number = |condition: Expr| {
-        let one = Expr::case(condition, 1_i64).finally(0_i64);
-        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
-    };
     let held = Expr::col("lease_until")
         .is_not_null()
         .and(Expr::col("lease_until").gte(now.clone()));
@@ -143,9 +139,9 @@ pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.l
     let held_back = Expr::col("crashes").gte(i64::from(CRASHES_MAX));
     let statement = Query::select()
         .column("kind")
-        .expr_as(number(due), "due")
-        .expr_as(number(held), "leased")
-        .expr_as(number(held_back), "held_back")
+        .expr_as(count_where(due), "due")
+        .expr_as(count_where(held), "leased")
+        .expr_as(count_where(held_back), "held_back")
         .from("lanes")
         .and_where(Expr::col("next_due_at").is_not_null())
         .group_by_col("kind")
@@ -208,17 +204,18 @@ pub async fn counts_by_owner(store: &Store) -> Result<Vec<OwnerCount>, StoreErro
     Ok(counts)
 }
 
+fn count_where(condition: Expr) -> Expr {
+    let one = Expr::case(condition, 1_i64).finally(0_i64);
+    Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
+}
+
 /// Builds the query of `counts_by_owner`. It lists all kinds, because the index of leased lanes begins with the kind.
 fn owner_statement(now: Expr) -> SelectStatement {
-    let number = |condition: Expr| {
-        let one = Expr::case(condition, 1_i64).finally(0_i64);
-        Expr::expr(Expr::expr(one).sum()).cast_as("BIGINT")
-    };
     let is_held = Expr::col("lease_until").gte(now);
     Query::select()
         .columns(["kind", "owner"])
-        .expr_as(number(is_held.clone()), "held")
-        .expr_as(number(is_held.not()), "expired")
+        .expr_as(count_where(is_held.clone()), "held")
+        .expr_as(count_where(is_held.not()), "expired")
         .from("lanes")
         .and_where(Expr::col("kind").is_in(LaneKind::ALL.map(LaneKind::as_str)))
         .and_where(Expr::col("lease_until").is_not_null())

@@ -195,19 +195,21 @@ fn to_event_entry(
     let Some(actor) = row.actor.as_deref().and_then(NamedActor::parse) else {
         return Ok(None);
     };
-    let word = |text: Option<String>| {
-        text.map(|text| text.trim_matches('"').to_owned())
-            .filter(|text| !text.is_empty() && text != "null")
-    };
     let entry = ActivityEntry {
         at: at.moment(row.at)?,
         actor,
         action: row.kind,
         subject: row.irn,
-        from: word(row.previous_status),
-        to: word(row.amount).or_else(|| word(row.status)),
+        from: to_word(row.previous_status),
+        to: to_word(row.amount).or_else(|| to_word(row.status)),
     };
     Ok(Some((row.sequence, entry)))
+}
+
+/// Removes the quotes of JSON; `None` if there is no word.
+fn to_word(text: Option<String>) -> Option<String> {
+    text.map(|text| text.trim_matches('"').to_owned())
+        .filter(|text| !text.is_empty() && text != "null")
 }
 
 async fn audit(

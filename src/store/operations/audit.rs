@@ -146,7 +146,8 @@ pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, Stri
         .filter(operator_row::Column::Id.is_in(ids))
         .all(store.reader())
         .await?;
-    Ok(rows.into_iter().map(|row| (row.id, row.email)).collect())
+    let emails = rows.into_iter().map(|row| (row.id, row.email));
+    Ok(emails.collect())
 }
 
 #[cfg(test)]

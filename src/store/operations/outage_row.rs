@@ -58,7 +58,7 @@ impl TryFrom<Model> for Outage {
             id: at.parse(&row.id)?,
             affected: affected.collect::<Result<_, StoreError>>()?,
             started_at: at.moment(row.started_at)?,
-            ended_at: row.ended_at.map(|micros| at.moment(micros)).transpose()?,
+            ended_at: at.optional_moment(row.ended_at)?,
         })
     }
 }

@@ -108,7 +108,8 @@ pub async fn queued_notices_up_to(
     let sql = "SELECT queued.key, queued.taxpayer_id FROM lanes JOIN lanes AS queued ON queued.kind = lanes.kind \
         AND queued.taxpayer_id = lanes.taxpayer_id AND queued.deadline <= lanes.deadline \
         WHERE lanes.kind = $1 AND lanes.key = $2 AND queued.next_due_at IS NOT NULL ORDER BY queued.deadline";
-    let values: [Value; 2] = [lease.kind.as_str().into(), lease.key.as_str().into()];
+    let kind = lease.kind.as_str();
+    let values: [Value; 2] = [kind.into(), lease.key.as_str().into()];
     let rows = store
         .reader()
         .query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values))

@@ -40,10 +40,9 @@ pub async fn load(store: &Store) -> Result<PullCursor, StoreError> {
         table: "pull_cursors",
         id: NAME,
     };
-    let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
     Ok(PullCursor {
-        pulled_at: moment(row.pulled_at)?,
-        swept_at: moment(row.swept_at)?,
+        pulled_at: at.optional_moment(row.pulled_at)?,
+        swept_at: at.optional_moment(row.swept_at)?,
     })
 }
 

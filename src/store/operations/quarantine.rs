@@ -57,16 +57,14 @@ async fn remove_beyond_limit(
     tx: &Transaction,
     taxpayer: Option<TaxpayerId>,
 ) -> Result<(), StoreError> {
-    let of_taxpayer = || {
-        taxpayer.map_or_else(
-            || Column::TaxpayerId.is_null(),
-            |id| Column::TaxpayerId.eq(id.0),
-        )
-    };
+    let of_taxpayer = taxpayer.map_or_else(
+        || Column::TaxpayerId.is_null(),
+        |id| Column::TaxpayerId.eq(id.0),
+    );
     let newest_removed: Option<String> = Entity::find()
         .select_only()
         .column(Column::Reference)
-        .filter(of_taxpayer())
+        .filter(of_taxpayer.clone())
         .order_by_desc(Column::Reference)
         .offset(PER_TAXPAYER_MAX)
         .limit(1)
@@ -75,7 +73,7 @@ async fn remove_beyond_limit(
         .await?;
     if let Some(reference) = newest_removed {
         Entity::delete_many()
-            .filter(of_taxpayer())
+            .filter(of_taxpayer)
             .filter(Column::Reference.lte(reference))
             .exec(tx)
             .await?;

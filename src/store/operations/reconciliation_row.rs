@@ -44,7 +44,6 @@ impl TryFrom<Model> for Reconciliation {
             table: "reconciliations",
             id: &row.id,
         };
-        let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
@@ -60,8 +59,8 @@ impl TryFrom<Model> for Reconciliation {
                 listed: at.count(row.listed)?,
             },
             created_at: at.moment(row.created_at)?,
-            started_at: moment(row.started_at)?,
-            ended_at: moment(row.ended_at)?,
+            started_at: at.optional_moment(row.started_at)?,
+            ended_at: at.optional_moment(row.ended_at)?,
             error: row.error,
         })
     }

@@ -84,14 +84,12 @@ pub async fn finish(
 }
 
 async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
-    let same_day = || {
-        Condition::all()
-            .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
-            .add(Column::Day.eq(one.day.to_string()))
-    };
+    let same_day = Condition::all()
+        .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .add(Column::Day.eq(one.day.to_string()));
     Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(false))
-        .filter(same_day())
+        .filter(same_day.clone())
         .filter(Column::IsLatest.eq(true))
         .exec(tx)
         .await?;
@@ -101,26 +99,24 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
         .filter(Column::Id.eq(one.id.to_string()))
         .exec(tx)
         .await?;
-    let outdated = || {
-        let ended = [ReconciliationState::Done, ReconciliationState::Failed]
-            .map(ReconciliationState::as_str);
-        same_day()
-            .add(Column::Id.ne(one.id.to_string()))
-            .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
-            .add(Column::State.is_in(ended))
-            .add(Column::Repaired.eq(0))
-    };
+    let ended =
+        [ReconciliationState::Done, ReconciliationState::Failed].map(ReconciliationState::as_str);
+    let outdated = same_day
+        .add(Column::Id.ne(one.id.to_string()))
+        .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
+        .add(Column::State.is_in(ended))
+        .add(Column::Repaired.eq(0));
     let ids = Entity::find()
         .select_only()
         .column(Column::Id)
-        .filter(outdated())
+        .filter(outdated.clone())
         .into_query();
     finding::Entity::delete_many()
         .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
         .filter(finding::Column::ReconciliationId.in_subquery(ids))
         .exec(tx)
         .await?;
-    Entity::delete_many().filter(outdated()).exec(tx).await?;
+    Entity::delete_many().filter(outdated).exec(tx).await?;
     Ok(())
 }
 

@@ -60,7 +60,8 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
             id: &row.list,
         };
         let fetched_at = at.moment(row.fetched_at)?;
-        catalog.load(at.parse(&row.list)?, &at.json(&row.items)?);
+        let list = at.parse(&row.list)?;
+        catalog.load(list, &at.json(&row.items)?);
         oldest = Some(oldest.map_or(fetched_at, |moment: Timestamp| moment.min(fetched_at)));
     }
     Ok((catalog, oldest.filter(|_| is_whole)))

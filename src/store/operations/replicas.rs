@@ -117,7 +117,8 @@ pub async fn list(store: &Store, now: Timestamp) -> Result<Vec<Replica>, StoreEr
         .await?;
     let mut leases: HashMap<String, u64> = HashMap::new();
     for count in views::counts_by_owner(store).await? {
-        *leases.entry(count.owner).or_default() += u64::try_from(count.held).unwrap_or(0);
+        let held = u64::try_from(count.held).unwrap_or(0);
+        *leases.entry(count.owner).or_default() += held;
     }
     let replicas = rows.into_iter().map(|row| {
         let at = RowRef {

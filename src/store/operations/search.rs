@@ -138,7 +138,8 @@ fn times_around(id: Uuid, after: Duration) -> Option<(i64, i64)> {
 
 fn id_timestamp(id: Uuid) -> Option<Timestamp> {
     let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
-    Timestamp::new(seconds.try_into().ok()?, nanoseconds.try_into().ok()?).ok()
+    let seconds = seconds.try_into().ok()?;
+    Timestamp::new(seconds, nanoseconds.try_into().ok()?).ok()
 }
 
 #[cfg(test)]

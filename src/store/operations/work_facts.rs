@@ -216,7 +216,8 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreEr
             (empty, HashMap::new())
         });
         group.endpoints += 1;
-        group.since = group.since.into_iter().chain([streak.since]).min();
+        let known = group.since.into_iter();
+        group.since = known.chain([streak.since]).min();
         if let Some(host) = Url::parse(&row.url)
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned))

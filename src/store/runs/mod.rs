@@ -134,20 +134,21 @@ pub struct StoppedCounts {
 }
 
 static STOPPED_COUNTS: SqlOnce = SqlOnce::new(|_| {
-    let count = |name: &str, condition: &str| {
-        format!(
-            "SELECT '{name}' AS name, (SELECT COUNT(*) FROM (SELECT 1 FROM pipeline_runs \
-             WHERE taxpayer_id = $1 AND {condition} AND {STOPPED_CONDITION} LIMIT $2) AS part) AS runs"
-        )
-    };
     let near = "state = 'waiting' AND deadline_at < $3";
     [
-        count("waiting", "state = 'waiting'"),
-        count("paused", "state = 'paused'"),
-        count("near", near),
+        count_sql("waiting", "state = 'waiting'"),
+        count_sql("paused", "state = 'paused'"),
+        count_sql("near", near),
     ]
     .join(" UNION ALL ")
 });
+
+fn count_sql(name: &str, condition: &str) -> String {
+    format!(
+        "SELECT '{name}' AS name, (SELECT COUNT(*) FROM (SELECT 1 FROM pipeline_runs \
+         WHERE taxpayer_id = $1 AND {condition} AND {STOPPED_CONDITION} LIMIT $2) AS part) AS runs"
+    )
+}
 
 /// Counts the runs of a taxpayer that stand still, up to `max` in each state. `near` is the end of the time in which a
 /// deadline is near.

@@ -79,7 +79,6 @@ impl RunFilter {
 /// Returns the condition that a run is at this step: the run has recorded that it is about to call the step (`intent`),
 /// or it has no intent and the step is the first that is not done.
 fn is_at(step: Step) -> Condition {
-    let names = |step: &Step| Column::Done.contains(json(step));
     let mut next = Condition::any();
     for operation in Operation::ALL {
         let Some(index) = operation.steps().iter().position(|other| *other == step) else {
@@ -88,13 +87,17 @@ fn is_at(step: Step) -> Condition {
         let mut reached = Condition::all()
             .add(Column::Intent.is_null())
             .add(Column::Operation.eq(operation.as_str()))
-            .add(names(&step).not());
+            .add(is_done(step).not());
         for before in &operation.steps()[..index] {
-            reached = reached.add(names(before));
+            reached = reached.add(is_done(*before));
         }
         next = next.add(reached);
     }
     next.add(Column::Intent.eq(step.as_str()))
+}
+
+fn is_done(step: Step) -> Expr {
+    Column::Done.contains(json(&step))
 }
 
 fn error_contains(text: &str) -> Expr {

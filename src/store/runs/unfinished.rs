@@ -52,7 +52,6 @@ pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>,
         table: "pipeline_runs",
         id: "unfinished",
     };
-    let moment = |micros: Option<i64>| micros.map(|micros| at.moment(micros)).transpose();
     rows.iter()
         .map(|row| {
             let state: String = row.try_get("", "state")?;
@@ -67,8 +66,8 @@ pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>,
                 oldest: at.moment(row.try_get("", "oldest")?)?,
                 overdue: row.try_get("", "overdue")?,
                 due_soon: row.try_get("", "due_soon")?,
-                missed_deadline: moment(row.try_get("", "missed_deadline")?)?,
-                next_deadline: moment(row.try_get("", "next_deadline")?)?,
+                missed_deadline: at.optional_moment(row.try_get("", "missed_deadline")?)?,
+                next_deadline: at.optional_moment(row.try_get("", "next_deadline")?)?,
             })
         })
         .collect()

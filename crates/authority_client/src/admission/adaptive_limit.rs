@@ -143,7 +143,8 @@ impl AdaptiveLimit {
     pub fn start(&mut self) -> CallStart {
         self.in_flight = self.in_flight.saturating_add(1);
         self.was_reached |= self.in_flight >= self.account_share();
-        self.window.peak = self.window.peak.max(self.in_flight);
+        let window = &mut self.window;
+        window.peak = window.peak.max(self.in_flight);
         CallStart { epoch: self.epoch }
     }
 
@@ -179,8 +180,9 @@ impl AdaptiveLimit {
 
     /// Lowers the limit to seven tenths and by at least one, but not below `floor`.
     fn lower_limit(&mut self, floor: u32) {
-        let lower = (self.bound.saturating_mul(7) / 10).min(self.bound.saturating_sub(1));
-        self.bound = lower.max(floor.min(self.bound));
+        let bound = self.bound;
+        let lower = (bound.saturating_mul(7) / 10).min(bound.saturating_sub(1));
+        self.bound = lower.max(floor.min(bound));
         self.restart_window(self.in_flight);
     }
 
@@ -205,7 +207,8 @@ impl AdaptiveLimit {
             return;
         }
         if self.was_reached {
-            self.bound = self.bound.saturating_add(1).min(self.max);
+            let higher = self.bound.saturating_add(1);
+            self.bound = higher.min(self.max);
         }
         self.good_answers = 0;
         self.was_reached = false;
@@ -232,8 +235,9 @@ impl AdaptiveLimit {
 
     fn add_sample(&mut self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.window.samples += 1;
-        self.window.micros = self.window.micros.saturating_add(micros);
+        let window = &mut self.window;
+        window.samples += 1;
+        window.micros = window.micros.saturating_add(micros);
         let enough = if self.measurement_answers.is_some() {
             MEASUREMENT_SAMPLES
         } else {

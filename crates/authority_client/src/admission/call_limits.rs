@@ -125,13 +125,14 @@ impl CallLimits {
         let now = self.clock.now();
         let views = Operation::ALL.into_iter().map(|operation| {
             let state = self.lock(operation);
+            let slots = &state.slots;
             LimitView {
                 operation,
-                limit: state.slots.limit.capacity(),
-                in_flight: state.slots.limit.in_flight() + state.slots.failing.in_flight(),
+                limit: slots.limit.capacity(),
+                in_flight: slots.limit.in_flight() + slots.failing.in_flight(),
                 waiting: state.queue.len(),
                 answer_time: state.answer_time,
-                held_until: state.slots.limit.not_before(now),
+                held_until: slots.limit.not_before(now),
             }
         });
         views.collect()
@@ -328,7 +329,8 @@ impl AdmissionSlot {
     pub(crate) fn start(&mut self) {
         self.has_started = true;
         if self.kind == SlotKind::Shared {
-            self.started = Some(self.limits.lock(self.operation).slots.limit.start());
+            let mut state = self.limits.lock(self.operation);
+            self.started = Some(state.slots.limit.start());
         }
     }
 

@@ -127,7 +127,7 @@ impl AuthorityAnswer {
                 field: part(entry, "field"),
                 message: part(entry, "message"),
             })
-            .filter(|fault| !fault.field.is_empty() || !fault.message.is_empty())
+            .filter(|fault| !fault.is_empty())
             .collect()
     }
 }
@@ -141,10 +141,15 @@ struct FieldFault {
 impl FieldFault {
     /// Returns field and message as one sentence. If the message begins with the field, returns the message alone.
     fn sentence(&self) -> String {
-        if self.field.is_empty() || self.message.starts_with(&self.field) {
-            return self.message.clone();
+        let Self { field, message } = self;
+        if field.is_empty() || message.starts_with(field) {
+            return message.clone();
         }
-        format!("{}: {}", self.field, self.message)
+        format!("{field}: {message}")
+    }
+
+    fn is_empty(&self) -> bool {
+        self.field.is_empty() && self.message.is_empty()
     }
 }
 

@@ -39,7 +39,8 @@ impl<'a> AuthorityRequest<'a> {
     }
 
     pub(crate) fn with_body(mut self, body: &'a Value) -> Self {
-        self.irn = self.irn.or_else(|| body.get("irn").and_then(Value::as_str));
+        let irn = body.get("irn").and_then(Value::as_str);
+        self.irn = self.irn.or(irn);
         self.body = Some(body);
         self
     }

@@ -206,7 +206,8 @@ pub fn credit_note() -> TradeDocument {
             tax: Some(vat()),
         },
     ];
-    let lines: Decimal = document.lines.iter().map(|line| line.amount).sum();
+    let amounts = document.lines.iter().map(|line| line.amount);
+    let lines: Decimal = amounts.sum();
     let zero = document.lines[1].amount;
     let net = lines - Decimal::new(5_000, 0) + Decimal::new(25_005, 1);
     let tax = ((net - zero) * Decimal::new(75, 3)).round_dp(2);

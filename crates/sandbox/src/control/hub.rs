@@ -46,6 +46,7 @@ pub(super) async fn clear_access_points(state: Data<State>) -> HttpResponse {
 }
 
 pub(super) async fn notify(state: Data<State>, notice: JsonBody<Notice>) -> HttpResponse {
-    state.notify(&notice.0.irn, &notice.0.message);
+    let Notice { irn, message } = &notice.0;
+    state.notify(irn, message);
     HttpResponse::Ok().json(json!({ "ok": true }))
 }

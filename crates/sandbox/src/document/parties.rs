@@ -32,7 +32,8 @@ pub(super) fn check_customer(root: &Node<'_>) -> Result<Option<NamedParty>, Faul
 fn check_telephone(node: &Node<'_>) -> Result<(), Fault> {
     let text = node.text()?;
     let digits = text.strip_prefix('+').unwrap_or_default();
-    if (6..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if are_digits && (6..=15).contains(&digits.len()) {
         return Ok(());
     }
     Err(node.fault("must start with + and hold the country code"))

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::order::{CheckedOrder, LatencyOrder};
 use crate::faults::{FaultContext, draw};
+use crate::route::Operation;
 
 struct Latency {
     id: u64,
@@ -98,13 +99,9 @@ impl Latencies {
         moment: &FaultContext<'_>,
     ) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
         let state = self.lock();
-        let of = |operation| {
-            state
-                .latencies
-                .iter()
-                .find(|known| known.checked.operation == operation)
-        };
-        let found = of(Some(moment.operation)).or_else(|| of(None))?;
+        let found = state
+            .find(Some(moment.operation))
+            .or_else(|| state.find(None))?;
         let drawn = draw(seed, &format!("latency-{}", found.id), moment);
         Some((
             found.checked.spread.latency_ms(drawn),
@@ -114,7 +111,8 @@ impl Latencies {
     }
 
     pub(crate) fn list(&self) -> Value {
-        self.lock().latencies.iter().map(Latency::show).collect()
+        let state = self.lock();
+        state.latencies.iter().map(Latency::show).collect()
     }
 
     pub(crate) fn clear(&self) {
@@ -126,16 +124,27 @@ impl Latencies {
     }
 }
 
+impl LatenciesInForce {
+    /// Finds the latency of one operation, or with `None` the latency of all other operations.
+    fn find(&self, operation: Option<Operation>) -> Option<&Latency> {
+        let mut latencies = self.latencies.iter();
+        latencies.find(|known| known.checked.operation == operation)
+    }
+}
+
+fn load(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
 impl Latency {
     fn show(&self) -> Value {
-        let number = |of: &AtomicU64| of.load(Ordering::Relaxed);
         json!({
             "id": self.id,
             "order": self.order,
-            "waiting": number(&self.counts.waiting),
-            "waiting_max": number(&self.counts.waiting_max),
-            "in_service": number(&self.counts.in_service),
-            "served": number(&self.counts.served),
+            "waiting": load(&self.counts.waiting),
+            "waiting_max": load(&self.counts.waiting_max),
+            "in_service": load(&self.counts.in_service),
+            "served": load(&self.counts.served),
         })
     }
 }

@@ -46,7 +46,8 @@ impl Spread {
     /// Returns the time in milliseconds that this share of the calls does not exceed; `latency_ms(500_000)` is the
     /// median.
     pub(super) fn latency_ms(&self, millionths: u64) -> u64 {
-        let lines = self.0.iter().zip(self.0.iter().skip(1));
+        let ends = self.0.iter().skip(1);
+        let lines = self.0.iter().zip(ends);
         let mut lines = lines.filter(|(_, (to, _))| millionths < *to);
         lines
             .next()

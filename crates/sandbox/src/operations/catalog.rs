@@ -30,7 +30,8 @@ pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
         return Err(Refusal::breakdown(503, "service unavailable"));
     }
     if id.starts_with(CONTRADICTING_ENTITY_PREFIX) {
-        state.ledger.open().business(id).tin = Some(ANOTHER_TIN.to_owned());
+        let mut ledger = state.ledger.open();
+        ledger.business(id).tin = Some(ANOTHER_TIN.to_owned());
     }
     let ledger = state.ledger.open();
     let businesses: Vec<Value> = ledger

@@ -30,7 +30,8 @@ pub(super) fn report(call: &Call, state: &State) -> OperationResult {
     let root = Node::root("vatpostpaymentrequest", body(call)?);
     check(&root).map_err(Refusal::document)?;
     let irn = call.irn().unwrap_or_default();
-    state.ledger.open().report(irn, call.body.to_string());
+    let report = call.body.to_string();
+    state.ledger.open().report(irn, report);
     Ok(serde_json::json!({ "ok": true, "irn": irn }))
 }
 

@@ -50,7 +50,8 @@ fn check_document(document: &Value, state: &State) -> Result<InvoiceEssence, Ref
 pub(crate) fn commit(state: &State, essence: InvoiceEssence, document: &Value) -> bool {
     let document = document.to_string();
     let mut ledger = state.ledger.open();
-    ledger.party(&essence.supplier.tin, &essence.supplier.name);
+    let supplier = &essence.supplier;
+    ledger.party(&supplier.tin, &supplier.name);
     let issuer = match &essence.customer {
         Some(customer) if is_self_billed(&essence.invoice_type_code) => customer,
         _ => &essence.supplier,

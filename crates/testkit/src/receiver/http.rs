@@ -147,7 +147,8 @@ impl Connection {
 
     pub(super) fn request(&self) -> Option<Request<'_>> {
         let head = std::str::from_utf8(&self.buffer[..self.head_end]).ok()?;
-        let body = self.buffer.get(self.head_end..self.end).unwrap_or_default();
+        let range = self.head_end..self.end;
+        let body = self.buffer.get(range).unwrap_or_default();
         Some(Request {
             head,
             body,

@@ -77,7 +77,8 @@ impl Taxpayer {
     /// Returns an invoice with its lines and its ledger.
     pub async fn whole(&self, invoice: &Value) -> Value {
         let path = format!("{INVOICES}/{}?include=lines,ledger", invoice["id"]);
-        self.get(&path).await.expect_status(200).data().clone()
+        let answer = self.get(&path).await;
+        answer.expect_status(200).data().clone()
     }
 
     /// Creates an invoice and returns it.

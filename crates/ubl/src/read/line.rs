@@ -284,11 +284,11 @@ impl<'a> Reader<'a> {
 
 /// Returns the rate of the sum of the same tax; `None` if there are several such sums.
 fn only_percent(taxes: &[TaxSubtotal], tax: &Tax) -> Option<Decimal> {
-    let mut same = taxes
-        .iter()
-        .filter(|sum| sum.tax.category.code == tax.category.code);
+    let code = &tax.category.code;
+    let mut same = taxes.iter().filter(|sum| sum.tax.category.code == *code);
     let first = same.next()?;
-    first.tax.percent.filter(|_| same.next().is_none())
+    let is_only = same.next().is_none();
+    first.tax.percent.filter(|_| is_only)
 }
 
 fn has_unit(quantity: &Element, unit: &str) -> bool {

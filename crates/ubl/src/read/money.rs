@@ -187,7 +187,8 @@ impl Reader<'_> {
         let Some(amount) = self.amount_at(total, "cbc:TaxAmount", currency) else {
             return taxes;
         };
-        if lines.iter().any(|raw| raw.line.tax != first.line.tax) {
+        let tax = &first.line.tax;
+        if lines.iter().any(|raw| raw.line.tax != *tax) {
             let sentence = "The lines have several taxes, but only the sum of all is given.";
             self.fault(Cause::TaxCategory, total, sentence.to_owned());
             return taxes;
@@ -197,13 +198,11 @@ impl Reader<'_> {
             "cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount",
             currency,
         );
-        let sum = lines.iter().map(|raw| raw.line.amount).sum();
         let sentence = format!("The sum of the tax, {amount}, was taken for the tax of all lines.");
         self.change(Cause::Totals, total, sentence);
-        let tax = first.line.tax.clone();
         vec![TaxSubtotal {
-            tax,
-            base: exclusive.unwrap_or(sum),
+            tax: tax.clone(),
+            base: exclusive.unwrap_or_else(|| sum_of_lines(lines)),
             amount,
         }]
     }
@@ -226,10 +225,9 @@ impl Reader<'_> {
         read("cbc:AllowanceTotalAmount");
         read("cbc:ChargeTotalAmount");
         let payable = read("cbc:PayableAmount");
-        let lines = lines.unwrap_or_else(|| body.lines.iter().map(|raw| raw.line.amount).sum());
+        let lines = lines.unwrap_or_else(|| sum_of_lines(&body.lines));
         let tax_exclusive = tax_exclusive.unwrap_or_else(|| lines + net(&body.charges));
-        let tax: Decimal = body.taxes.iter().map(|tax| tax.amount).sum();
-        let tax_inclusive = tax_inclusive.unwrap_or(tax_exclusive + tax);
+        let tax_inclusive = tax_inclusive.unwrap_or(tax_exclusive + sum_of_taxes(&body.taxes));
         let payable = payable.unwrap_or(tax_inclusive - prepaid + rounding);
         Totals {
             lines,
@@ -247,9 +245,9 @@ impl Reader<'_> {
             return;
         };
         let totals = &body.totals;
-        let lines: Decimal = body.lines.iter().map(|raw| raw.line.amount).sum();
+        let lines = sum_of_lines(&body.lines);
         let charges = net(&body.charges);
-        let tax: Decimal = body.taxes.iter().map(|tax| tax.amount).sum();
+        let tax = sum_of_taxes(&body.taxes);
         let sums = [
             (
                 "of the lines",
@@ -324,6 +322,15 @@ pub(crate) fn net(charges: &[Charge]) -> Decimal {
         .sum()
 }
 
+fn sum_of_lines(lines: &[RawLine]) -> Decimal {
+    let amounts = lines.iter().map(|raw| raw.line.amount);
+    amounts.sum()
+}
+
+fn sum_of_taxes(taxes: &[TaxSubtotal]) -> Decimal {
+    taxes.iter().map(|tax| tax.amount).sum()
+}
+
 /// Returns quantity × price of a line, rounded; `None` if it is too large.
 pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal> {
     let product = line.quantity.checked_mul(line.price)?;
@@ -334,7 +341,8 @@ pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal>
 /// one stays as a whole.
 fn is_sum_in(total: &Element, currency: &str) -> bool {
     let amount = total.at("cbc:TaxAmount");
-    let stated = amount.and_then(|one| one.attributes.iter().find(|one| one.name == CURRENCY));
+    let mut attributes = amount.into_iter().flat_map(|one| &one.attributes);
+    let stated = attributes.find(|one| one.name == CURRENCY);
     stated.is_none_or(|attribute| attribute.value.trim().eq_ignore_ascii_case(currency))
 }
 

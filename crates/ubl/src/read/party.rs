@@ -68,22 +68,25 @@ fn party_name(element: &Element) -> Option<String> {
 
 /// Reads the VAT number, or else the first other tax number.
 fn read_tin(element: &Element, party: &mut Party) {
-    let scheme = |one: &&Element| one.peek_at("cac:TaxScheme/cbc:ID").to_uppercase();
     let with_number = || {
         element
             .children_named("cac:PartyTaxScheme")
             .filter(|one| one.at("cbc:CompanyID").is_some())
     };
     let found = with_number()
-        .find(|one| scheme(one) == "VAT")
+        .find(|one| tax_scheme(one) == "VAT")
         .or_else(|| with_number().next());
     if let Some(found) = found {
         party.tin = found.text_at("cbc:CompanyID");
         found.at("cac:TaxScheme").inspect(|one| one.mark_read());
-        if scheme(&found) == tin_scheme(party) {
+        if tax_scheme(found) == tin_scheme(party) {
             found.text_at("cac:TaxScheme/cbc:ID");
         }
     }
+}
+
+fn tax_scheme(element: &Element) -> String {
+    element.peek_at("cac:TaxScheme/cbc:ID").to_uppercase()
 }
 
 fn email(element: &Element) -> Option<String> {

@@ -2,7 +2,7 @@
 //! amount of a line is the truth.
 
 use rust_decimal::Decimal;
-use trade_document::{Charge, Line};
+use trade_document::{Charge, Line, Tax};
 
 use super::line::RawLine;
 use super::money::{gross, net};
@@ -86,8 +86,7 @@ impl Reader<'_> {
             self.settle_signs(element, line);
             self.settle_amount(element, line, digits);
         }
-        let first = body.lines.first().map(|raw| raw.line.tax.clone());
-        let only = first.filter(|tax| body.lines.iter().all(|raw| raw.line.tax == *tax));
+        let only = only_tax(&body.lines).cloned();
         for charge in body
             .charges
             .iter_mut()
@@ -181,6 +180,14 @@ impl Reader<'_> {
             tax: None,
         });
     }
+}
+
+/// Returns the tax of the lines if all have the same.
+fn only_tax<'a>(lines: &'a [RawLine]) -> Option<&'a Tax> {
+    let (first, others) = lines.split_first()?;
+    let tax = &first.line.tax;
+    let is_only = others.iter().all(|raw| raw.line.tax == *tax);
+    is_only.then_some(tax)
 }
 
 fn negate_charges(charges: &mut [Charge]) {

@@ -148,8 +148,9 @@ impl TaxpayerCommand for ChangeProfile {
         }
         let mut taxpayer = before.clone();
         self.change.clone().apply(&mut taxpayer);
-        if self.change.settings.logo != Change::Keep {
-            uow.writes.logo = self.change.settings.logo.clone();
+        let logo = &self.change.settings.logo;
+        if *logo != Change::Keep {
+            uow.writes.logo = logo.clone();
         }
         let changed = taxpayer.changed_since(&before);
         if !changed.is_empty() {
@@ -186,9 +187,8 @@ impl TaxpayerCommand for SetSubscription {
         let mut taxpayer = uow.taxpayer()?.clone();
         let before = std::mem::replace(&mut taxpayer.subscription, self.to);
         let entry = audit_entry(uow, self.by, AuditAction::SetSubscription);
-        uow.writes
-            .audit
-            .push(entry.with_states(Some(before.to_string()), Some(self.to.to_string())));
+        let entry = entry.with_states(Some(before.to_string()), Some(self.to.to_string()));
+        uow.writes.audit.push(entry);
         taxpayer.updated_at = uow.now;
         *uow.taxpayer = Some(taxpayer.clone());
         Ok(taxpayer)

@@ -320,12 +320,12 @@ pub(super) fn find_existing<'a>(
     draft: &Draft,
     irn: &Irn,
 ) -> Option<&'a Invoice> {
-    let by_number = || uow.invoices.with_number(&draft.invoice_no);
-    let by_irn = || uow.invoice_with_irn(irn);
+    let by_number = uow.invoices.with_number(&draft.invoice_no);
+    let by_irn = uow.invoice_with_irn(irn);
     if draft.irn.is_some() {
-        by_irn().or_else(by_number)
+        by_irn.or(by_number)
     } else {
-        by_number().or_else(by_irn)
+        by_number.or(by_irn)
     }
 }
 

@@ -207,27 +207,31 @@ impl PlannedInvoices {
             }
             return Ok(BatchItem::for_invoice(existing, ItemOutcome::Duplicate));
         }
-        let item = |irn: &Irn, outcome| BatchItem {
-            invoice_no: None,
-            outcome,
-            id: None,
-            irn: Some(irn.to_string()),
-            errors: None,
-        };
         if let Some(planned) = self.irns_by_number.get(&draft.invoice_no) {
-            return Ok(item(planned, ItemOutcome::Duplicate));
+            return Ok(planned_item(planned, ItemOutcome::Duplicate));
         }
         if let Some(number) = self.numbers_by_irn.get(&irn.key()) {
             return match draft.irn {
-                Some(_) => Ok(item(&irn, ItemOutcome::Duplicate)),
+                Some(_) => Ok(planned_item(&irn, ItemOutcome::Duplicate)),
                 None => Err(irn_taken(&irn, number)),
             };
         }
-        let created = item(&irn, ItemOutcome::Created);
+        let created = planned_item(&irn, ItemOutcome::Created);
         let number = draft.invoice_no.clone();
         self.numbers_by_irn.insert(irn.key(), number.clone());
         self.irns_by_number.insert(number, irn);
         Ok(created)
+    }
+}
+
+/// Returns the item of an invoice that is not stored yet.
+fn planned_item(irn: &Irn, outcome: ItemOutcome) -> BatchItem {
+    BatchItem {
+        invoice_no: None,
+        outcome,
+        id: None,
+        irn: Some(irn.to_string()),
+        errors: None,
     }
 }
 

@@ -166,7 +166,8 @@ impl TaxpayerCommand for AcknowledgeSupplierInvoice {
             Some(&invoice.irn),
             &data,
         );
-        uow.writes.acknowledged.push((invoice.irn.clone(), uow.now));
+        let irn = invoice.irn.clone();
+        uow.writes.acknowledged.push((irn, uow.now));
         uow.put_supplier_invoice(invoice.clone());
         Ok(invoice)
     }

@@ -56,7 +56,8 @@ impl TaxpayerCommand for SetIntegration {
         uow.taxpayer()?;
         let origin = origin_to_store(uow, self)?;
         let stored = uow.integration.as_ref();
-        let same_kind = stored.filter(|one| one.auth.kind() == self.auth.kind());
+        let kind = self.auth.kind();
+        let same_kind = stored.filter(|one| one.auth.kind() == kind);
         let kept = same_kind
             .filter(|one| one.origin == origin)
             .map(|one| &one.auth);

@@ -14,9 +14,8 @@ pub(super) fn resolve_customer(
     category: Category,
 ) -> InvoiceCustomer {
     let stored = uow.customer(details);
-    if let Some(unchanged) =
-        stored.filter(|stored| stored.details.tin.is_some() || details.tin.is_none())
-    {
+    let names_no_tin = details.tin.is_none();
+    if let Some(unchanged) = stored.filter(|stored| names_no_tin || stored.details.tin.is_some()) {
         return invoice_customer(unchanged, details);
     }
     let customer = match stored.cloned() {

@@ -181,11 +181,10 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
 /// Returns the spelling of the IRN for the authority, which must always get the same one: that of the stored invoice,
 /// else of the submission, else of this request.
 fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
-    let stored = uow
-        .invoice_with_irn(&request.irn)
-        .map(|invoice| &invoice.irn);
-    let known_irn = stored.or_else(|| uow.run(Operation::Submit, &request.irn).map(|run| &run.irn));
-    known_irn.unwrap_or(&request.irn).clone()
+    let irn = &request.irn;
+    let stored = uow.invoice_with_irn(irn).map(|invoice| &invoice.irn);
+    let known_irn = stored.or_else(|| uow.run(Operation::Submit, irn).map(|run| &run.irn));
+    known_irn.unwrap_or(irn).clone()
 }
 
 /// Checks that the states of the invoice and of its submission permit the operation.

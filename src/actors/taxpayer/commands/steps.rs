@@ -103,8 +103,8 @@ impl TaxpayerCommand for RecordSteps {
                 break;
             }
         }
-        let goes_on =
-            run.state() == RunState::Running || (run.state().is_open() && self.steps.is_empty());
+        let state = run.state();
+        let goes_on = state == RunState::Running || (state.is_open() && self.steps.is_empty());
         if let Some(step) = run.next_step().filter(|step| goes_on && step.has_effect()) {
             run = run.begin_attempt(step, uow.now);
             let record = StepRecord {
@@ -253,12 +253,11 @@ pub(super) fn reach_stage(
     let previous = invoice.status;
     let is_late = previous.stage() > Some(stage);
     let invoice = invoice.reach(stage, uow.now)?;
-    let extra = || json!({ "previous_status": previous });
+    let mut extra = json!({ "previous_status": previous });
     if invoice.status != previous {
-        uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra());
+        uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra.clone());
     }
     if invoice.status != previous || is_late {
-        let mut extra = extra();
         if let Some(differences) = differences {
             extra["differences"] = json!(differences);
         }

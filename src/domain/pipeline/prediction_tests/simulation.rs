@@ -202,7 +202,8 @@ impl Simulation {
                 return;
             }
             let next = self.due.range(self.last_served + 1..).next();
-            let Some(taxpayer) = next.or(self.due.iter().next()).map(|(id, _)| *id) else {
+            let first = self.due.iter().next();
+            let Some(taxpayer) = next.or(first).map(|(id, _)| *id) else {
                 return;
             };
             let queue = self.due.get_mut(&taxpayer).unwrap();
@@ -226,7 +227,8 @@ impl Simulation {
         if call.limit.in_flight() >= call.limit.capacity() {
             return call.waiting.push_back(run);
         }
-        self.runs[run].call = Some((call.limit.start(), self.now));
+        let start = call.limit.start();
+        self.runs[run].call = Some((start, self.now));
         if self.is_out() {
             return self.plan(self.now + FAILS_AFTER, Event::Fail { run });
         }
