@@ -3,6 +3,7 @@
 use askama::Template;
 use database::page::Page;
 use serde_json::Value;
+use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
@@ -12,6 +13,7 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{self, Answer};
 use crate::console::session::accounts::AccountSession;
+use crate::domain::invoice::Invoice;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
 use crate::domain::pipeline::{Run, RunPhase, WaitReason};
 use crate::http::state::ApiState;
@@ -41,6 +43,8 @@ struct DeveloperPage {
     attempts: Vec<Happening>,
     /// True if the timeline has more entries than were read.
     is_cut: bool,
+    /// The address of the requests that were about the invoice.
+    requests_address: String,
     /// The document of the stored invoice; empty if it is long.
     document: String,
 }
@@ -93,10 +97,20 @@ pub(super) async fn show(
             .collect(),
         deliveries: deliveries.into_iter().map(DeliveryLine::from).collect(),
         is_cut: timeline.is_cut,
+        requests_address: requests_address(session, invoice),
         document: Some(document)
             .filter(|text| text.len() <= DOCUMENT_BYTES_MAX)
             .unwrap_or_default(),
     })
+}
+
+/// A request names an invoice by its id or by its IRN.
+fn requests_address(session: &AccountSession, invoice: &Invoice) -> String {
+    let query = Serializer::new(String::new())
+        .append_pair("invoice", &invoice.id.to_string())
+        .append_pair("irn", &invoice.irn.to_string())
+        .finish();
+    format!("{}/requests?{query}", base(session))
 }
 
 impl RunLine {

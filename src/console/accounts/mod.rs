@@ -14,7 +14,9 @@
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
+//! | the VAT of a month | `reports` |
 //! | the people of the account, and what everybody did | `contacts`, `activity` |
+//! | the requests made with the keys, and sending one again in the sandbox | `requests`, `request_resend` |
 
 mod activity;
 mod batches;
@@ -43,6 +45,9 @@ mod overview_money;
 mod overview_part;
 mod overview_work;
 mod profile;
+mod reports;
+mod request_resend;
+mod requests;
 mod settings;
 mod taxpayers;
 mod timeline;
@@ -56,19 +61,21 @@ use crate::http::endpoint::Path;
 
 /// The pages in the navigation that everybody of the account may see, in this order: each with its label, and its path
 /// below `/dashboard/{taxpayer}`. The label is also the title of the page.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("Overview", ""),
     ("Invoices", "/invoices"),
     ("Import", "/import"),
     ("Batches", "/batches"),
     ("Inbox", "/inbox"),
+    ("Reports", "/reports"),
     ("Webhooks", "/webhooks"),
     ("Deliveries", "/webhooks/deliveries"),
     ("Profile", "/profile"),
 ];
 /// The pages that only owners may see. They come after the others.
-const OWNER_PAGES: [(&str, &str); 4] = [
+const OWNER_PAGES: [(&str, &str); 5] = [
     ("API keys", "/keys"),
+    ("Requests", "/requests"),
     ("Integration", "/integration"),
     ("People", "/contacts"),
     ("Activity", "/activity"),
@@ -92,6 +99,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         import::endpoints(),
         batches::endpoints(),
         inbox::endpoints(),
+        reports::endpoints(),
     ];
     let of_webhook = [
         webhooks::endpoints(),
@@ -106,6 +114,8 @@ pub(super) fn endpoints() -> Vec<Path> {
             contacts::endpoints(),
             taxpayers::endpoints(),
             activity::endpoints(),
+            requests::endpoints(),
+            request_resend::endpoints(),
         ]);
     all.flatten().collect()
 }

@@ -5,6 +5,7 @@ mod deliveries;
 mod invitations;
 mod invoice_files;
 mod replays;
+mod requests;
 mod taxpayers;
 mod webhook;
 
@@ -20,6 +21,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         taxpayers::endpoints(),
         invitations::endpoints(),
         audit::endpoints(),
+        requests::endpoints(),
         invoice_files::endpoints(),
     ]
     .into_iter()

@@ -13,6 +13,8 @@ mod keys;
 mod once;
 mod overview;
 mod profile;
+mod reports;
+mod requests;
 mod rights;
 mod webhooks;
 
