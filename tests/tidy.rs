@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["actors::notifiers"],
     // Every actor may send commands to a taxpayer.
-    &["actors::taxpayer"],
+    &["actors::taxpayer", "actors::request_log"],
     &[
         "actors::pipeline",
         "actors::delivery",

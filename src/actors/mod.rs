@@ -13,10 +13,11 @@
 //! | `verification` | verifies taxpayers with the authority |
 //! | `checkpoint` | signs the heads of the event chains periodically |
 //! | `key_usage` | stores when API keys were last used |
+//! | `request_log` | keeps the requests of accounts and writes them in batches |
 //! | `key_leases` | holds the lease that lets this process use its cached API keys |
 //! | `clock_watch` | detects clocks that were set back |
 //! | `quarantine_lift` | releases work that is in quarantine only because processes crashed |
-//! | `sweeper` | deletes expired idempotency keys and old quarantined commands |
+//! | `sweeper` | deletes what has expired: idempotency keys, quarantined commands, logged requests |
 //! | `durations` | measures how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
 //! | `call_failure` | the causes of failed calls to the authority, in the words of operators |
@@ -44,6 +45,7 @@ pub mod pipeline;
 pub mod quarantine_lift;
 pub mod reconciliation;
 pub mod reference;
+pub mod request_log;
 pub mod sweeper;
 pub mod taxpayer;
 pub(crate) mod turn_gate;

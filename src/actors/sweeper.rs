@@ -1,4 +1,4 @@
-//! Deletes expired idempotency keys, old quarantined commands and abandoned uploads in small batches. Several replicas may do this at the
+//! Deletes expired idempotency keys, old quarantined commands, abandoned uploads and old requests in small batches. Several replicas may do this at the
 //! same time, because each skips the rows that another has locked.
 
 use std::time::Duration;
@@ -7,10 +7,11 @@ use database::StoreError;
 use jiff::SignedDuration;
 use timing::clock::SharedClock;
 
+use crate::actors::request_log::RequestLog;
 use crate::store::Store;
 use crate::store::idempotency;
 use crate::store::invoices::import_pieces;
-use crate::store::operations::quarantine;
+use crate::store::operations::{quarantine, request_log};
 
 pub const SWEEP_EVERY: Duration = Duration::from_mins(1);
 /// The maximum number of rows deleted in one transaction. It is small, so that other writers do not wait long.
@@ -25,10 +26,15 @@ const UPLOAD_KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 const PIECES_MAX: u64 = 20;
 
 /// Deletes one batch. Returns the pause before the next batch if there may be more to delete, else `None`.
-pub async fn sweep(store: &Store, clock: &SharedClock) -> Result<Option<Duration>, StoreError> {
+pub async fn sweep(
+    store: &Store,
+    clock: &SharedClock,
+    requests: &RequestLog,
+) -> Result<Option<Duration>, StoreError> {
     let now = clock.now();
     let has_keys = idempotency::sweep(store, now, ROWS_MAX).await?;
     let has_commands = quarantine::sweep(store, now - QUARANTINE_KEPT_FOR, ROWS_MAX).await?;
     let has_pieces = import_pieces::sweep(store, now - UPLOAD_KEPT_FOR, PIECES_MAX).await?;
-    Ok((has_keys || has_commands || has_pieces).then_some(PAUSE))
+    let has_requests = request_log::sweep(store, requests.kept_since(now), ROWS_MAX).await?;
+    Ok((has_keys || has_commands || has_pieces || has_requests).then_some(PAUSE))
 }

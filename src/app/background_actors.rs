@@ -23,6 +23,7 @@ use crate::actors::pipeline::{PipelineDeps, RunPool};
 use crate::actors::quarantine_lift::{self, QuarantineLift};
 use crate::actors::reconciliation::Reconciler;
 use crate::actors::reference::ReferenceRefresher;
+use crate::actors::request_log::{self, RequestLog};
 use crate::actors::sweeper;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
@@ -89,6 +90,7 @@ pub(super) struct BackgroundActors {
     pub(super) runs: Arc<RunPool>,
     pub(super) deliveries: Arc<DeliveryPool>,
     pub(super) key_usage: Arc<KeyUsage>,
+    pub(super) request_log: Arc<RequestLog>,
     _dispatchers: Vec<Addr<DispatcherActor>>,
     _periodic: Vec<Addr<PeriodicActor>>,
     _key_leases: Addr<KeyLeaseActor>,
@@ -103,10 +105,12 @@ impl BackgroundActors {
             context.start_correction_worker(work.corrections),
         ];
         let key_usage = Arc::<KeyUsage>::default();
+        let request_log = Arc::new(RequestLog::new(context.settings.http.request_log_days));
         let mut periodic = vec![
             context.start_janitor(),
             context.start_key_usage(&key_usage),
-            context.start_sweeper(),
+            context.start_request_log(&request_log),
+            context.start_sweeper(&request_log),
             context.start_quarantine(),
             context.start_clock_watch(),
         ];
@@ -138,6 +142,7 @@ impl BackgroundActors {
             runs,
             deliveries,
             key_usage,
+            request_log,
             _dispatchers: dispatchers,
             _periodic: periodic,
             _key_leases: key_leases,
@@ -291,11 +296,21 @@ impl BuildContext<'_> {
         })
     }
 
-    fn start_sweeper(&self) -> Addr<PeriodicActor> {
+    fn start_request_log(&self, log: &Arc<RequestLog>) -> Addr<PeriodicActor> {
+        let log = Arc::clone(log);
+        let store = self.store.clone();
+        let period = Period::new(kinds::JANITOR, "request-log", request_log::WRITE_EVERY);
+        self.start_periodic(period, async move || log.write(&store).await)
+    }
+
+    fn start_sweeper(&self, log: &Arc<RequestLog>) -> Addr<PeriodicActor> {
         let store = self.store.clone();
         let clock = self.clock.clone();
+        let log = Arc::clone(log);
         let period = Period::new(kinds::JANITOR, "sweeper", sweeper::SWEEP_EVERY);
-        self.start_periodic(period, async move || sweeper::sweep(&store, &clock).await)
+        self.start_periodic(period, async move || {
+            sweeper::sweep(&store, &clock, &log).await
+        })
     }
 
     fn start_quarantine(&self) -> Addr<PeriodicActor> {

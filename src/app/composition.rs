@@ -24,6 +24,7 @@ use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::reconciliation::{Reconciler, ReconciliationHandle, ReconciliationSchedule};
 use crate::actors::reference::ReferenceRefresher;
+use crate::actors::request_log::RequestLog;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
@@ -169,6 +170,11 @@ impl App {
         Arc::clone(&self.background.key_usage)
     }
 
+    /// Returns the requests that are not yet written to the request log.
+    pub(super) fn request_log(&self) -> Arc<RequestLog> {
+        Arc::clone(&self.background.request_log)
+    }
+
     /// Stops the parts in order. Work in flight gets at most `drain_max`. Queued work stays in the database.
     pub async fn close(self, drain_max: Duration) {
         self.background.runs.close();
@@ -186,6 +192,9 @@ impl App {
         self.arbiters.stop();
         if !self.arbiters.join().await {
             tracing::warn!("the actor threads did not stop cleanly");
+        }
+        if let Err(error) = self.background.request_log.write_all(&self.store).await {
+            tracing::warn!(%error, "failed to write the last requests to the request log");
         }
         if let Err(error) = release_leases(&self.store, &self.owner).await {
             tracing::warn!(%error, "failed to release leases; they will expire");

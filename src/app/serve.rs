@@ -132,6 +132,7 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
             erp_systems: settings.options.erp_systems.clone(),
             notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
+            is_sandbox: settings.authority.mode == config::authority::AuthorityMode::Sandbox,
             trusted_proxies: trusted_proxies(&settings.http),
             sessions: http::state::SessionSettings {
                 limits: SessionLimits {
@@ -156,6 +157,7 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
         traffic: http::Traffic::default(),
         limits: rates(settings).into(),
         key_usage: app.key_usage(),
+        request_log: app.request_log(),
         passwords: http::Passwords::default(),
         calls: http::ConcurrentCalls::new(
             http::ConcurrentLimits {

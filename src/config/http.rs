@@ -41,6 +41,7 @@ pub struct HttpSettings {
     pub relays_per_account_max: usize,
     pub relays_per_integrator_max: usize,
     pub idempotency_keep_s: u64,
+    pub request_log_days: u32,
     pub connections_max: usize,
     pub connections_per_address_max: usize,
     pub answer_stalled_s: u64,

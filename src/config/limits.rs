@@ -79,6 +79,7 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
         Allowed::Number(1..=COUNT_MAX),
     ),
     ("http.idempotency_keep_s", Allowed::Number(1..=MONTH_S)),
+    ("http.request_log_days", Allowed::Number(0..=90)),
     ("http.connections_max", Allowed::Number(16..=COUNT_MAX)),
     (
         "http.connections_per_address_max",

@@ -18,6 +18,7 @@
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority; the breakers of its calls on all replicas | `outage`, `breaker` |
 //! | the processes that serve the deployment | `replica` |
+//! | the requests that accounts made, without secrets | `request_log` |
 //! | the pause of a taxpayer by an operator | `taxpayer_pause` |
 //! | invoices from suppliers | `supplier_invoice` |
 
@@ -39,5 +40,6 @@ pub mod quarantine;
 pub mod reconciliation;
 pub mod reference;
 pub mod replica;
+pub mod request_log;
 pub mod supplier_invoice;
 pub mod taxpayer_pause;

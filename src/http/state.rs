@@ -20,6 +20,7 @@ use crate::actors::inbound::Inbound;
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::reconciliation::ReconciliationHandle;
+use crate::actors::request_log::RequestLog;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::access::session::SessionLimits;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -71,6 +72,7 @@ pub struct ApiState {
     pub traffic: Traffic,
     pub limits: RateLimits,
     pub key_usage: Arc<KeyUsage>,
+    pub request_log: Arc<RequestLog>,
     pub passwords: Passwords,
     pub calls: ConcurrentCalls,
     pub bodies: BodyMemory,
@@ -114,6 +116,8 @@ pub struct ApiSettings {
     pub erp_systems: Vec<String>,
     /// The token that authorizes notices of the authority (setting `authority.notification_token`).
     pub notification_token: SecretString,
+    /// True if the authority is the simulator in this process, so that nothing that is sent counts.
+    pub is_sandbox: bool,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
     /// The proxies whose forwarding headers are trusted (setting `http.trusted_proxies`).

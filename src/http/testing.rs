@@ -23,6 +23,7 @@ use crate::actors::notifiers::Notifiers;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::reconciliation::ReconciliationHandle;
+use crate::actors::request_log::RequestLog;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
@@ -106,6 +107,7 @@ fn settings() -> ApiSettings {
         keys_per_taxpayer_max: 5,
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
+        is_sandbox: false,
         metrics_public: false,
         trusted_proxies: TrustedProxies::default(),
         sessions: SessionSettings {
@@ -233,6 +235,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         traffic: Traffic::default(),
         limits: Rates::default().into(),
         key_usage: Arc::default(),
+        request_log: Arc::new(RequestLog::new(7)),
         passwords: Passwords::default(),
         calls: ConcurrentCalls::new(CALLS, CALLS),
         bodies: BodyMemory::new(BODIES),

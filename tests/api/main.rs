@@ -16,6 +16,7 @@ mod openapi;
 mod ops;
 mod payers;
 mod rate_limits;
+mod request_log_secrets;
 mod roles;
 mod support;
 mod system_integrators;

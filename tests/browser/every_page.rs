@@ -25,11 +25,12 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 12] = [
+const PATHS_WITHOUT_PAGE: [&str; 13] = [
     "/dashboard/{taxpayer}/live/overview",
     "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
     "/dashboard/{taxpayer}/invoices/files/{file}",
     "/dashboard/{taxpayer}/profile/picture",
+    "/dashboard/{taxpayer}/reports/files/{file}",
     "/dashboard/{taxpayer}/invoices/{id}/files/{file}",
     "/assets/{hash}/{name}",
     "/console/live/overview",
@@ -41,12 +42,14 @@ const PATHS_WITHOUT_PAGE: [&str; 12] = [
 ];
 
 /// Pages that the accountant and the reader of an account may not see.
-const OWNER_PAGES: [&str; 5] = [
+const OWNER_PAGES: [&str; 7] = [
     "/dashboard/{taxpayer}/activity",
     "/dashboard/{taxpayer}/contacts",
     "/dashboard/{taxpayer}/integration",
     "/dashboard/{taxpayer}/keys",
     "/dashboard/{taxpayer}/webhooks/endpoints/new",
+    "/dashboard/{taxpayer}/requests",
+    "/dashboard/{taxpayer}/requests/{request}",
 ];
 
 /// Pages that those who only read may not see.

@@ -2,6 +2,7 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents::{self, submission};
 use testkit::edit::with;
 use testkit::patience::eventually;
@@ -97,7 +98,14 @@ impl Showcase {
         let compared = operator.reconcile(id, "2026-01-15").await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let run = text(&operator.newest_run(taxpayer).await["id"]);
+        // The first create, and the change of the profile.
+        let own = "/v1/tax-payers/requests?status=2xx&per_page=100&path=/v1/tax-payers/invoices";
+        let own = taxpayer.get(own).await.expect_status(200);
+        let integrators = "/v1/system-integrators/requests?status=2xx&per_page=100&path=/v1/system";
+        let integrators = integrator.get(integrators).await.expect_status(200);
         let facts = Facts {
+            request: oldest_write(&own, &json!(id)),
+            integrators_request: oldest_write(&integrators, &Value::Null),
             taxpayer: id,
             invoice: signed["id"].clone(),
             editable: approved["id"].clone(),
@@ -139,6 +147,14 @@ async fn add_endpoint(integrator: &testkit::roles::Integrator, id: i64) -> Strin
         .await
         .expect_status(201);
     added.data()["id"].as_str().unwrap().to_owned()
+}
+
+/// Returns the id of the first logged write of this taxpayer, or of the integrator itself.
+fn oldest_write(log: &Answer, taxpayer: &Value) -> String {
+    let entries = log.data()["data"].as_array().unwrap();
+    let is_wanted = |one: &&Value| one["method"] != "GET" && one["taxpayer_id"] == *taxpayer;
+    let found = entries.iter().rfind(is_wanted);
+    found.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
 /// Returns the path of a link with which the contact person of a taxpayer chooses a password.
@@ -211,6 +227,8 @@ struct Facts {
     supplied: String,
     delivery: String,
     endpoint: String,
+    request: String,
+    integrators_request: String,
     run: String,
     reconciliation: String,
     invitation: String,
@@ -243,11 +261,16 @@ impl Facts {
             "/console/top-taxpayers",
             "/dashboard/taxpayers",
             "/dashboard/taxpayers/activity",
+            "/dashboard/taxpayers/requests",
         ];
         let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
         let of_nobody = [
             ("/sign-in/invitation/{token}", self.invitation.clone()),
             ("/verify/{token}", self.verify.clone()),
+            (
+                "/dashboard/taxpayers/requests/{request}",
+                format!("/dashboard/taxpayers/requests/{}", self.integrators_request),
+            ),
         ];
         let as_they_are = as_they_are.into_iter().chain(of_nobody);
         as_they_are
@@ -322,6 +345,7 @@ impl Facts {
             supplied,
             delivery,
             endpoint,
+            request,
             ..
         } = self;
         let pages = [
@@ -374,6 +398,15 @@ impl Facts {
             ),
             ("/dashboard/{taxpayer}/keys", "/keys".to_owned()),
             ("/dashboard/{taxpayer}/profile", "/profile".to_owned()),
+            (
+                "/dashboard/{taxpayer}/reports",
+                "/reports?month=2026-01".to_owned(),
+            ),
+            ("/dashboard/{taxpayer}/requests", "/requests".to_owned()),
+            (
+                "/dashboard/{taxpayer}/requests/{request}",
+                format!("/requests/{request}"),
+            ),
             ("/dashboard/{taxpayer}/webhooks", "/webhooks".to_owned()),
             (
                 "/dashboard/{taxpayer}/webhooks/endpoints/new",

@@ -6,6 +6,7 @@ use askama::Template;
 use database::StoreError;
 use database::page::Page;
 use serde_json::Value;
+use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
@@ -47,6 +48,8 @@ struct DeveloperPage {
     attempts: Vec<Happening>,
     /// True if the timeline has more entries than were read.
     is_cut: bool,
+    /// The address of the requests that were about the invoice.
+    requests_address: String,
     /// The document of the stored invoice; empty if it is long.
     document: String,
 }
@@ -115,10 +118,20 @@ pub(super) async fn show(
             .collect(),
         deliveries: deliveries.into_iter().map(DeliveryLine::from).collect(),
         is_cut: timeline.is_cut,
+        requests_address: requests_address(session, invoice),
         document: Some(document)
             .filter(|text| text.len() <= DOCUMENT_BYTES_MAX)
             .unwrap_or_default(),
     })
+}
+
+/// A request names an invoice by its id or by its IRN.
+fn requests_address(session: &AccountSession, invoice: &Invoice) -> String {
+    let query = Serializer::new(String::new())
+        .append_pair("invoice", &invoice.id.to_string())
+        .append_pair("irn", &invoice.irn.to_string())
+        .finish();
+    format!("{}/requests?{query}", base(session))
 }
 
 impl RunLine {

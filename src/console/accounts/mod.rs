@@ -16,7 +16,9 @@
 //! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
 //! | the endpoint that a page is about, its form, its health | `webhook_target`, `webhook_form`, `webhook_health` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
+//! | the VAT of a month | `reports` |
 //! | the people of the account, and what everybody did | `contacts`, `activity` |
+//! | the requests made with the keys, and sending one again in the sandbox | `requests`, `request_resend` |
 
 mod activity;
 mod batch_undo;
@@ -47,6 +49,9 @@ mod overview_money;
 mod overview_part;
 mod overview_work;
 mod profile;
+mod reports;
+mod request_resend;
+mod requests;
 mod settings;
 mod taxpayers;
 mod timeline;
@@ -64,19 +69,21 @@ use crate::http::endpoint::Path;
 
 /// The pages in the navigation that everybody of the account may see, in this order: each with its label, and its path
 /// below `/dashboard/{taxpayer}`. The label is also the title of the page.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("Overview", ""),
     ("Invoices", "/invoices"),
     ("Import", "/import"),
     ("Batches", "/batches"),
     ("Inbox", "/inbox"),
+    ("Reports", "/reports"),
     ("Webhooks", "/webhooks"),
     ("Deliveries", "/webhooks/deliveries"),
     ("Profile", "/profile"),
 ];
 /// The pages that only owners may see. They come after the others.
-const OWNER_PAGES: [(&str, &str); 4] = [
+const OWNER_PAGES: [(&str, &str); 5] = [
     ("API keys", "/keys"),
+    ("Requests", "/requests"),
     ("Integration", "/integration"),
     ("People", "/contacts"),
     ("Activity", "/activity"),
@@ -102,6 +109,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         batches::endpoints(),
         batch_undo::endpoints(),
         inbox::endpoints(),
+        reports::endpoints(),
     ];
     let of_webhook = [
         webhooks::endpoints(),
@@ -117,6 +125,8 @@ pub(super) fn endpoints() -> Vec<Path> {
             contacts::endpoints(),
             taxpayers::endpoints(),
             activity::endpoints(),
+            requests::endpoints(),
+            request_resend::endpoints(),
         ]);
     all.flatten().collect()
 }

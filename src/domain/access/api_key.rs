@@ -93,9 +93,23 @@ impl NewKey {
 
     /// Returns the end of the key's text, by which people recognise the key.
     pub fn last_four(&self) -> String {
-        let text = self.text.expose_secret();
-        let skipped = text.chars().count().saturating_sub(SHOWN_CHARS);
-        text.chars().skip(skipped).collect()
+        shown_end(self.text.expose_secret())
+    }
+}
+
+/// Returns the end of a key's text, by which people recognise the key.
+pub fn shown_end(key: &str) -> String {
+    let skipped = key.chars().count().saturating_sub(SHOWN_CHARS);
+    key.chars().skip(skipped).collect()
+}
+
+/// Returns the text by which people recognise a key: its name and the end of its text; `None` if neither is known.
+pub fn key_label(name: Option<&str>, last_four: Option<&str>) -> Option<String> {
+    match (name, last_four) {
+        (Some(name), Some(last)) => Some(format!("{name} (…{last})")),
+        (Some(name), None) => Some(name.to_owned()),
+        (None, Some(last)) => Some(format!("…{last}")),
+        (None, None) => None,
     }
 }
 
@@ -103,12 +117,8 @@ impl ApiKey {
     /// Returns the text by which a list shows the key: its name and the end of its text, as far as they are known,
     /// otherwise its id.
     pub fn label(&self) -> String {
-        match (&self.name, &self.last_four) {
-            (Some(name), Some(last)) => format!("{name} (…{last})"),
-            (Some(name), None) => name.clone(),
-            (None, Some(last)) => format!("…{last}"),
-            (None, None) => self.id.clone(),
-        }
+        key_label(self.name.as_deref(), self.last_four.as_deref())
+            .unwrap_or_else(|| self.id.clone())
     }
 
     pub fn is_valid(&self, now: Timestamp) -> bool {

@@ -9,15 +9,17 @@
 //! | rows as an XLSX workbook | `workbook` |
 //! | the file of a list | `invoices` |
 //! | the file of a batch | `batch` |
+//! | the sums of a month, and their files | `month_report` |
 
 mod batch;
 mod csv_rows;
 mod format;
 mod invoice_reader;
 mod invoices;
+mod month_report;
 mod workbook;
 
 pub(crate) use batch::batch_file;
 pub(crate) use format::{TableFormat, vary_by_accept};
-pub(crate) use invoice_reader::{InvoiceReader, Parties};
 pub(crate) use invoices::invoices_file;
+pub(crate) use month_report::{month_file, sum_up_month};

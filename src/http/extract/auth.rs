@@ -18,6 +18,7 @@ use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::domain::kernel::ids::{IntegratorId, KeyId, TaxpayerId};
+use crate::http::extract::key_name::KeyName;
 use crate::http::extract::role::{self, NeedsRole};
 use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
@@ -125,10 +126,38 @@ pub(crate) fn paying_account(request: &HttpRequest) -> Option<PayingAccount> {
     request.extensions().get().copied()
 }
 
+/// Marks a request that a page sends once more for an account, without a key. The page has checked that the person may do
+/// it. No caller from outside can set this mark.
+#[derive(Debug, Clone)]
+pub(crate) struct SentFromPage {
+    pub(crate) account: PayingAccount,
+    pub(crate) person: ActorWithName,
+}
+
+/// Lets the request act for the account of the page, as if it had a key of it with full scope.
+fn accept_page(request: &HttpRequest, page: SentFromPage) -> KeyRights {
+    let name = page.person.name.clone();
+    let mut extensions = request.extensions_mut();
+    extensions.insert(KeyName(name));
+    extensions.insert(page.account);
+    name_actor(page.person);
+    KeyRights {
+        account: page.account.owner,
+        scope: KeyScope::Full,
+        role: None,
+    }
+}
+
 /// Returns the account and the rights that the request's key gives. Returns `None` if the request has no valid key.
 async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
+        return Ok(account);
+    }
+    let page = request.extensions().get::<SentFromPage>().cloned();
+    if let Some(page) = page {
+        let account = Some(accept_page(request, page));
+        request.extensions_mut().insert(ResolvedKey(account));
         return Ok(account);
     }
     let account = match header_key(request.headers())
@@ -142,6 +171,7 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiErro
             if let Some(key) = &found {
                 state.key_usage.note(key, client_address(request));
                 request.extensions_mut().insert(key.account);
+                request.extensions_mut().insert(KeyName(key.name.clone()));
                 name_actor(key_actor(key, client_address(request)));
             }
             found.map(|key| KeyRights {

@@ -7,6 +7,7 @@
 //! | the body: its text, and the JSON object in it | `body`, `json` |
 //! | the form of a page | `form` |
 //! | ids in the path | `path_ids` |
+//! | the name of the key | `key_name` |
 //! | how long the caller waits for a run | `prefer` |
 //! | the least role of an operator that a handler asks for | `role` |
 
@@ -15,6 +16,7 @@ pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod form;
 pub(crate) mod json;
+pub(crate) mod key_name;
 pub(crate) mod path_ids;
 pub(crate) mod prefer;
 pub(crate) mod role;

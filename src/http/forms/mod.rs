@@ -16,7 +16,7 @@
 //! | Create Taxpayer, its profile and settings, its webhook | `taxpayer`, `profile`, `account_settings`, `webhook` |
 //! | the IRN of a supplier invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | the terms of a new API key | `key_terms` |
-//! | the activity of an account | `activity` |
+//! | the activity of an account; its request log | `activity`, `request_log` |
 //! | replay and enable a webhook; an operator's reason | `replay`, `reason` |
 //! | another role for an operator or a contact person | `roles` |
 //! | the settings for notifying a taxpayer's ERP | `integration` |
@@ -68,6 +68,7 @@ pub(crate) mod references;
 pub(crate) mod relayed_payment;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod request_log;
 pub(crate) mod roles;
 pub(crate) mod run_filter;
 pub(crate) mod standard_invoice;

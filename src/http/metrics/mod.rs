@@ -7,6 +7,7 @@ mod database_page;
 pub(crate) mod history;
 mod page;
 pub(crate) mod process;
+mod request_log;
 mod spans;
 pub(super) mod traffic;
 

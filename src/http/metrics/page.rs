@@ -20,7 +20,7 @@ use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::http::incidents;
 use crate::http::incidents::log::IncidentReport;
 use crate::http::metrics::database_counts::gauge_value;
-use crate::http::metrics::{database_page, process, spans};
+use crate::http::metrics::{database_page, process, request_log, spans};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
@@ -45,6 +45,7 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     register_predictions(&mut registry, &state.pipeline.backlog.measurements);
     register_store(&mut registry, state.store.metrics());
     spans::register(&mut registry);
+    request_log::register(&mut registry, &state.request_log);
     let report = incidents::current_report(state).await;
     let help = "1 unless the database is silent or takes no write";
     let is_up = state.health.database_fault().is_none();

@@ -9,6 +9,7 @@
 //! | key, limits and idempotency, before the body is read | `policy` |
 //! | names of the query string that an endpoint does not know | `query_names` |
 //! | tags of answers, and 304 for who has one already | `held_answer` |
+//! | the request log of the account that calls | `request_log` |
 //! | the end of a relayed call's wait when its key ends | `key_watch` |
 //! | the rest of a body that no handler read | `unread_body` |
 
@@ -20,4 +21,5 @@ mod key_watch;
 pub(crate) mod policy;
 pub(crate) mod query_names;
 pub(crate) mod request_context;
+pub(crate) mod request_log;
 pub(crate) mod unread_body;

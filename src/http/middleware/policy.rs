@@ -27,6 +27,7 @@ use crate::http::listener::{Audience, Listener};
 use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::middleware::client_address::client_address;
 use crate::http::middleware::key_watch::KeyWatch;
+use crate::http::middleware::request_log;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
 
@@ -237,6 +238,8 @@ impl RoutePolicy {
             }
             _ => Ok(()),
         };
+        let only_reads = self.only_reads(request.method());
+        request_log::note_request(state, &request, self.pattern, only_reads);
         let admitted = match read.and(admitted) {
             Err(error) => return Ok(request.error_response(error)),
             Ok(admitted) => admitted,
@@ -248,7 +251,7 @@ impl RoutePolicy {
                 payer: auth::paying_account(request.request()).map(PayingAccount::payer),
             },
             slot: admitted.call,
-            is_read: self.only_reads(request.method()),
+            is_read: only_reads,
         };
         let response = match admitted.account {
             Some(account) if has_handler && !admitted.is_read => {
@@ -267,6 +270,7 @@ impl RoutePolicy {
             _ => next.call(request).await?,
         };
         let (request, answer) = response.into_parts();
+        let answer = request_log::note_answer(state, &request, answer);
         let answer = state
             .answers
             .hold(call, answer)

@@ -23,6 +23,7 @@ use crate::actors::taxpayer::acting::run_request;
 use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
 use crate::http::middleware::client_address::ClientAddress;
+use crate::http::middleware::request_log::RequestLogSlot;
 use crate::http::middleware::unread_body::{BodySender, RequestStream};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -54,6 +55,7 @@ where
     let client = find_client_address(&request, state.as_deref());
     request.extensions_mut().insert(ClientAddress(client));
     let line = RequestTimer::begin(&request, client, span);
+    let logged = RequestLogSlot::begin(&request);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
         connection.begin_work();
@@ -93,19 +95,17 @@ where
                         .headers_mut()
                         .insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
                 }
-                line.end(
-                    &AccessRecord::from_response(&response),
-                    state.as_deref().map(Arc::as_ref),
-                );
+                let state = state.as_deref().map(Arc::as_ref);
+                line.end(&AccessRecord::from_response(&response), state);
+                let response = logged.end(state, &prefs, response);
                 return Ok(finish_body(response, stream).await);
             }
             Ok(Err(error)) => to_api_error(&error, error.as_response_error().status_code()),
             Err(panic) => ApiError::internal(panic_text(panic.as_ref())),
         };
-        line.end(
-            &AccessRecord::from_failure(&failure),
-            state.as_deref().map(Arc::as_ref),
-        );
+        let state = state.as_deref().map(Arc::as_ref);
+        line.end(&AccessRecord::from_failure(&failure), state);
+        logged.end_without_answer(state, &prefs, &failure);
         Err(abandon_request(failure, prefs, stream))
     };
     let answer = trace.scope(answer).instrument(log_span).await;

@@ -24,6 +24,7 @@
 //! | the authority's record of an invoice; its breakers and outages | `confirmation`, `breaker`, `outage` |
 //! | reconciliations, the audit log | `reconciliation`, `audit` |
 //! | the event feed | `feed` |
+//! | a request in the request log | `request_log` |
 //! | option lists | `choice` |
 //! | secrets that are shown once | `secret` |
 //! | integrators and operators with their keys; contact persons with their roles | `account`, `contact_access` |
@@ -63,6 +64,7 @@ pub(crate) mod queue;
 pub(crate) mod reconciliation;
 pub(crate) mod replay;
 pub(crate) mod replica;
+pub(crate) mod request_log;
 pub(crate) mod run;
 pub(crate) mod secret;
 pub(crate) mod taxpayer;

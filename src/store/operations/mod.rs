@@ -17,6 +17,8 @@ pub mod reconciliation_row;
 pub mod reconciliations;
 pub mod reference_lists;
 pub mod replicas;
+pub mod request_log;
+pub mod request_log_row;
 pub mod search;
 pub mod supplier_document_row;
 pub mod supplier_invoice_row;

@@ -19,6 +19,7 @@ mod large_import;
 mod list_files;
 mod list_invoices;
 mod list_supplier_invoices;
+mod requests;
 mod summary;
 mod timeline;
 mod update_invoice;

@@ -142,7 +142,15 @@ pub(super) fn invoice_cases() -> Vec<Case> {
 pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
     let contacts = "/dashboard/{taxpayer}/contacts";
     let keys = "/dashboard/{taxpayer}/keys";
+    let request = "/dashboard/{taxpayer}/requests/{request}";
     vec![
+        // A request that a page sends has the label of a person, not that of a key.
+        case(
+            request,
+            "/dashboard/{taxpayer}/requests/{request}/send",
+            "",
+            "SELECT count(*) FROM request_log WHERE key_label NOT LIKE '%…%'".to_owned(),
+        ),
         case(
             contacts,
             contacts,

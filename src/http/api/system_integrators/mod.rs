@@ -6,6 +6,7 @@ mod endpoints;
 mod invitations;
 mod invoice_files;
 mod replays;
+mod requests;
 mod taxpayers;
 mod webhook;
 
@@ -22,6 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         taxpayers::endpoints(),
         invitations::endpoints(),
         audit::endpoints(),
+        requests::endpoints(),
         invoice_files::endpoints(),
     ]
     .into_iter()

@@ -4,6 +4,7 @@ mod activity;
 mod events;
 mod import_profile;
 mod invoices;
+mod requests;
 mod supplier_invoices;
 
 use crate::http::endpoint::Path;
@@ -15,6 +16,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         supplier_invoices::endpoints(),
         events::endpoints(),
         activity::endpoints(),
+        requests::endpoints(),
     ]
     .into_iter()
     .flatten()

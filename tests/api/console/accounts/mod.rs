@@ -14,6 +14,8 @@ mod keys;
 mod once;
 mod overview;
 mod profile;
+mod reports;
+mod requests;
 mod rights;
 mod webhooks;
 

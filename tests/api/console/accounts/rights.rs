@@ -22,6 +22,7 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
         "/webhooks",
         "/webhooks/deliveries",
         "/profile",
+        "/reports",
     ];
     let own = [
         format!("/invoices/{invoice}"),
@@ -31,12 +32,13 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
     fixed.map(str::to_owned).into_iter().chain(own).collect()
 }
 
-const OWNERS_PAGES: [&str; 5] = [
+const OWNERS_PAGES: [&str; 6] = [
     "/keys",
     "/integration",
     "/contacts",
     "/activity",
     "/webhooks/endpoints/new",
+    "/requests",
 ];
 
 /// The forms of owners, and those of accountants.
@@ -71,6 +73,7 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         "/contacts/1/remove".to_owned(),
         "/contacts/1/disable".to_owned(),
         "/contacts/1/enable".to_owned(),
+        format!("/requests/{id}/send"),
     ];
     let accountants = [
         format!("/invoices/{invoice}/status"),

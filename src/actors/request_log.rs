@@ -1,0 +1,385 @@
+//! Keeps the requests of accounts for the request log. A request is put into memory, and periodic work writes what is
+//! there in batches, so that no request waits for the log. A process that is killed loses at most what it kept since
+//! the last batch.
+//!
+//! Failures are all kept, good requests only up to a rate. When the memory is full, the oldest good request is dropped,
+//! and without one the oldest failure; both are counted.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use database::StoreError;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::request_log::LoggedRequest;
+use crate::store::Store;
+use crate::store::operations::request_log;
+
+pub const WRITE_EVERY: Duration = Duration::from_secs(1);
+/// The pause between two batches. It leaves the database free for other writers.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The maximum number of requests that one transaction writes.
+const BATCH_MAX: usize = 100;
+/// The maximum number of requests in memory, and of bytes that their bodies may take.
+const WAITING_MAX: usize = 4_096;
+const WAITING_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The failures of an account that are kept with their bodies in a second. Further ones are kept without.
+const FAILURES_WITH_BODIES: u32 = 20;
+/// The good writes of an account that are kept in a second, and the good reads. Reads are kept without bodies.
+const WRITES: u32 = 5;
+const READS: u32 = 1;
+/// The good requests of all accounts that are kept in a second.
+const GOOD: u32 = 100;
+
+/// What a request was, as far as the log cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    Failed,
+    GoodWrite,
+    GoodRead,
+}
+
+/// How much of a request is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    WithBodies,
+    WithoutBodies,
+}
+
+/// The requests that are not written yet.
+#[derive(Debug)]
+pub struct RequestLog {
+    /// How long a request stays in the log; `None` if there is no log.
+    keep: Option<SignedDuration>,
+    waiting: Mutex<Waiting>,
+    /// Held while a batch is written, so that a reader can wait for the requests in it.
+    writing: tokio::sync::Mutex<()>,
+    dropped_good: AtomicU64,
+    dropped_failed: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    good: VecDeque<LoggedRequest>,
+    failed: VecDeque<LoggedRequest>,
+    bytes: usize,
+    second: i64,
+    good_in_second: u32,
+    accounts: HashMap<KeyOwner, InSecond>,
+}
+
+/// The requests of an account in the present second.
+#[derive(Debug, Default)]
+struct InSecond {
+    failures: u32,
+    writes: u32,
+    reads: u32,
+}
+
+impl RequestLog {
+    /// Creates a log that keeps requests for so many days (setting `http.request_log_days`); none at all if that is 0.
+    pub fn new(days: u32) -> Self {
+        Self {
+            keep: (days > 0).then(|| SignedDuration::from_hours(24 * i64::from(days))),
+            waiting: Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
+            dropped_good: AtomicU64::default(),
+            dropped_failed: AtomicU64::default(),
+        }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.keep.is_some()
+    }
+
+    /// Returns the time before which requests are deleted.
+    pub fn kept_since(&self, now: Timestamp) -> Timestamp {
+        now.saturating_sub(self.keep.unwrap_or_default())
+            .unwrap_or(Timestamp::MIN)
+    }
+
+    /// Decides how much of a request of this account is kept; `None` means nothing.
+    pub fn admit(&self, account: KeyOwner, kind: RequestKind, now: Timestamp) -> Option<Detail> {
+        if !self.is_on() {
+            return None;
+        }
+        let mut waiting = self.lock();
+        waiting.admit(account, kind, now.as_second())
+    }
+
+    /// Puts a request into memory. Drops another one if there is no room.
+    pub fn push(&self, request: LoggedRequest) {
+        let mut waiting = self.lock();
+        waiting.bytes += body_bytes(&request);
+        if is_failure(&request) {
+            waiting.failed.push_back(request);
+        } else {
+            waiting.good.push_back(request);
+        }
+        while waiting.is_full() {
+            let has_good = waiting.drop_first_good();
+            if !has_good {
+                waiting.drop_first_failed();
+            }
+            self.count_dropped(!has_good);
+        }
+    }
+
+    /// Writes one batch. Returns the pause before the next one if there is more.
+    pub async fn write(&self, store: &Store) -> Result<Option<Duration>, StoreError> {
+        let _turn = self.writing.lock().await;
+        let batch = self.lock().take_batch();
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        if let Err(error) = request_log::append(store, &batch).await {
+            for request in batch {
+                // What the database refuses once it refuses again, and would keep all others out.
+                if matches!(error, StoreError::Broken(_)) {
+                    self.count_dropped(is_failure(&request));
+                } else {
+                    self.push(request);
+                }
+            }
+            return Err(error);
+        }
+        Ok((!self.lock().is_empty()).then_some(PAUSE))
+    }
+
+    /// Writes all that was in memory at the beginning, and waits for a batch that is being written, so that a reader sees
+    /// its own requests.
+    pub async fn write_all(&self, store: &Store) -> Result<(), StoreError> {
+        let batches = self.lock().len().div_ceil(BATCH_MAX);
+        for _ in 0..batches.max(1) {
+            self.write(store).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns how many good requests and how many failures were dropped because the memory was full.
+    pub fn dropped(&self) -> [(&'static str, u64); 2] {
+        let count = |dropped: &AtomicU64| dropped.load(Ordering::Relaxed);
+        [
+            ("good", count(&self.dropped_good)),
+            ("failed", count(&self.dropped_failed)),
+        ]
+    }
+
+    fn count_dropped(&self, is_failure: bool) {
+        let count = if is_failure {
+            &self.dropped_failed
+        } else {
+            &self.dropped_good
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for RequestLog {
+    /// Returns a log that keeps nothing.
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Waiting {
+    fn admit(&mut self, account: KeyOwner, kind: RequestKind, second: i64) -> Option<Detail> {
+        if self.second != second {
+            self.second = second;
+            self.good_in_second = 0;
+            self.accounts.clear();
+        }
+        let counted = self.accounts.entry(account).or_default();
+        if kind == RequestKind::Failed {
+            counted.failures += 1;
+            return Some(if counted.failures > FAILURES_WITH_BODIES {
+                Detail::WithoutBodies
+            } else {
+                Detail::WithBodies
+            });
+        }
+        let (count, max, detail) = match kind {
+            RequestKind::GoodRead => (&mut counted.reads, READS, Detail::WithoutBodies),
+            RequestKind::GoodWrite | RequestKind::Failed => {
+                (&mut counted.writes, WRITES, Detail::WithBodies)
+            }
+        };
+        if *count >= max || self.good_in_second >= GOOD {
+            return None;
+        }
+        *count += 1;
+        self.good_in_second += 1;
+        Some(detail)
+    }
+
+    fn len(&self) -> usize {
+        self.good.len() + self.failed.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.len() > WAITING_MAX || self.bytes > WAITING_BYTES_MAX
+    }
+
+    /// Returns false if there is no good request.
+    fn drop_first_good(&mut self) -> bool {
+        let dropped = self.good.pop_front();
+        self.forget(dropped.as_ref());
+        dropped.is_some()
+    }
+
+    fn drop_first_failed(&mut self) {
+        let dropped = self.failed.pop_front();
+        self.forget(dropped.as_ref());
+    }
+
+    /// Takes the oldest failures, and after them the oldest good requests.
+    fn take_batch(&mut self) -> Vec<LoggedRequest> {
+        let failed = self.failed.len().min(BATCH_MAX);
+        let good = self.good.len().min(BATCH_MAX - failed);
+        let failed = self.failed.drain(..failed);
+        let batch: Vec<_> = failed.chain(self.good.drain(..good)).collect();
+        for request in &batch {
+            self.forget(Some(request));
+        }
+        batch
+    }
+
+    fn forget(&mut self, request: Option<&LoggedRequest>) {
+        self.bytes -= request.map_or(0, body_bytes);
+    }
+}
+
+fn is_failure(request: &LoggedRequest) -> bool {
+    request.status >= 400
+}
+
+fn body_bytes(request: &LoggedRequest) -> usize {
+    request.request.text.len() + request.response.text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use database::page::Page;
+    use timing::clock;
+
+    use super::*;
+    use crate::domain::access::caller::KeyKind;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::request_log::{BODY_BYTES_MAX, LogOwner, LoggedBody};
+    use crate::store::operations::request_log::{LogReader, RequestFilter, page_for};
+    use crate::store::testing::stores;
+
+    const OWN: TaxpayerId = TaxpayerId(7);
+
+    fn owner(id: i64) -> KeyOwner {
+        KeyOwner {
+            kind: KeyKind::Taxpayer,
+            id,
+        }
+    }
+
+    fn request(status: u16, body: &str) -> LoggedRequest {
+        LoggedRequest {
+            id: clock::new_id(),
+            at: Timestamp::UNIX_EPOCH,
+            caller: LogOwner {
+                taxpayer: Some(OWN),
+                integrator: None,
+            },
+            request_id: "one".into(),
+            method: "POST".into(),
+            path: "/v1/x".into(),
+            route: "/v1/x".into(),
+            status,
+            error_code: None,
+            duration_ms: 1,
+            key: "…abcd".into(),
+            invoice: None,
+            request: LoggedBody::json(body.as_bytes(), body.len() as u64),
+            response: LoggedBody::omitted(0),
+        }
+    }
+
+    #[test]
+    fn all_failures_are_kept_and_good_requests_up_to_a_rate() {
+        let log = RequestLog::new(7);
+        let now = Timestamp::UNIX_EPOCH;
+        let kept = |account, kind, count, now| {
+            let all: Vec<_> = (0..count)
+                .filter_map(|_| log.admit(owner(account), kind, now))
+                .collect();
+            let whole = all.iter().filter(|one| **one == Detail::WithBodies);
+            (whole.count(), all.len())
+        };
+        assert_eq!(kept(1, RequestKind::Failed, 30, now), (20, 30));
+        assert_eq!(kept(1, RequestKind::GoodWrite, 30, now), (5, 5));
+        assert_eq!(kept(1, RequestKind::GoodRead, 30, now), (0, 1));
+        let others: usize = (2..40)
+            .map(|id| kept(id, RequestKind::GoodWrite, 30, now).1)
+            .sum();
+        assert_eq!(others, 94, "all accounts share a hundred");
+        let next = now + Duration::from_secs(1);
+        assert_eq!(kept(1, RequestKind::GoodRead, 30, next), (0, 1));
+        let off = RequestLog::new(0);
+        assert_eq!(off.admit(owner(1), RequestKind::Failed, now), None);
+    }
+
+    #[test]
+    fn at_the_bound_of_the_memory_the_oldest_good_request_goes_first() {
+        let full = "x".repeat(BODY_BYTES_MAX);
+        for (body, room) in [
+            ("", WAITING_MAX),
+            (full.as_str(), WAITING_BYTES_MAX / BODY_BYTES_MAX),
+        ] {
+            let log = RequestLog::new(7);
+            log.push(request(200, body));
+            for _ in 0..room {
+                log.push(request(422, body));
+            }
+            assert_eq!(log.dropped(), [("good", 1), ("failed", 0)]);
+            log.push(request(500, body));
+            assert_eq!(log.dropped(), [("good", 1), ("failed", 1)]);
+            assert_eq!(log.lock().len(), room);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_in_memory_is_written_in_batches_and_what_fails_is_written_later() {
+        for test in stores().await {
+            let log = RequestLog::new(7);
+            for _ in 0..BATCH_MAX {
+                log.push(request(200, "{}"));
+            }
+            log.push(request(422, "{}"));
+            assert_eq!(log.write(&test.store).await.unwrap(), Some(PAUSE));
+            assert_eq!(log.write(&test.store).await.unwrap(), None);
+            assert_eq!(log.lock().bytes, 0);
+            let page = Page {
+                number: 1,
+                per_page: 1,
+            };
+            let reader = LogReader::Taxpayer(OWN);
+            let (_, total) = page_for(&test.store, reader, RequestFilter::default(), page)
+                .await
+                .unwrap();
+            assert_eq!(total, BATCH_MAX as u64 + 1);
+            log.push(request(422, "{}"));
+            let closed = test.store.clone();
+            test.store.close().await;
+            log.write(&closed).await.unwrap_err();
+            assert_eq!(log.lock().len(), 1);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The report of a month: its VAT by currency, kind of document and state, and the gaps in the invoice numbers.
+
+use actix_web::web;
+use askama::Template;
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+use crate::console::accounts::base;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, show};
+use crate::console::session::accounts::Reader;
+use crate::domain::invoice::month_report::{ReportTable, totals};
+use crate::domain::invoice::month_summary::{MonthSummary, Sum};
+use crate::domain::invoice::number_series::SeriesSummary;
+use crate::domain::kernel::codes::DocumentKind;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::endpoint::{Path, path};
+use crate::http::exports::{self, TableFormat};
+use crate::http::forms::query::Query;
+use crate::http::limits::AnswerHolder;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
+use crate::http::state::ApiState;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/reports").page(show_report),
+        path("/dashboard/{taxpayer}/reports/files/{file}").page(get_file),
+    ]
+}
+
+/// The maximum number of series that the page shows, and of gaps of each.
+const SERIES_SHOWN_MAX: usize = 20;
+const GAPS_SHOWN_MAX: usize = 20;
+
+#[derive(Template)]
+#[template(path = "accounts/reports.html")]
+struct ReportPage {
+    frame: Frame,
+    base: String,
+    /// YYYY-MM.
+    month: String,
+    previous: String,
+    /// `None` for the present month.
+    next: Option<String>,
+    rows: Vec<SumLine>,
+    totals: Vec<TotalLine>,
+    series: Vec<SeriesSummary>,
+    series_left_out: usize,
+}
+
+/// The documents of one currency, kind and state.
+struct SumLine {
+    currency: String,
+    kind: &'static str,
+    state: Badge,
+    sum: Sum,
+}
+
+struct TotalLine {
+    currency: String,
+    sum: Sum,
+}
+
+/// GET /dashboard/{taxpayer}/reports.
+async fn show_report(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
+    let present = state.today().first_of_month();
+    let month = query.month("month")?.unwrap_or(present);
+    let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
+    let summary = exports::sum_up_month(&state, holder, session.taxpayer, month).await?;
+    let catalog = state.catalog.get();
+    let series = summary.numbers.summaries(SERIES_SHOWN_MAX, GAPS_SHOWN_MAX);
+    show(&ReportPage {
+        frame: Frame::for_account(&session, "Reports"),
+        base: base(&session),
+        previous: month_text(month.saturating_sub(1.month())),
+        next: (month < present).then(|| month_text(month.saturating_add(1.month()))),
+        month: month_text(month),
+        rows: sum_lines(&summary, &catalog),
+        totals: total_lines(&summary, &catalog)?,
+        series_left_out: summary.numbers.series_count().saturating_sub(series.len()),
+        series,
+    })
+}
+
+/// GET /dashboard/{taxpayer}/reports/files/{file}: a table of the report, such as `vat.csv` or `gaps.xlsx`.
+async fn get_file(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    query: Query,
+    ids: web::Path<(String, String)>,
+) -> Result<FileAnswer, ApiError> {
+    let wanted = wanted_file(&ids.1).ok_or_else(ApiError::route_not_found)?;
+    let present = state.today().first_of_month();
+    let month = query.month("month")?.unwrap_or(present);
+    let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
+    let summary = exports::sum_up_month(&state, holder, session.taxpayer, month).await?;
+    exports::month_file(&state, month, &summary, wanted.table, wanted.format)
+}
+
+struct WantedFile {
+    table: ReportTable,
+    format: TableFormat,
+}
+
+fn wanted_file(name: &str) -> Option<WantedFile> {
+    let (table, extension) = name.split_once('.')?;
+    let format = TableFormat::from_extension(extension)?;
+    let table = ReportTable::ALL.iter().find(|one| one.as_str() == table)?;
+    (format != TableFormat::Ndjson).then_some(WantedFile {
+        table: *table,
+        format,
+    })
+}
+
+fn month_text(month: Date) -> String {
+    month.strftime("%Y-%m").to_string()
+}
+
+fn sum_lines(summary: &MonthSummary, catalog: &Catalog) -> Vec<SumLine> {
+    let lines = summary.sums.iter().map(|(key, sum)| SumLine {
+        kind: match key.kind {
+            DocumentKind::Invoice => "Invoices",
+            DocumentKind::CreditNote => "Credit notes",
+        },
+        state: key.status.into(),
+        sum: with_digits(*sum, catalog.currency_digits(&key.currency)),
+        currency: key.currency.clone(),
+    });
+    lines.collect()
+}
+
+fn total_lines(summary: &MonthSummary, catalog: &Catalog) -> Result<Vec<TotalLine>, ApiError> {
+    let totals = totals(summary).map_err(ApiError::internal)?;
+    let lines = totals.into_iter().map(|(currency, sum)| TotalLine {
+        sum: with_digits(sum, catalog.currency_digits(&currency)),
+        currency,
+    });
+    Ok(lines.collect())
+}
+
+fn with_digits(sum: Sum, digits: u32) -> Sum {
+    Sum {
+        count: sum.count,
+        net: sum.net.with_digits(digits),
+        tax: sum.tax.with_digits(digits),
+        gross: sum.gross.with_digits(digits),
+    }
+}

@@ -1,0 +1,147 @@
+//! Sends a request of the log once more, in the sandbox only: the same path and body, with a new `Idempotency-Key`. The
+//! request runs through the whole API, so that it is checked, limited and logged as every other one.
+
+use actix_http::Request;
+use actix_service::{IntoServiceFactory, map_config};
+use actix_web::dev::{AppConfig, Payload, Service, ServiceFactory};
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode, Uri};
+use actix_web::middleware::from_fn;
+use actix_web::web::Bytes;
+use actix_web::{App, HttpMessage, web};
+use futures_util::stream;
+use timing::clock;
+
+use crate::console::accounts::base;
+use crate::console::accounts::requests::{address, find, may_send_again};
+use crate::console::form_values::FormValues;
+use crate::console::page::{Answer, Form, go_to};
+use crate::console::session::accounts::{AccountSession, Owner};
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::payer::PayingAccount;
+use crate::domain::kernel::audit::ActorWithName;
+use crate::domain::request_log::LoggedRequest;
+use crate::http;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::auth::SentFromPage;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::operations::request_log::{self, LogReader, RequestFilter};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/dashboard/{taxpayer}/requests/{request}/send").form(send_again)]
+}
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The newest request of this id.
+const NEWEST: database::page::Page = database::page::Page {
+    number: 1,
+    per_page: 1,
+};
+
+/// POST /dashboard/{taxpayer}/requests/{request}/send.
+async fn send_again(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let reader = LogReader::Taxpayer(session.taxpayer);
+    let logged = find(&state, reader, &ids.1).await?;
+    if !may_send_again(&state, &logged) {
+        return Err(ApiError::route_not_found());
+    }
+    let from = sent_from(&state, &session).await?;
+    let request_id = clock::new_id().to_string();
+    let status = send(&state, &logged, from, &request_id).await?;
+    state.request_log.write_all(&state.store).await?;
+    let filter = RequestFilter {
+        request_id: Some(request_id),
+        ..RequestFilter::default()
+    };
+    let (found, _) = request_log::page_for(&state.store, reader, filter, NEWEST).await?;
+    let there = found.first().map(address);
+    let there = there.unwrap_or_else(|| format!("{}/requests", base(&session)));
+    let notice = format!("It was sent again and answered {}.", status.as_u16());
+    Ok(go_to(&there, &notice))
+}
+
+/// Returns the account of the page, for which the person acts.
+async fn sent_from(state: &ApiState, session: &AccountSession) -> Result<SentFromPage, ApiError> {
+    let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::route_not_found)?;
+    let person = &session.person;
+    let name = person.name.as_deref().unwrap_or(&person.email);
+    Ok(SentFromPage {
+        account: PayingAccount {
+            integrator: Some(taxpayer.integrator_id),
+            owner: KeyOwner {
+                kind: KeyKind::Taxpayer,
+                id: session.taxpayer.0,
+            },
+        },
+        person: ActorWithName {
+            actor: session.by,
+            name: Some(name.into()),
+            address: None,
+        },
+    })
+}
+
+/// Makes the request within this process, and returns the status of its answer.
+async fn send(
+    state: &web::Data<ApiState>,
+    logged: &LoggedRequest,
+    from: SentFromPage,
+    request_id: &str,
+) -> Result<StatusCode, ApiError> {
+    let request = build_request(logged, from, request_id)?;
+    let app = App::new()
+        .app_data(state.clone())
+        .wrap(from_fn(http::request_context))
+        .configure(http::routes);
+    let factory = map_config(app.into_factory(), |()| AppConfig::default());
+    let service = factory
+        .new_service(())
+        .await
+        .map_err(|()| ApiError::internal("the API could not be started"))?;
+    let answer = service.call(request).await;
+    Ok(match answer {
+        Ok(answer) => answer.status(),
+        Err(error) => error.as_response_error().status_code(),
+    })
+}
+
+fn build_request(
+    logged: &LoggedRequest,
+    from: SentFromPage,
+    request_id: &str,
+) -> Result<Request, ApiError> {
+    let body = Bytes::from(logged.request.text.clone());
+    let length = body.len();
+    let payload: Payload = Payload::Stream {
+        payload: Box::pin(stream::iter([Ok(body)])),
+    };
+    let mut request = Request::with_payload(payload);
+    let head = request.head_mut();
+    head.method = logged
+        .method
+        .parse::<Method>()
+        .map_err(ApiError::internal)?;
+    head.uri = logged.path.parse::<Uri>().map_err(ApiError::internal)?;
+    let key = clock::new_id().to_string();
+    for (name, text) in [
+        (CONTENT_TYPE, "application/json"),
+        (CONTENT_LENGTH, length.to_string().as_str()),
+        (IDEMPOTENCY_KEY, key.as_str()),
+        (REQUEST_ID, request_id),
+    ] {
+        let value = HeaderValue::from_str(text).map_err(ApiError::internal)?;
+        head.headers.insert(name, value);
+    }
+    request.extensions_mut().insert(from);
+    Ok(request)
+}

@@ -1,0 +1,321 @@
+//! The request log: the requests made with the keys of an account, the failures among them in groups, and one request with
+//! what was sent and answered. An integrator has the same pages for its own requests and those of its taxpayers.
+
+use actix_web::web;
+use askama::Template;
+use url::form_urlencoded::Serializer;
+
+use crate::console::accounts::base;
+use crate::console::badges::{Badge, badge};
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Pages, show};
+use crate::console::session::accounts::{AccountSession, Owner, SignedInIntegrator};
+use crate::domain::request_log::{
+    BodyExtent, ErrorGroup, LoggedBody, LoggedRequest, PATH_CHARS_MAX,
+};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::request_log::read_filter;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::operations::request_log::{self, LogReader, RequestFilter};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/requests").page(list_requests),
+        path("/dashboard/{taxpayer}/requests/{request}").page(show_request),
+        path("/dashboard/taxpayers/requests").page(list_integrators_requests),
+        path("/dashboard/taxpayers/requests/{request}").page(show_integrators_request),
+    ]
+}
+
+const TITLE: &str = "Requests";
+const PER_PAGE: u64 = 25;
+const FILTERS: [&str; 8] = [
+    "status",
+    "path",
+    "route",
+    "error_code",
+    "request_id",
+    "since",
+    "invoice",
+    "irn",
+];
+/// The value of `tab` that shows the failures in groups.
+const ERRORS_TAB: &str = "errors";
+
+#[derive(Template)]
+#[template(path = "accounts/requests.html")]
+struct RequestsPage {
+    frame: Frame,
+    /// The address of the list.
+    here: String,
+    /// True for the pages of an integrator, which name the account of each request.
+    is_integrators: bool,
+    is_errors: bool,
+    is_filtered: bool,
+    filter: FormState,
+    rows: Vec<RequestLine>,
+    groups: Vec<GroupLine>,
+    pages: Pages,
+}
+
+struct RequestLine {
+    logged: LoggedRequest,
+    status: Badge,
+    /// The address of the request's page.
+    address: String,
+}
+
+struct GroupLine {
+    group: ErrorGroup,
+    /// The address of the list of these failures.
+    address: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/request.html")]
+struct RequestPage {
+    frame: Frame,
+    list_address: String,
+    line: RequestLine,
+    /// The address of the invoice, or of the list with it; empty if the request names none.
+    invoice_address: String,
+    request: BodyText,
+    response: BodyText,
+    may_send_again: bool,
+}
+
+/// A body as a page shows it.
+struct BodyText {
+    note: &'static str,
+    text: String,
+}
+
+/// GET /dashboard/{taxpayer}/requests.
+async fn list_requests(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
+    let reader = LogReader::Taxpayer(session.taxpayer);
+    let frame = Frame::for_account(&session, TITLE);
+    let here = format!("{}/requests", base(&session));
+    render_list(&state, reader, frame, here, &query).await
+}
+
+/// GET /dashboard/taxpayers/requests.
+async fn list_integrators_requests(
+    state: web::Data<ApiState>,
+    integrator: SignedInIntegrator,
+    query: Query,
+) -> Answer {
+    let reader = LogReader::Integrator(integrator.id);
+    let frame = Frame::for_person(&integrator.person, &integrator.csrf, TITLE);
+    let here = "/dashboard/taxpayers/requests".to_owned();
+    render_list(&state, reader, frame, here, &query).await
+}
+
+async fn render_list(
+    state: &ApiState,
+    reader: LogReader,
+    frame: Frame,
+    here: String,
+    query: &Query,
+) -> Answer {
+    let is_errors = query.text("tab") == Some(ERRORS_TAB);
+    state.request_log.write_all(&state.store).await?;
+    let page = query.page(PER_PAGE);
+    let values = FormValues::from(query);
+    let mut groups = Vec::new();
+    let mut found = (Vec::new(), 0);
+    let mut filter = FormState::new(values.clone());
+    if is_errors {
+        groups = request_log::error_groups_for(&state.store, reader).await?;
+    } else {
+        match read_filter(query) {
+            Ok(wanted) => {
+                let wanted = with_page_filters(wanted, query);
+                found = request_log::page_for(&state.store, reader, wanted, page).await?;
+            }
+            Err(faults) => filter = FormState::with_faults(values.clone(), faults),
+        }
+    }
+    let filters = filter_query(&values);
+    show(&RequestsPage {
+        frame,
+        is_integrators: matches!(reader, LogReader::Integrator(_)),
+        is_errors,
+        is_filtered: !filters.is_empty(),
+        filter,
+        rows: found.0.into_iter().map(RequestLine::from).collect(),
+        groups: groups
+            .into_iter()
+            .map(|group| GroupLine::new(&here, group))
+            .collect(),
+        pages: Pages::new(
+            page.number,
+            found.1,
+            page.per_page,
+            format!("{here}?{filters}"),
+        ),
+        here,
+    })
+}
+
+/// Adds the filters that only links of pages set: the invoice by its id and its IRN, and the taxpayer.
+fn with_page_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
+    let invoice = query.trimmed_text("invoice");
+    let irn = query.trimmed_text("irn");
+    RequestFilter {
+        invoice: invoice.map(|id| [id, irn.unwrap_or_default()]),
+        taxpayer: query.taxpayer_id("taxpayer_id"),
+        ..filter
+    }
+}
+
+fn filter_query(values: &FormValues) -> String {
+    let mut pairs = Serializer::new(String::new());
+    let filled = FILTERS
+        .into_iter()
+        .filter(|name| !values.text(name).is_empty());
+    for name in filled {
+        pairs.append_pair(name, values.text(name));
+    }
+    pairs.finish()
+}
+
+/// Returns a request of the log. Fails if the reader has no such request.
+pub(super) async fn find(
+    state: &ApiState,
+    reader: LogReader,
+    id: &str,
+) -> Result<LoggedRequest, ApiError> {
+    let id = path_ids::uuid(id).ok_or_else(ApiError::route_not_found)?;
+    let found = request_log::find_for(&state.store, reader, id).await?;
+    found.ok_or_else(ApiError::route_not_found)
+}
+
+/// Returns the address of a request's page: among the pages of its taxpayer, or among those of its integrator.
+pub(super) fn address(logged: &LoggedRequest) -> String {
+    match logged.caller.taxpayer {
+        Some(taxpayer) => format!("/dashboard/{taxpayer}/requests/{}", logged.id),
+        None => format!("/dashboard/taxpayers/requests/{}", logged.id),
+    }
+}
+
+/// True if the request can be made once more: it changes something, and it is known to the last byte.
+pub(super) fn may_send_again(state: &ApiState, logged: &LoggedRequest) -> bool {
+    let is_write = ["POST", "PUT", "PATCH"].contains(&logged.method.as_str());
+    state.settings.is_sandbox
+        && logged.caller.taxpayer.is_some()
+        && is_write
+        && logged.request.extent == BodyExtent::Whole
+        && !logged.path.contains("(hidden)")
+        && logged.path.len() < PATH_CHARS_MAX
+}
+
+/// GET /dashboard/{taxpayer}/requests/{request}.
+async fn show_request(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let reader = LogReader::Taxpayer(session.taxpayer);
+    let logged = find(&state, reader, &ids.1).await?;
+    show(&RequestPage {
+        frame: Frame::for_account(&session, "Request").below(TITLE),
+        list_address: format!("{}/requests", base(&session)),
+        invoice_address: invoice_address(&session, &logged),
+        may_send_again: may_send_again(&state, &logged),
+        request: BodyText::from(&logged.request),
+        response: BodyText::from(&logged.response),
+        line: RequestLine::from(logged),
+    })
+}
+
+/// GET /dashboard/taxpayers/requests/{request}: a request that the integrator made with its own key.
+async fn show_integrators_request(
+    state: web::Data<ApiState>,
+    integrator: SignedInIntegrator,
+    id: web::Path<String>,
+) -> Answer {
+    let logged = find(&state, LogReader::Integrator(integrator.id), &id).await?;
+    show(&RequestPage {
+        frame: Frame::for_person(&integrator.person, &integrator.csrf, "Request").below(TITLE),
+        list_address: "/dashboard/taxpayers/requests".to_owned(),
+        invoice_address: String::new(),
+        may_send_again: false,
+        request: BodyText::from(&logged.request),
+        response: BodyText::from(&logged.response),
+        line: RequestLine::from(logged),
+    })
+}
+
+/// The log knows the id of an invoice, or its IRN, by which the list finds it.
+fn invoice_address(session: &AccountSession, logged: &LoggedRequest) -> String {
+    let Some(invoice) = &logged.invoice else {
+        return String::new();
+    };
+    let base = base(session);
+    if invoice.bytes().all(|byte| byte.is_ascii_digit()) {
+        return format!("{base}/invoices/{invoice}");
+    }
+    let query = Serializer::new(String::new())
+        .append_pair("q", invoice)
+        .finish();
+    format!("{base}/invoices?{query}")
+}
+
+impl From<LoggedRequest> for RequestLine {
+    fn from(logged: LoggedRequest) -> Self {
+        let class = match logged.status {
+            0..400 => "ok",
+            400..500 => "warn",
+            _ => "bad",
+        };
+        Self {
+            status: badge(class, status_words(logged.status)),
+            address: address(&logged),
+            logged,
+        }
+    }
+}
+
+/// Returns what a status means, for those who do not know the numbers.
+fn status_words(status: u16) -> &'static str {
+    match status {
+        0..400 => "Succeeded",
+        400..500 => "Refused",
+        _ => "Failed",
+    }
+}
+
+impl GroupLine {
+    fn new(here: &str, group: ErrorGroup) -> Self {
+        let query = Serializer::new(String::new())
+            .append_pair("error_code", &group.error_code)
+            .append_pair("route", &group.route)
+            .finish();
+        Self {
+            address: format!("{here}?{query}"),
+            group,
+        }
+    }
+}
+
+impl From<&LoggedBody> for BodyText {
+    fn from(body: &LoggedBody) -> Self {
+        let note = match body.extent {
+            BodyExtent::Whole if body.bytes == 0 => "It has no body.",
+            BodyExtent::Whole => "",
+            BodyExtent::Redacted => "Secrets are hidden.",
+            BodyExtent::Cut => "Only the first 8 KiB are kept; secrets are hidden.",
+            BodyExtent::Omitted => {
+                "The body is not kept: it is a file, it holds a secret, or the request is one of many of its kind."
+            }
+        };
+        let text = strict_json::from_trusted::<serde_json::Value>(&body.text)
+            .map_or_else(|_| body.text.clone(), |value| format!("{value:#}"));
+        Self { note, text }
+    }
+}

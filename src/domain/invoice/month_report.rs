@@ -1,0 +1,201 @@
+//! The report of a month as tables: the VAT in sums, and the gaps in the series of invoice numbers.
+
+use std::collections::BTreeMap;
+
+use crate::domain::invoice::month_summary::{MonthSummary, Sum};
+use crate::domain::invoice::table_rows::Cell;
+use crate::domain::invoice::totals::TotalTooLarge;
+use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus, words};
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+
+/// The maximum number of series, and of gaps of each, that a table has.
+const SERIES_MAX: usize = 2_000;
+const GAPS_MAX: usize = 1_000;
+
+words! {
+    /// A table of the report.
+    ReportTable {
+        /// Net, VAT and gross by currency, kind of document and status.
+        Vat = "vat",
+        /// The missing numbers of each series.
+        Gaps = "gaps",
+    }
+}
+
+impl ReportTable {
+    pub fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Vat => &["currency", "kind", "status", "count", "net", "vat", "gross"],
+            Self::Gaps => &["prefix", "from", "to", "count"],
+        }
+    }
+}
+
+/// Returns what the month comes to in each currency: its invoices less its credit notes. Drafts and cancelled documents
+/// do not count.
+pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, Sum>, TotalTooLarge> {
+    let mut totals: BTreeMap<String, Sum> = BTreeMap::new();
+    let counted = summary.sums.iter().filter(|(key, _)| {
+        !matches!(
+            key.status,
+            WorkflowStatus::Draft | WorkflowStatus::Cancelled
+        )
+    });
+    for (key, sum) in counted {
+        let total = totals.entry(key.currency.clone()).or_default();
+        let add = match key.kind {
+            DocumentKind::Invoice => Amount::plus,
+            DocumentKind::CreditNote => Amount::minus,
+        };
+        *total = Sum {
+            count: total.count + sum.count,
+            net: add(total.net, sum.net).ok_or(TotalTooLarge)?,
+            tax: add(total.tax, sum.tax).ok_or(TotalTooLarge)?,
+            gross: add(total.gross, sum.gross).ok_or(TotalTooLarge)?,
+        };
+    }
+    Ok(totals)
+}
+
+/// Returns the rows of a table, without its header.
+pub fn report_rows(
+    summary: &MonthSummary,
+    table: ReportTable,
+    catalog: &Catalog,
+) -> Vec<Vec<Cell<'static>>> {
+    match table {
+        ReportTable::Vat => vat_rows(summary, catalog),
+        ReportTable::Gaps => gap_rows(summary),
+    }
+}
+
+fn vat_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>> {
+    let rows = summary.sums.iter().map(|(key, sum)| {
+        let digits = catalog.currency_digits(&key.currency);
+        let money = |amount: Amount| Cell::Number(amount.with_digits(digits));
+        vec![
+            Cell::Text(key.currency.clone().into()),
+            Cell::Text(key.kind.as_str().into()),
+            Cell::Text(key.status.as_str().into()),
+            count(sum.count),
+            money(sum.net),
+            money(sum.tax),
+            money(sum.gross),
+        ]
+    });
+    rows.collect()
+}
+
+fn gap_rows(summary: &MonthSummary) -> Vec<Vec<Cell<'static>>> {
+    let series = summary.numbers.summaries(SERIES_MAX, GAPS_MAX);
+    let rows = series.into_iter().flat_map(|series| {
+        let prefix = series.prefix;
+        series.gaps.into_iter().map(move |gap| {
+            vec![
+                Cell::Text(prefix.clone().into()),
+                Cell::Text(gap.from.into()),
+                Cell::Text(gap.to.into()),
+                count(gap.count),
+            ]
+        })
+    });
+    rows.collect()
+}
+
+fn count(count: u64) -> Cell<'static> {
+    Cell::Number(i64::try_from(count).unwrap_or(i64::MAX).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::invoice::month_summary::SumKey;
+
+    #[test]
+    fn a_month_comes_to_its_invoices_less_its_credit_notes() {
+        let sum = |tax: &str| Sum {
+            count: 1,
+            tax: Amount::parse(tax).unwrap(),
+            ..Sum::default()
+        };
+        let mut summary = MonthSummary::default();
+        for (currency, kind, status, tax) in [
+            ("NGN", DocumentKind::Invoice, WorkflowStatus::Approved, "75"),
+            ("NGN", DocumentKind::Invoice, WorkflowStatus::Paid, "7.5"),
+            ("NGN", DocumentKind::Invoice, WorkflowStatus::Draft, "1000"),
+            (
+                "NGN",
+                DocumentKind::Invoice,
+                WorkflowStatus::Cancelled,
+                "1000",
+            ),
+            (
+                "NGN",
+                DocumentKind::CreditNote,
+                WorkflowStatus::Submitted,
+                "2.5",
+            ),
+            (
+                "USD",
+                DocumentKind::CreditNote,
+                WorkflowStatus::Approved,
+                "1",
+            ),
+        ] {
+            let key = SumKey {
+                currency: currency.into(),
+                kind,
+                status,
+            };
+            summary.sums.insert(key, sum(tax));
+        }
+        let totals = totals(&summary).unwrap();
+        let shown = totals
+            .iter()
+            .map(|(currency, sum)| format!("{currency} {} {}", sum.count, sum.tax));
+        assert_eq!(shown.collect::<Vec<_>>(), ["NGN 3 80.0", "USD 1 -1"]);
+    }
+
+    #[test]
+    fn each_table_has_a_cell_for_each_of_its_columns() {
+        let mut summary = MonthSummary::default();
+        let key = SumKey {
+            currency: "NGN".into(),
+            kind: DocumentKind::CreditNote,
+            status: WorkflowStatus::Approved,
+        };
+        let sum = Sum {
+            count: 2,
+            net: Amount::parse("100").unwrap(),
+            tax: Amount::parse("7.5").unwrap(),
+            gross: Amount::parse("107.5").unwrap(),
+        };
+        summary.sums.insert(key, sum);
+        for number in ["INV7", "INV9", "INV12"] {
+            summary.numbers.add(number);
+        }
+        let catalog = Catalog::default();
+        let text = |table| {
+            let rows = report_rows(&summary, table, &catalog);
+            for row in &rows {
+                assert_eq!(row.len(), table.columns().len());
+            }
+            let cells = rows.into_iter().map(|row| {
+                let cells = row.into_iter().map(|cell| match cell {
+                    Cell::Text(text) => text.into_owned(),
+                    Cell::Number(number) => number.to_string(),
+                    Cell::Empty => String::new(),
+                });
+                cells.collect::<Vec<_>>().join(" ")
+            });
+            cells.collect::<Vec<_>>()
+        };
+        let [vat] = text(ReportTable::Vat).try_into().unwrap();
+        assert!(vat.starts_with("NGN credit_note approved 2 100"), "{vat}");
+        assert_eq!(
+            text(ReportTable::Gaps),
+            ["INV INV8 INV8 1", "INV INV10 INV11 2"]
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! The invoices of a month in sums, and their tables as files. The invoices are read page by page and added up, so that
+//! every amount is exact and memory does not grow with them.
+
+use actix_web::web;
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use crate::domain::invoice::month_report::{ReportTable, report_rows};
+use crate::domain::invoice::month_summary::MonthSummary;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::exports::csv_rows;
+use crate::http::exports::format::TableFormat;
+use crate::http::exports::invoice_reader::{InvoiceReader, Parties};
+use crate::http::exports::workbook::{WorkbookError, WorkbookWriter};
+use crate::http::limits::AnswerHolder;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::file::{Disposition, FileAnswer};
+use crate::http::state::ApiState;
+use crate::http::views::month_summary::SERIES_SHOWN_MAX;
+use crate::store::Store;
+use crate::store::invoices;
+use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
+
+/// The missing numbers that are looked for among the invoices of other months. Beyond them, a number counts as
+/// missing if no invoice of the month has it.
+const NUMBERS_LOOKED_FOR_MAX: usize = 1_000;
+
+/// Sums up the invoices with a date in this month.
+pub(crate) async fn sum_up_month(
+    state: &web::Data<ApiState>,
+    holder: AnswerHolder,
+    taxpayer: TaxpayerId,
+    month: Date,
+) -> Result<MonthSummary, ApiError> {
+    let list = InvoiceList {
+        taxpayer,
+        filters: InvoiceFilter {
+            date_from: Some(month),
+            date_to: Some(month.last_of_month()),
+            ..InvoiceFilter::default()
+        },
+        sort: InvoiceSort::BY_INVOICE_DATE,
+    };
+    let catalog = state.catalog.get();
+    let mut reader = InvoiceReader::new(state.clone(), holder, list, Parties::None).await?;
+    let mut summary = MonthSummary::default();
+    while let Some(invoice) = reader.next().await? {
+        summary
+            .add(&invoice, &catalog)
+            .map_err(ApiError::internal)?;
+    }
+    fill_gaps(&state.store, taxpayer, &mut summary).await?;
+    Ok(summary)
+}
+
+/// Takes the numbers out of the gaps that invoices of other months have.
+async fn fill_gaps(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    summary: &mut MonthSummary,
+) -> Result<(), ApiError> {
+    let missing = summary
+        .numbers
+        .missing_numbers(SERIES_SHOWN_MAX, NUMBERS_LOOKED_FOR_MAX);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for number in invoices::numbers_in_use(store, taxpayer, &missing).await? {
+        summary.numbers.fill(&number);
+    }
+    Ok(())
+}
+
+/// Makes the file of one table of a month's report. `format` is CSV or XLSX.
+pub(crate) fn month_file(
+    state: &ApiState,
+    month: Date,
+    summary: &MonthSummary,
+    table: ReportTable,
+    format: TableFormat,
+) -> Result<FileAnswer, ApiError> {
+    let catalog = state.catalog.get();
+    let bytes = if format == TableFormat::Xlsx {
+        workbook(summary, table, &catalog, state.now())?
+    } else {
+        let mut text = Vec::new();
+        csv_rows::append_header(&mut text, table.columns()).map_err(ApiError::internal)?;
+        let rows = report_rows(summary, table, &catalog);
+        csv_rows::append_rows(&mut text, rows).map_err(ApiError::internal)?;
+        text
+    };
+    Ok(FileAnswer {
+        media_type: format.content_type(),
+        name: format!(
+            "{}-{}.{}",
+            table.as_str(),
+            month.strftime("%Y-%m"),
+            format.extension()
+        ),
+        disposition: Disposition::Download,
+        bytes,
+    })
+}
+
+fn workbook(
+    summary: &MonthSummary,
+    table: ReportTable,
+    catalog: &Catalog,
+    now: Timestamp,
+) -> Result<Vec<u8>, WorkbookError> {
+    let mut book = WorkbookWriter::new(table.as_str(), table.columns(), now)?;
+    for row in report_rows(summary, table, catalog) {
+        book.add_row(&row)?;
+    }
+    let mut bytes = Vec::new();
+    book.save_to(&mut bytes)?;
+    Ok(bytes)
+}

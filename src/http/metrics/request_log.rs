@@ -1,0 +1,18 @@
+//! Metrics of the request log.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+use crate::actors::request_log::RequestLog;
+use crate::http::metrics::page::LabelPairs;
+
+pub(super) fn register(registry: &mut Registry, log: &RequestLog) {
+    let dropped = Family::<LabelPairs, Counter>::default();
+    for (outcome, count) in log.dropped() {
+        let labels = vec![("outcome", outcome.to_owned())];
+        dropped.get_or_create(&labels).inc_by(count);
+    }
+    let help = "Requests that were dropped because the database did not take them fast enough";
+    registry.register("request_log_dropped", help, dropped);
+}

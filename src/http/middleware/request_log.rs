@@ -1,0 +1,387 @@
+//! Puts the requests of accounts into their request log. The policy of a path notes who calls and what was sent; the
+//! outermost middleware adds the answer, whatever became of the request. Nothing here waits.
+//!
+//! Only requests with a valid key belong to an account. A path that does not exist looks no key up, so it is not logged.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
+};
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::Bytes;
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use serde::Deserialize;
+use timing::clock;
+
+use crate::actors::request_log::{Detail, RequestKind};
+use crate::domain::access::payer::PayingAccount;
+use crate::domain::request_log::{
+    BODY_BYTES_MAX, LogOwner, LoggedBody, LoggedRequest, PATH_CHARS_MAX, redact,
+};
+use crate::http::extract::auth;
+use crate::http::extract::body::BodyText;
+use crate::http::extract::key_name::sent_key_label;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::logged_failure::{LoggedFailure, to_printable};
+use crate::http::respond::render::{self, ResponsePrefs};
+use crate::http::state::ApiState;
+
+/// The paths whose requests are logged.
+const LOGGED_PATHS: &str = "/v1/";
+
+/// The request as far as it is known. The middleware shares it with the policy of the path.
+#[derive(Clone)]
+pub(crate) struct RequestLogSlot(Rc<Slot>);
+
+struct Slot {
+    started: Instant,
+    call: RefCell<Option<LoggedCall>>,
+}
+
+/// A request of an account.
+struct LoggedCall {
+    account: PayingAccount,
+    key: String,
+    method: Method,
+    path: String,
+    route: &'static str,
+    /// The invoice that the path names.
+    invoice: Option<String>,
+    is_read: bool,
+    sent: SentBody,
+    /// What is kept of a good answer.
+    good: Option<GoodAnswer>,
+}
+
+/// The beginning of a body, and its whole length.
+#[derive(Default)]
+struct SentBody {
+    start: Vec<u8>,
+    bytes: u64,
+    is_json: bool,
+}
+
+struct GoodAnswer {
+    detail: Detail,
+    body: LoggedBody,
+    invoice: Option<String>,
+}
+
+struct FailedAnswer {
+    status: StatusCode,
+    error_code: Option<String>,
+    body: LoggedBody,
+}
+
+/// The outcome of a request, for the log.
+struct Outcome {
+    status: StatusCode,
+    error_code: Option<String>,
+    detail: Detail,
+    response: LoggedBody,
+    invoice: Option<String>,
+}
+
+impl RequestLogSlot {
+    /// Creates the slot of a request that has just arrived, and leaves it for the policy of its path.
+    pub(crate) fn begin(request: &ServiceRequest) -> Self {
+        let slot = Self(Rc::new(Slot {
+            started: Instant::now(),
+            call: RefCell::default(),
+        }));
+        request.extensions_mut().insert(slot.clone());
+        slot
+    }
+
+    /// Logs the answer of a request of an account. Returns the answer, whose body may have been read and put back.
+    pub(crate) fn end(
+        &self,
+        state: Option<&ApiState>,
+        prefs: &ResponsePrefs,
+        response: ServiceResponse<BoxBody>,
+    ) -> ServiceResponse<BoxBody> {
+        let (Some(state), Some(mut call)) = (state, self.0.call.take()) else {
+            return response;
+        };
+        let status = response.status();
+        let is_failure = status.is_client_error() || status.is_server_error();
+        if !is_failure {
+            if let Some(good) = call.good.take() {
+                let outcome = Outcome {
+                    status,
+                    error_code: None,
+                    detail: good.detail,
+                    response: good.body,
+                    invoice: good.invoice,
+                };
+                self.push(state, &prefs.request_id, call, outcome);
+            }
+            return response;
+        }
+        let failure = response
+            .response()
+            .extensions()
+            .get::<LoggedFailure>()
+            .cloned();
+        let (request, answer) = response.into_parts();
+        let (answer, body) = read_body(answer);
+        let kept = body.map(|body| json_body(answer.headers(), &body));
+        let failed = FailedAnswer {
+            status,
+            error_code: failure.map(|failure| failure.code.to_owned()),
+            body: kept.unwrap_or_else(|| LoggedBody::omitted(0)),
+        };
+        self.push_failure(state, &prefs.request_id, call, failed);
+        ServiceResponse::new(request, answer)
+    }
+
+    /// Logs a request that failed without an answer, for example by a panic.
+    pub(crate) fn end_without_answer(
+        &self,
+        state: Option<&ApiState>,
+        prefs: &ResponsePrefs,
+        error: &ApiError,
+    ) {
+        let (Some(state), Some(call)) = (state, self.0.call.take()) else {
+            return;
+        };
+        let (answer, body) = read_body(render::render_failure(error, prefs));
+        let kept = body.map(|body| json_body(answer.headers(), &body));
+        let failed = FailedAnswer {
+            status: error.status,
+            error_code: Some(error.code.as_str().to_owned()),
+            body: kept.unwrap_or_else(|| LoggedBody::omitted(0)),
+        };
+        self.push_failure(state, &prefs.request_id, call, failed);
+    }
+
+    fn push_failure(
+        &self,
+        state: &ApiState,
+        request_id: &str,
+        call: LoggedCall,
+        failed: FailedAnswer,
+    ) {
+        let owner = call.account.owner;
+        let admitted = state
+            .request_log
+            .admit(owner, RequestKind::Failed, state.now());
+        if let Some(detail) = admitted {
+            let outcome = Outcome {
+                status: failed.status,
+                error_code: failed.error_code,
+                detail,
+                response: failed.body,
+                invoice: None,
+            };
+            self.push(state, request_id, call, outcome);
+        }
+    }
+
+    fn push(&self, state: &ApiState, request_id: &str, call: LoggedCall, outcome: Outcome) {
+        let has_bodies = outcome.detail == Detail::WithBodies;
+        let sent = &call.sent;
+        let request = if has_bodies && sent.is_json {
+            LoggedBody::json(&sent.start, sent.bytes)
+        } else {
+            LoggedBody::omitted(sent.bytes)
+        };
+        let named = sent.is_json.then(|| invoice_in(&sent.start)).flatten();
+        let response = outcome.response;
+        let duration = self.0.started.elapsed();
+        state.request_log.push(LoggedRequest {
+            id: clock::new_id(),
+            at: start_time(state, duration),
+            caller: LogOwner {
+                taxpayer: call.account.owner.taxpayer(),
+                integrator: call.account.integrator,
+            },
+            request_id: request_id.to_owned(),
+            method: call.method.to_string(),
+            path: call.path,
+            route: call.route.to_owned(),
+            status: outcome.status.as_u16(),
+            error_code: outcome.error_code,
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            key: call.key,
+            invoice: call.invoice.or(outcome.invoice).or(named),
+            request,
+            response: if has_bodies {
+                response
+            } else {
+                LoggedBody::omitted(response.bytes)
+            },
+        });
+    }
+}
+
+fn start_time(state: &ApiState, duration: Duration) -> jiff::Timestamp {
+    let now = state.now();
+    now.checked_sub(duration).unwrap_or(now)
+}
+
+/// Notes who calls a path, and what was sent. `route` is the pattern of the path.
+pub(crate) fn note_request(
+    state: &ApiState,
+    request: &ServiceRequest,
+    route: &'static str,
+    is_read: bool,
+) {
+    if !route.starts_with(LOGGED_PATHS) || !state.request_log.is_on() {
+        return;
+    }
+    let request = request.request();
+    let Some(account) = auth::paying_account(request) else {
+        return;
+    };
+    let call = LoggedCall {
+        account,
+        key: sent_key_label(request),
+        method: request.method().clone(),
+        path: path_without_secrets(request),
+        route,
+        invoice: invoice_of_path(request, route),
+        is_read,
+        sent: SentBody::of_request(request),
+        good: None,
+    };
+    if let Some(slot) = request.extensions().get::<RequestLogSlot>() {
+        slot.0.call.replace(Some(call));
+    }
+}
+
+/// Notes a good answer, before its body is compressed. Returns the answer, whose body may have been read and put back.
+pub(crate) fn note_answer(
+    state: &ApiState,
+    request: &HttpRequest,
+    answer: HttpResponse,
+) -> HttpResponse {
+    let status = answer.status();
+    if answer.error().is_some() || status.is_client_error() || status.is_server_error() {
+        return answer;
+    }
+    let slot = request.extensions().get::<RequestLogSlot>().cloned();
+    let Some(slot) = slot else {
+        return answer;
+    };
+    let mut noted = slot.0.call.borrow_mut();
+    let Some(call) = noted.as_mut() else {
+        return answer;
+    };
+    let kind = if call.is_read {
+        RequestKind::GoodRead
+    } else {
+        RequestKind::GoodWrite
+    };
+    let admitted = state
+        .request_log
+        .admit(call.account.owner, kind, state.now());
+    let Some(detail) = admitted else {
+        return answer;
+    };
+    let holds_secret = answer.headers().contains_key(CACHE_CONTROL);
+    let (answer, body) = read_body(answer);
+    let length = body.as_ref().map_or(0, |body| body.len() as u64);
+    call.good = Some(match body {
+        Some(body) if detail == Detail::WithBodies && !holds_secret => GoodAnswer {
+            detail,
+            body: json_body(answer.headers(), &body),
+            invoice: invoice_in(&body),
+        },
+        _ => GoodAnswer {
+            detail,
+            body: LoggedBody::omitted(length),
+            invoice: None,
+        },
+    });
+    answer
+}
+
+impl SentBody {
+    /// Returns what the policy has read of the body. Of a body that was not read it knows the declared length.
+    fn of_request(request: &HttpRequest) -> Self {
+        let extensions = request.extensions();
+        let Some(text) = extensions.get::<BodyText>() else {
+            let declared = request.headers().get(CONTENT_LENGTH);
+            let declared = declared.and_then(|length| length.to_str().ok());
+            return Self {
+                bytes: declared.map_or(0, |length| length.parse().unwrap_or(0)),
+                ..Self::default()
+            };
+        };
+        let length = text.bytes.len().min(BODY_BYTES_MAX);
+        Self {
+            start: text.bytes[..length].to_vec(),
+            bytes: text.bytes.len() as u64,
+            is_json: is_json(request.headers()),
+        }
+    }
+}
+
+/// Returns a body with the answer that it is taken from; `None` for a body that is made while it is sent.
+fn read_body(answer: HttpResponse) -> (HttpResponse, Option<Bytes>) {
+    let (answer, body) = answer.into_parts();
+    match body.try_into_bytes() {
+        Ok(bytes) => (answer.set_body(BoxBody::new(bytes.clone())), Some(bytes)),
+        Err(body) => (answer.set_body(body), None),
+    }
+}
+
+fn json_body(headers: &HeaderMap, body: &Bytes) -> LoggedBody {
+    if is_json(headers) {
+        LoggedBody::json(body, body.len() as u64)
+    } else {
+        LoggedBody::omitted(body.len() as u64)
+    }
+}
+
+/// True for JSON, also if no type is named: a body is JSON by default.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
+    kind.is_none_or(|kind| kind.is_ok_and(|kind| kind.to_ascii_lowercase().contains("json")))
+}
+
+fn path_without_secrets(request: &HttpRequest) -> String {
+    let query = request.query_string();
+    let mark = if query.is_empty() { "" } else { "?" };
+    let path = format!("{}{mark}{query}", request.path());
+    to_printable(&redact(&path).text, PATH_CHARS_MAX)
+}
+
+/// Returns the id or the IRN of the invoice that a path names.
+fn invoice_of_path(request: &HttpRequest, route: &str) -> Option<String> {
+    let names = request.match_info();
+    let name = if route.contains("/invoices/{id}") {
+        names.get("id")
+    } else {
+        names.get("irn")
+    };
+    name.map(|name| to_printable(name, PATH_CHARS_MAX))
+}
+
+/// The members of a body that name an invoice.
+#[derive(Deserialize)]
+struct NamedInvoice {
+    irn: Option<String>,
+    data: Option<NamedData>,
+}
+
+#[derive(Deserialize)]
+struct NamedData {
+    irn: Option<String>,
+}
+
+/// Returns the IRN that a body names, if the body is whole. A long body is that of many invoices.
+fn invoice_in(body: &[u8]) -> Option<String> {
+    if body.len() > BODY_BYTES_MAX {
+        return None;
+    }
+    let named: NamedInvoice = strict_json::from_untrusted(body).ok()?;
+    let irn = named.irn.or_else(|| named.data?.irn)?;
+    Some(to_printable(&irn, PATH_CHARS_MAX))
+}

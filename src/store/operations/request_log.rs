@@ -1,0 +1,380 @@
+//! The log of the requests that accounts made. No finder is without its owner.
+
+use database::column::RowRef;
+use database::insert::Insert;
+use database::page::{self, Page};
+use database::{StoreError, Transaction};
+use jiff::Timestamp;
+use sea_orm::sea_query::{Alias, Expr, ExprTrait, LockBehavior, LockType, Order};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect,
+    QueryTrait,
+};
+use uuid::Uuid;
+
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::request_log::{ErrorGroup, LoggedRequest};
+use crate::store::Store;
+use crate::store::operations::request_log_row::{Column, Entity, Model};
+
+/// The lowest status of a failure.
+const FAILURE_MIN: i64 = 400;
+/// The maximum number of groups of failures that are returned.
+const GROUPS_MAX: u64 = 100;
+
+/// Whose requests are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogReader {
+    Taxpayer(TaxpayerId),
+    /// Reads its own requests and those of all its taxpayers.
+    Integrator(IntegratorId),
+}
+
+/// The filter of the log. A field that is `None` does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct RequestFilter {
+    /// The lowest and the highest status.
+    pub status: Option<(u16, u16)>,
+    /// The beginning of the path.
+    pub path: Option<String>,
+    pub route: Option<String>,
+    pub error_code: Option<String>,
+    pub request_id: Option<String>,
+    pub since: Option<Timestamp>,
+    pub taxpayer: Option<TaxpayerId>,
+    /// The id and the IRN of an invoice, either of which a request may name.
+    pub invoice: Option<[String; 2]>,
+}
+
+impl LogReader {
+    fn condition(self) -> Condition {
+        Condition::all().add(match self {
+            Self::Taxpayer(id) => Column::TaxpayerId.eq(id.0),
+            Self::Integrator(id) => Column::IntegratorId.eq(id.0),
+        })
+    }
+}
+
+impl RequestFilter {
+    fn condition(self, reader: LogReader) -> Condition {
+        reader
+            .condition()
+            .add_option(self.status.map(|(lowest, highest)| {
+                Column::Status.between(i64::from(lowest), i64::from(highest))
+            }))
+            .add_option(self.path.map(|path| begins_with(&path)))
+            .add_option(self.route.map(|route| Column::Route.eq(route)))
+            .add_option(self.error_code.map(|code| Column::ErrorCode.eq(code)))
+            .add_option(self.request_id.map(|id| Column::RequestId.eq(id)))
+            .add_option(
+                self.since
+                    .map(|since| Column::At.gte(since.as_microsecond())),
+            )
+            .add_option(self.taxpayer.map(|id| Column::TaxpayerId.eq(id.0)))
+            .add_option(self.invoice.map(|names| Column::Invoice.is_in(names)))
+    }
+}
+
+/// No pattern of LIKE, because a path may contain its signs.
+fn begins_with(path: &str) -> Expr {
+    let start = format!("substr(path, 1, {})", path.chars().count());
+    ExprTrait::eq(Expr::cust(start), path)
+}
+
+/// A request that a batch brings once more stays as it is: its first commit may have taken effect without an answer.
+static APPEND: Insert<Entity> = Insert::with_conflict(|| "ON CONFLICT DO NOTHING".to_owned());
+
+/// Writes a batch in one transaction.
+pub async fn append(store: &Store, requests: &[LoggedRequest]) -> Result<(), StoreError> {
+    let tx: Transaction = store.begin().await?;
+    APPEND
+        .execute(&tx, requests.iter().map(Model::from))
+        .await?;
+    tx.commit().await
+}
+
+/// Loads one page, newest first, and the number of all requests that match.
+pub async fn page_for(
+    store: &Store,
+    reader: LogReader,
+    filter: RequestFilter,
+    page: Page,
+) -> Result<(Vec<LoggedRequest>, u64), StoreError> {
+    let found = Entity::find().filter(filter.condition(reader));
+    page::load(store, found.order_by_desc(Column::Id), page).await
+}
+
+pub async fn find_for(
+    store: &Store,
+    reader: LogReader,
+    id: Uuid,
+) -> Result<Option<LoggedRequest>, StoreError> {
+    let row = Entity::find()
+        .filter(reader.condition())
+        .filter(Column::Id.eq(id.to_string()))
+        .one(store.reader())
+        .await?;
+    row.map(LoggedRequest::try_from).transpose()
+}
+
+/// Counts the failures by error code, method and route. The group with the newest failure is first.
+pub async fn error_groups_for(
+    store: &Store,
+    reader: LogReader,
+) -> Result<Vec<ErrorGroup>, StoreError> {
+    let rows = Entity::find()
+        .select_only()
+        .columns([Column::ErrorCode, Column::Method, Column::Route])
+        .column_as(Column::Id.count(), "failures")
+        .column_as(Column::At.max(), "last_at")
+        .filter(reader.condition())
+        .filter(Column::Status.gte(FAILURE_MIN))
+        .group_by(Column::ErrorCode)
+        .group_by(Column::Method)
+        .group_by(Column::Route)
+        .order_by(Expr::col(Alias::new("last_at")), Order::Desc)
+        .limit(GROUPS_MAX)
+        .into_model::<GroupRow>()
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(ErrorGroup::try_from).collect()
+}
+
+#[derive(FromQueryResult)]
+struct GroupRow {
+    error_code: Option<String>,
+    method: String,
+    route: String,
+    failures: i64,
+    last_at: i64,
+}
+
+impl TryFrom<GroupRow> for ErrorGroup {
+    type Error = StoreError;
+
+    fn try_from(row: GroupRow) -> Result<Self, StoreError> {
+        let at = RowRef {
+            table: "request_log",
+            id: "groups",
+        };
+        Ok(Self {
+            error_code: row.error_code.unwrap_or_default(),
+            method: row.method,
+            route: row.route,
+            count: u64::try_from(row.failures).map_err(|fault| at.corrupt(fault))?,
+            last_at: at.moment(row.last_at)?,
+        })
+    }
+}
+
+/// Deletes up to `limit` requests from before this time. Returns true if there may be more.
+pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
+    let mut oldest = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::At.lt(before.as_microsecond()))
+        .order_by_asc(Column::At)
+        .limit(limit);
+    let first = oldest.clone().into_tuple::<String>();
+    if first.one(store.reader()).await?.is_none() {
+        return Ok(false);
+    }
+    let oldest = QueryTrait::query(&mut oldest)
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .to_owned();
+    let tx = store.begin().await?;
+    let deleted = Entity::delete_many()
+        .filter(Column::Id.in_subquery(oldest))
+        .exec(&tx)
+        .await?;
+    tx.commit().await?;
+    Ok(deleted.rows_affected == limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use timing::clock;
+
+    use super::*;
+    use crate::domain::request_log::{LogOwner, LoggedBody};
+    use crate::store::testing::stores;
+
+    const OWN: TaxpayerId = TaxpayerId(7);
+    const INTEGRATOR: IntegratorId = IntegratorId(3);
+
+    fn request(taxpayer: Option<TaxpayerId>, status: u16, second: u64) -> LoggedRequest {
+        LoggedRequest {
+            id: clock::new_id(),
+            at: Timestamp::UNIX_EPOCH + Duration::from_secs(second),
+            caller: LogOwner {
+                taxpayer,
+                integrator: Some(INTEGRATOR),
+            },
+            request_id: format!("request-{second}"),
+            method: "POST".into(),
+            path: format!("/v1/tax-payers/invoices/1_{second}?x=%"),
+            route: "/v1/tax-payers/invoices/{id}".into(),
+            status,
+            error_code: (status >= 400).then(|| "VALIDATION_FAILED".to_owned()),
+            duration_ms: 12,
+            key: "Production (…abcd)".into(),
+            invoice: Some(second.to_string()),
+            request: LoggedBody::json(b"{\"a\":1}", 7),
+            response: LoggedBody::omitted(9),
+        }
+    }
+
+    const ALL: Page = Page {
+        number: 1,
+        per_page: 10,
+    };
+
+    #[tokio::test]
+    async fn each_reads_its_own_requests_and_an_integrator_those_of_its_taxpayers() {
+        for test in stores().await {
+            let requests = [
+                request(Some(OWN), 201, 1),
+                request(Some(TaxpayerId(8)), 422, 2),
+                request(None, 200, 3),
+                request(Some(OWN), 422, 4),
+            ];
+            append(&test.store, &requests).await.unwrap();
+            append(&test.store, &requests[..1]).await.unwrap();
+            let read = async |reader, filter| {
+                let page = page_for(&test.store, reader, filter, ALL).await;
+                page.unwrap().0
+            };
+            let own = LogReader::Taxpayer(OWN);
+            let found = read(own, RequestFilter::default()).await;
+            assert_eq!(found, [requests[3].clone(), requests[0].clone()]);
+            let all = LogReader::Integrator(INTEGRATOR);
+            assert_eq!(read(all, RequestFilter::default()).await.len(), 4);
+            let other = LogReader::Integrator(IntegratorId(4));
+            assert_eq!(read(other, RequestFilter::default()).await, []);
+            let foreign = requests[1].id;
+            assert_eq!(find_for(&test.store, own, foreign).await.unwrap(), None);
+            let seen = find_for(&test.store, all, foreign).await.unwrap();
+            assert_eq!(seen.as_ref(), Some(&requests[1]));
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn every_filter_finds_what_it_names_and_nothing_else() {
+        for test in stores().await {
+            let requests = [request(Some(OWN), 201, 1), request(Some(OWN), 422, 12)];
+            append(&test.store, &requests).await.unwrap();
+            let none = RequestFilter::default;
+            let text = |text: &str| Some(text.to_owned());
+            for (filter, expected) in [
+                (
+                    RequestFilter {
+                        status: Some((400, 499)),
+                        ..none()
+                    },
+                    &requests[1..],
+                ),
+                (
+                    RequestFilter {
+                        status: Some((201, 201)),
+                        ..none()
+                    },
+                    &requests[..1],
+                ),
+                (
+                    RequestFilter {
+                        path: text("/v1/tax-payers/invoices/1_12?x=%"),
+                        ..none()
+                    },
+                    &requests[1..],
+                ),
+                (
+                    RequestFilter {
+                        path: text("/v1/tax-payers/invoices/1%"),
+                        ..none()
+                    },
+                    &[][..],
+                ),
+                (
+                    RequestFilter {
+                        route: text("/v1/tax-payers/invoices"),
+                        ..none()
+                    },
+                    &[][..],
+                ),
+                (
+                    RequestFilter {
+                        error_code: text("VALIDATION_FAILED"),
+                        ..none()
+                    },
+                    &requests[1..],
+                ),
+                (
+                    RequestFilter {
+                        request_id: text("request-1"),
+                        ..none()
+                    },
+                    &requests[..1],
+                ),
+                (
+                    RequestFilter {
+                        since: Some(requests[1].at),
+                        ..none()
+                    },
+                    &requests[1..],
+                ),
+                (
+                    RequestFilter {
+                        taxpayer: Some(TaxpayerId(8)),
+                        ..none()
+                    },
+                    &[][..],
+                ),
+                (
+                    RequestFilter {
+                        invoice: Some(["1".into(), "IRN".into()]),
+                        ..none()
+                    },
+                    &requests[..1],
+                ),
+            ] {
+                let said = format!("{filter:?}");
+                let found = page_for(&test.store, LogReader::Taxpayer(OWN), filter, ALL).await;
+                assert_eq!(found.unwrap().0, expected, "{said}");
+            }
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn failures_are_counted_in_groups_and_old_requests_are_deleted() {
+        for test in stores().await {
+            let requests = [
+                request(Some(OWN), 422, 1),
+                request(Some(OWN), 422, 2),
+                request(Some(OWN), 201, 3),
+            ];
+            append(&test.store, &requests).await.unwrap();
+            let reader = LogReader::Taxpayer(OWN);
+            let groups = error_groups_for(&test.store, reader).await.unwrap();
+            let expected = ErrorGroup {
+                error_code: "VALIDATION_FAILED".into(),
+                method: "POST".into(),
+                route: "/v1/tax-payers/invoices/{id}".into(),
+                count: 2,
+                last_at: requests[1].at,
+            };
+            assert_eq!(groups, [expected]);
+            let before = requests[2].at;
+            assert!(sweep(&test.store, before, 1).await.unwrap());
+            assert!(!sweep(&test.store, before, 2).await.unwrap());
+            let (left, _) = page_for(&test.store, reader, RequestFilter::default(), ALL)
+                .await
+                .unwrap();
+            assert_eq!(left, requests[2..]);
+            test.store.close().await;
+        }
+    }
+}

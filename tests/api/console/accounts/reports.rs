@@ -1,0 +1,90 @@
+//! The report of a month, on its page and as files.
+
+use serde_json::json;
+use testkit::documents;
+use testkit::each_database;
+use testkit::edit::with;
+
+use super::{Account, assert_shows};
+use crate::support::world::World;
+
+/// An account with invoices numbered 7, 9 and 12 in January 2026, the first of them approved.
+async fn account_with_invoices(world: &World) -> Account {
+    let account = Account::new(world).await;
+    for number in ["REP7", "REP9", "REP12"] {
+        let body = with(&documents::invoice(), "invoice_no", json!(number));
+        let body = with(&body, "invoice_date", json!("2026-01-15"));
+        let invoice = account.taxpayer.invoice(&body).await;
+        if number == "REP7" {
+            let approved = account.taxpayer.set_status(&invoice, "approved").await;
+            approved.expect_status(200);
+        }
+    }
+    account
+}
+
+#[each_database]
+async fn a_month_is_summed_up_with_its_totals_and_its_gaps(world: &World) {
+    let account = account_with_invoices(world).await;
+    let page = account.page("/reports?month=2026-01").await;
+    let total = page.split("Total in NGN").nth(1).unwrap();
+    let total = total.split("</tr>").next().unwrap();
+    assert!(
+        total.contains("data-label=\"Count\">1</td>"),
+        "the drafts do not count: {total}"
+    );
+    assert_shows(
+        &page,
+        &[
+            "Invoices in NGN",
+            "Draft",
+            "Approved",
+            "3: REP8, REP10 to REP11",
+            "2025-12",
+            "2026-02",
+        ],
+    );
+    let summary = account
+        .taxpayer
+        .get("/v1/tax-payers/invoices/summary?month=2026-01");
+    let summary = summary.await.expect_status(200);
+    let sums = summary.data()["sums"].as_array().unwrap();
+    let approved = sums.iter().find(|sum| sum["status"] == "approved").unwrap();
+    let vat = approved["vat"].to_string();
+    assert!(
+        total.contains(&format!("<td class=\"num\">{vat}</td>")),
+        "{vat} in {total}"
+    );
+    let none = account.page("/reports?month=2020-02").await;
+    assert_shows(&none, &["No invoice has a date in this month."]);
+    let odd = account.owner.get(&account.path("/reports?month=odd")).await;
+    odd.expect(422).shows("a month written YYYY-MM");
+}
+
+#[each_database]
+async fn the_tables_of_a_month_are_files(world: &World) {
+    let account = account_with_invoices(world).await;
+    let file = async |name: &str| {
+        let path = account.path(&format!("/reports/files/{name}?month=2026-01"));
+        account.owner.get(&path).await
+    };
+    let gaps = file("gaps.csv").await.expect(200).html;
+    let rows = "prefix,from,to,count\r\nREP,REP8,REP8,1\r\nREP,REP10,REP11,2\r\n";
+    assert_eq!(gaps, rows);
+    let vat = file("vat.csv").await.expect(200).html;
+    let lines: Vec<_> = vat.lines().collect();
+    assert_eq!(lines[0], "currency,kind,status,count,net,vat,gross");
+    assert_eq!(lines.len(), 3, "{vat}");
+    assert!(
+        lines[1..]
+            .iter()
+            .any(|line| line.starts_with("NGN,invoice,draft,2,")),
+        "{vat}"
+    );
+    for sheet in ["vat.xlsx", "gaps.xlsx"] {
+        file(sheet).await.expect(200);
+    }
+    for missing in ["vat.ndjson", "odd.csv", "vat", "vat.pdf"] {
+        file(missing).await.expect(404);
+    }
+}
