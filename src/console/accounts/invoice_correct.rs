@@ -311,7 +311,7 @@ fn read_wish(
     let update = UpdateBody::new(invoice, values);
     let body = wanted_body(invoice, &update);
     let read = report::read(&body, &state.catalog.get(), standard_invoice::read);
-    let in_form = |faults: Faults| update.to_form_faults(&faults.renamed(form_name));
+    let in_form = |faults: Faults| update.to_form_faults(&faults.rename_fields(form_name));
     let form = read.map_err(|faults| ApiError::from(in_form(faults)))?;
     let mut draft = form.value.draft;
     add_texts(&mut draft, &update.body);
