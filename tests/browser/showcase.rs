@@ -24,6 +24,11 @@ pub(crate) struct Showcase {
     _receiver: Receiver,
 }
 
+const OWN_REQUESTS: &str =
+    "/v1/tax-payers/requests?status=2xx&per_page=100&path=/v1/tax-payers/invoices";
+const INTEGRATORS_REQUESTS: &str =
+    "/v1/system-integrators/requests?status=2xx&per_page=100&path=/v1/system";
+
 impl Showcase {
     pub(crate) async fn new(world: &World) -> Self {
         let (integrator, email, password) = world.new_integrator_person().await;
@@ -99,13 +104,11 @@ impl Showcase {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let run = text(&operator.newest_run(taxpayer).await["id"]);
         // The first create, and the change of the profile.
-        let own = "/v1/tax-payers/requests?status=2xx&per_page=100&path=/v1/tax-payers/invoices";
-        let own = taxpayer.get(own).await.expect_status(200);
-        let integrators = "/v1/system-integrators/requests?status=2xx&per_page=100&path=/v1/system";
-        let integrators = integrator.get(integrators).await.expect_status(200);
+        let own = taxpayer.get(OWN_REQUESTS).await;
+        let integrators = integrator.get(INTEGRATORS_REQUESTS).await;
         let facts = Facts {
-            request: oldest_write(&own, &json!(id)),
-            integrators_request: oldest_write(&integrators, &Value::Null),
+            request: oldest_write(&own.expect_status(200), &json!(id)),
+            integrators_request: oldest_write(&integrators.expect_status(200), &Value::Null),
             taxpayer: id,
             invoice: signed["id"].clone(),
             editable: approved["id"].clone(),
