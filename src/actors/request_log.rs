@@ -2,7 +2,7 @@
 //! there in batches, so that no request waits for the log. A process that is killed loses at most what it kept since
 //! the last batch.
 //!
-//! Failures are all kept, good requests only up to a rate. When the memory is full, the oldest good request is dropped,
+//! Failures are kept up to a high rate for an account, good requests up to a low one. When the memory is full, the oldest good request is dropped,
 //! and without one the oldest failure; both are counted.
 
 use std::collections::{HashMap, VecDeque};
@@ -27,7 +27,9 @@ const BATCH_MAX: usize = 100;
 const WAITING_MAX: usize = 4_096;
 const WAITING_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The failures of an account that are kept with their bodies in a second. Further ones are kept without.
+/// The failures of an account that are kept in a second, and those of them that are kept with their bodies. Without a
+/// bound, one account's failures would push out those of others.
+const FAILURES: u32 = 100;
 const FAILURES_WITH_BODIES: u32 = 20;
 /// The good writes of an account that are kept in a second, and the good reads. Reads are kept without bodies.
 const WRITES: u32 = 5;
@@ -35,7 +37,7 @@ const READS: u32 = 1;
 /// The good requests of all accounts that are kept in a second.
 const GOOD: u32 = 100;
 
-/// What a request was, as far as the log cares.
+/// The kinds of requests between which the log distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     Failed,
@@ -43,7 +45,7 @@ pub enum RequestKind {
     GoodRead,
 }
 
-/// How much of a request is kept.
+/// The parts of a request that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     WithBodies,
@@ -53,7 +55,7 @@ pub enum Detail {
 /// The requests that are not written yet.
 #[derive(Debug)]
 pub struct RequestLog {
-    /// How long a request stays in the log; `None` if there is no log.
+    /// The time for which a request stays in the log; `None` if there is no log.
     keep: Option<SignedDuration>,
     waiting: Mutex<Waiting>,
     /// Held while a batch is written, so that a reader can wait for the requests in it.
@@ -107,8 +109,11 @@ impl RequestLog {
         if !self.is_on() {
             return None;
         }
-        let mut waiting = self.lock();
-        waiting.admit(account, kind, now.as_second())
+        let detail = self.lock().admit(account, kind, now.as_second());
+        if detail.is_none() && kind == RequestKind::Failed {
+            self.count_dropped(true);
+        }
+        detail
     }
 
     /// Puts a request into memory. Drops another one if there is no room.
@@ -136,18 +141,43 @@ impl RequestLog {
         if batch.is_empty() {
             return Ok(None);
         }
-        if let Err(error) = request_log::append(store, &batch).await {
-            for request in batch {
-                // What the database refuses once it refuses again, and would keep all others out.
-                if matches!(error, StoreError::Broken(_)) {
-                    self.count_dropped(is_failure(&request));
-                } else {
+        match request_log::append(store, &batch).await {
+            Ok(()) => {}
+            // The database would refuse the same batch each time, and the requests behind it would never be written.
+            Err(StoreError::Broken(_)) => self.write_each(store, batch).await?,
+            Err(error) => {
+                for request in batch {
                     self.push(request);
                 }
+                return Err(error);
             }
-            return Err(error);
         }
         Ok((!self.lock().is_empty()).then_some(PAUSE))
+    }
+
+    /// Writes these requests one by one, and drops those that the database refuses.
+    async fn write_each(&self, store: &Store, batch: Vec<LoggedRequest>) -> Result<(), StoreError> {
+        let mut batch = batch.into_iter();
+        while let Some(request) = batch.next() {
+            match request_log::append(store, std::slice::from_ref(&request)).await {
+                Ok(()) => {}
+                Err(StoreError::Broken(_)) => self.count_dropped(is_failure(&request)),
+                Err(error) => {
+                    self.push(request);
+                    batch.for_each(|request| self.push(request));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is in memory, so that a reader finds the requests that this process has answered. What cannot be
+    /// written now is written later.
+    pub async fn write_for_reader(&self, store: &Store) {
+        if let Err(error) = self.write_all(store).await {
+            tracing::warn!(%error, "failed to write the request log before it is read; will retry");
+        }
     }
 
     /// Writes all that was in memory at the beginning, and waits for a batch that is being written, so that a reader sees
@@ -160,7 +190,8 @@ impl RequestLog {
         Ok(())
     }
 
-    /// Returns how many good requests and how many failures were dropped because the memory was full.
+    /// Returns how many good requests were dropped because the memory was full, and how many failures for that or because
+    /// their account had too many.
     pub fn dropped(&self) -> [(&'static str, u64); 2] {
         let count = |dropped: &AtomicU64| dropped.load(Ordering::Relaxed);
         [
@@ -200,11 +231,11 @@ impl Waiting {
         let counted = self.accounts.entry(account).or_default();
         if kind == RequestKind::Failed {
             counted.failures += 1;
-            return Some(if counted.failures > FAILURES_WITH_BODIES {
-                Detail::WithoutBodies
-            } else {
-                Detail::WithBodies
-            });
+            return match counted.failures {
+                count if count <= FAILURES_WITH_BODIES => Some(Detail::WithBodies),
+                count if count <= FAILURES => Some(Detail::WithoutBodies),
+                _ => None,
+            };
         }
         let (count, max, detail) = match kind {
             RequestKind::GoodRead => (&mut counted.reads, READS, Detail::WithoutBodies),
@@ -313,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn all_failures_are_kept_and_good_requests_up_to_a_rate() {
+    fn failures_and_good_requests_are_kept_up_to_their_rates() {
         let log = RequestLog::new(7);
         let now = Timestamp::UNIX_EPOCH;
         let kept = |account, kind, count, now| {
@@ -323,7 +354,8 @@ mod tests {
             let whole = all.iter().filter(|one| **one == Detail::WithBodies);
             (whole.count(), all.len())
         };
-        assert_eq!(kept(1, RequestKind::Failed, 30, now), (20, 30));
+        assert_eq!(kept(1, RequestKind::Failed, 150, now), (20, 100));
+        assert_eq!(log.dropped(), [("good", 0), ("failed", 50)]);
         assert_eq!(kept(1, RequestKind::GoodWrite, 30, now), (5, 5));
         assert_eq!(kept(1, RequestKind::GoodRead, 30, now), (0, 1));
         let others: usize = (2..40)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use actix::Addr;
 use database::StoreError;
 use jiff::SignedDuration;
-use supervision::{NodeKind, Period, PeriodicActor, watchdog};
+use supervision::{Period, PeriodicActor, watchdog};
 use tokio::sync::Notify;
 
 use crate::actors::checkpoint::{self, Checkpointer};
@@ -396,24 +396,12 @@ impl BuildContext<'_> {
             let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
             taxpayers.registry().allow_restart(now, RESTART_PAUSE);
-            watchdog::scan(&tree, |kind| watchdog_limits(kind, external_timeout), now);
+            watchdog::scan(
+                &tree,
+                |kind| kinds::watchdog_limits(kind, external_timeout),
+                now,
+            );
             Ok::<_, Infallible>(None)
         })
-    }
-}
-
-/// Returns the limits for the time that an actor spends on one batch. Above them, the watchdog reports the actor as
-/// busy or as stuck. A batch may make several external calls, so the limits are multiples of the time for one call.
-fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
-    match kind {
-        kinds::PIPELINE => watchdog::WatchdogLimits {
-            busy_after: external_timeout.saturating_mul(2),
-            stuck_after: external_timeout.saturating_mul(5),
-        },
-        kinds::WEBHOOK => watchdog::WatchdogLimits {
-            busy_after: external_timeout,
-            stuck_after: external_timeout.saturating_mul(3),
-        },
-        _ => watchdog::WatchdogLimits::default(),
     }
 }

@@ -78,14 +78,14 @@ impl UndoPage {
         let mut items = done.items;
         items.sort_by_key(|item| item.act != UndoAct::None);
         items.truncate(SHOWN_MAX);
-        let line = |item: UndoItem| UndoLine {
+        let lines = items.into_iter().map(|item| UndoLine {
             badge: undo_badge(item.act),
             item: UndoItem {
                 payable: shown(&item.currency, item.payable),
                 ..item
             },
-        };
-        page.lines = items.into_iter().map(line).collect();
+        });
+        page.lines = lines.collect();
         page
     }
 }

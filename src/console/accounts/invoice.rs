@@ -93,7 +93,7 @@ struct InvoicePage {
     seen: i64,
 }
 
-/// How far a correction has come.
+/// The progress of a correction.
 struct CorrectionProgress {
     /// True if the page is shown anew, because the correction goes on by itself.
     is_running: bool,

@@ -121,7 +121,7 @@ pub(super) struct PlanTable {
     pub(super) before: Amount,
     pub(super) after: Amount,
     pub(super) paid: Amount,
-    /// What is left to pay, or to be paid back.
+    /// The amount that is left to pay, or to be paid back.
     pub(super) balance: Amount,
     pub(super) is_refund: bool,
 }
@@ -311,8 +311,9 @@ fn read_wish(
     let update = UpdateBody::new(invoice, values);
     let body = wanted_body(invoice, &update);
     let read = report::read(&body, &state.catalog.get(), standard_invoice::read);
-    let in_form = |faults: Faults| update.to_form_faults(&faults.rename_fields(form_name));
-    let form = read.map_err(|faults| ApiError::from(in_form(faults)))?;
+    let form = read.map_err(|faults: Faults| {
+        ApiError::from(update.to_form_faults(&faults.rename_fields(form_name)))
+    })?;
     let mut draft = form.value.draft;
     add_texts(&mut draft, &update.body);
     Ok(Wish::Become(Box::new(draft)))

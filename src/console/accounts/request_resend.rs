@@ -57,7 +57,7 @@ async fn send_again(
     let from = sent_from(&state, &session).await?;
     let request_id = clock::new_id().to_string();
     let status = send(&state, &logged, from, &request_id).await?;
-    state.request_log.write_all(&state.store).await?;
+    state.request_log.write_for_reader(&state.store).await;
     let filter = RequestFilter {
         request_id: Some(request_id),
         ..RequestFilter::default()

@@ -123,7 +123,7 @@ async fn render_list(
     query: &Query,
 ) -> Answer {
     let is_errors = query.text("tab") == Some(ERRORS_TAB);
-    state.request_log.write_all(&state.store).await?;
+    state.request_log.write_for_reader(&state.store).await;
     let page = query.page(PER_PAGE);
     let values = FormValues::from(query);
     let mut groups = Vec::new();

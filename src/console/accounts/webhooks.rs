@@ -60,7 +60,7 @@ struct WebhookPage {
     endpoint: Option<Endpoint>,
     health: Health,
     open: OpenDeliveries,
-    /// How the deliveries of the last day fared; empty if nothing was attempted.
+    /// The outcomes of the deliveries of the last day; empty if nothing was attempted.
     charts: Vec<Chart>,
     events: Vec<EventChoice>,
     replays: Vec<ReplayLine>,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::invoice::breakdown::{Breakdown, DocumentTotals};
 use crate::domain::money::Amount;
 
@@ -12,7 +14,7 @@ pub struct Amounts {
     pub taxes: BTreeMap<String, CategoryAmounts>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CategoryAmounts {
     pub percent: Option<Amount>,
     pub base: Amount,

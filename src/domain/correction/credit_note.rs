@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use jiff::civil::Date;
 
 use crate::domain::correction::amounts::Amounts;
+use crate::domain::correction::lines::has_category;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::totals::net;
 use crate::domain::invoice::{Draft, Invoice, Line};
@@ -188,8 +189,8 @@ fn state_line_amounts(
 ) -> Option<()> {
     let whole = amounts.totals.line_extension_amount;
     let bases = Amount::sum(amounts.taxes.values().map(|part| part.base))?;
-    let has_lines = |category: &String| lines.iter().any(|line| line.tax_category == *category);
-    let is_by_category = bases == whole && amounts.taxes.keys().all(has_lines);
+    let mut categories = amounts.taxes.keys();
+    let is_by_category = bases == whole && categories.all(|category| has_category(lines, category));
     if !is_by_category {
         return share(
             &mut lines.iter_mut().collect::<Vec<_>>(),

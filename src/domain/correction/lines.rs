@@ -93,6 +93,11 @@ fn take_part(line: &Line, credited: &Line) -> Option<Line> {
     None
 }
 
+/// True if a line has this tax category.
+pub fn has_category(lines: &[Line], category: &str) -> bool {
+    lines.iter().any(|line| line.tax_category == category)
+}
+
 /// Returns the lines that a credit note takes from `left`, so that `wanted` is left. `None` if `wanted` is no part of
 /// `left`: a line is new, or more of it is wanted, or it has other terms.
 pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {

@@ -1,9 +1,13 @@
 //! The next step of a correction, decided by the document that is to be signed next and by its submission.
 
-use crate::domain::correction::record::DocumentPurpose;
+use crate::domain::correction::amounts::Amounts;
+use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::stored_document::is_credit_note;
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::pipeline::{Run, RunState};
+use crate::domain::reference::catalog::Catalog;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
@@ -19,20 +23,53 @@ pub enum NextStep {
     Cancel(String),
 }
 
-/// `submission` is the run that submits the document; `None` if there was none.
-pub fn next_step(kind: DocumentPurpose, document: &Invoice, submission: Option<&Run>) -> NextStep {
-    if document.authority.signed {
-        return NextStep::Sign;
+/// The document of a correction that is to be signed next.
+#[derive(Debug, Clone, Copy)]
+pub struct NextDocument<'a> {
+    pub correction: &'a Correction,
+    pub planned: &'a PlannedDocument,
+    pub document: &'a Invoice,
+    /// The run that submits the document; `None` if there was none.
+    pub submission: Option<&'a Run>,
+}
+
+impl NextDocument<'_> {
+    /// True if the document is a credit note over the planned amounts of the invoice.
+    fn is_planned_credit_note(self, catalog: &Catalog) -> bool {
+        let document = self.document;
+        let is_of_original =
+            document.corrected_reference() == Some(self.correction.original_irn.key());
+        let amounts = Breakdown::from_invoice(document, catalog).map(Amounts::from);
+        let has_amounts = amounts.is_ok_and(|amounts| {
+            amounts.totals.payable_amount == self.planned.payable
+                && amounts.taxes == self.planned.taxes
+        });
+        is_of_original && has_amounts && is_credit_note(document, catalog)
     }
+}
+
+pub fn next_step(next: NextDocument<'_>, catalog: &Catalog) -> NextStep {
+    let document = next.document;
+    let kind = next.planned.kind;
     let (what, effect) = match kind {
         DocumentPurpose::CreditNote => ("credit note", "The invoice stays as it is."),
         DocumentPurpose::Replacement => ("replacement", "The invoice stays credited."),
     };
     let name = format!("{what} {}", document.invoice_no);
+    if document.authority.signed {
+        let is_other = kind == DocumentPurpose::CreditNote && !next.is_planned_credit_note(catalog);
+        return if is_other {
+            NextStep::Cancel(format!(
+                "The {name} was edited and signed with other contents than planned. Correct the invoice again: its signed credit notes count."
+            ))
+        } else {
+            NextStep::Sign
+        };
+    }
     if document.status == WorkflowStatus::Cancelled {
         return NextStep::Cancel(format!("The {name} was cancelled. {effect}"));
     }
-    let Some(run) = submission else {
+    let Some(run) = next.submission else {
         return NextStep::Submit;
     };
     let is_edited = document.edited_at.is_some_and(|at| at >= run.updated_at);
@@ -58,17 +95,60 @@ pub fn next_step(kind: DocumentPurpose, document: &Invoice, submission: Option<&
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use serde_json::json;
 
     use super::*;
-    use crate::domain::correction::plan_tests::{draft, signed};
+    use crate::domain::correction::plan_tests::{catalog, draft, signed};
+    use crate::domain::correction::record::CorrectionState;
     use crate::domain::invoice::Line;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::InvoiceId;
     use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::money::Amount;
     use crate::domain::pipeline::{RunPayload, RunPhase, RunRequest};
 
+    const ORIGINAL: &str = "7-94AD90FB-20260115";
+
+    /// Returns the credit note of the correction, as it was planned.
     fn document() -> Invoice {
         let mut document = signed(draft(vec![Line::sample()]));
         document.authority.signed = false;
+        let extras = [
+            ("invoice_type_code", "380"),
+            ("original_invoice_reference", ORIGINAL),
+        ];
+        let extras = extras.map(|(name, value)| (name.to_owned(), json!(value)));
+        document.extras.extend(extras);
         document
+    }
+
+    fn correction() -> Correction {
+        let planned = document();
+        let amounts = Amounts::from(Breakdown::from_invoice(&planned, &catalog()).unwrap());
+        let document = PlannedDocument {
+            kind: DocumentPurpose::CreditNote,
+            invoice_no: planned.invoice_no,
+            irn: planned.irn,
+            payable: amounts.totals.payable_amount,
+            taxes: amounts.taxes,
+            id: Some(planned.id),
+            is_signed: false,
+        };
+        Correction {
+            correction_no: "C1".to_owned(),
+            original: InvoiceId(7),
+            original_irn: Irn::parse(ORIGINAL).unwrap(),
+            state: CorrectionState::Running,
+            reason: None,
+            documents: vec![document],
+            is_whole: true,
+            currency: "NGN".to_owned(),
+            before: Amount::ZERO,
+            after: Amount::ZERO,
+            paid: Amount::ZERO,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
     }
 
     fn submission(document: &Invoice, state: RunState) -> Run {
@@ -88,7 +168,14 @@ mod tests {
     /// Returns the next step in one word, and its reason.
     fn decide(document: &Invoice, state: Option<RunState>) -> (&'static str, String) {
         let run = state.map(|state| submission(document, state));
-        match next_step(DocumentPurpose::CreditNote, document, run.as_ref()) {
+        let correction = correction();
+        let next = NextDocument {
+            correction: &correction,
+            planned: correction.next_document().unwrap(),
+            document,
+            submission: run.as_ref(),
+        };
+        match next_step(next, &catalog()) {
             NextStep::Sign => ("sign", String::new()),
             NextStep::Submit => ("submit", String::new()),
             NextStep::Wait => ("wait", String::new()),
@@ -109,6 +196,17 @@ mod tests {
             ..document()
         };
         let signed = document().with_qr_code("signed".to_owned());
+        let mut no_credit_note = signed.clone();
+        no_credit_note
+            .extras
+            .insert("invoice_type_code".to_owned(), json!("381"));
+        let mut of_another = signed.clone();
+        of_another.extras.insert(
+            "original_invoice_reference".to_owned(),
+            json!("8-94AD90FB-20260115"),
+        );
+        let mut other_amounts = signed.clone();
+        other_amounts.lines.push(Line::sample());
         let refused = Some(RunState::Refused);
         let cases = [
             (&as_made, None, "submit", ""),
@@ -139,6 +237,9 @@ mod tests {
                 "The credit note 1 was cancelled.",
             ),
             (&signed, Some(RunState::Running), "sign", ""),
+            (&no_credit_note, None, "cancel", "other contents"),
+            (&of_another, None, "cancel", "other contents"),
+            (&other_amounts, None, "cancel", "other contents"),
         ];
         for (document, state, expected, words) in cases {
             let (step, reason) = decide(document, state);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::credit_note::CreditNotes;
-use crate::domain::correction::lines::{credited_lines, remaining_lines};
+use crate::domain::correction::lines::{credited_lines, has_category, remaining_lines};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::stored_document::named_type_code;
 use crate::domain::invoice::totals::TotalTooLarge;
@@ -74,6 +74,10 @@ pub enum PlanError {
     )]
     OverCredited,
     #[error(
+        "A credit note of this invoice is in another currency. Correct it in the system that made them."
+    )]
+    OtherCurrency,
+    #[error(
         "The amounts of this invoice cannot be computed. Correct it in the system that made it."
     )]
     NoAmounts,
@@ -108,6 +112,9 @@ impl<'a> Case<'a> {
         let original = Breakdown::from_invoice(self.original, self.catalog)?;
         let mut left = Amounts::from(original);
         for note in self.credit_notes {
+            if note.currency != self.original.currency {
+                return Err(PlanError::OtherCurrency);
+            }
             let credited = Amounts::from(Breakdown::from_invoice(note, self.catalog)?);
             left = left.minus(&credited).ok_or(PlanError::NoAmounts)?;
         }
@@ -125,11 +132,8 @@ impl<'a> Case<'a> {
             return wanted;
         }
         if let Some(note) = self.original.extras.get(NOTE) {
-            let of_original = || note.clone();
-            wanted
-                .extras
-                .entry(NOTE.to_owned())
-                .or_insert_with(of_original);
+            let kept = wanted.extras.entry(NOTE.to_owned());
+            kept.or_insert_with(|| note.clone());
         }
         for line in &mut wanted.lines {
             let mut known = self.original.lines.iter();
@@ -217,8 +221,9 @@ impl<'a> Case<'a> {
     fn credit_part(self, lines: Vec<Line>, left: &Amounts, after: &Amounts) -> Option<Draft> {
         let difference = left.minus(after)?;
         let is_part = !difference.is_negative() && !difference.totals.payable_amount.is_zero();
-        let has_lines = |category: &String| lines.iter().any(|line| line.tax_category == *category);
-        let is_covered = self.original.is_full() || difference.taxes.keys().all(has_lines);
+        let mut categories = difference.taxes.keys();
+        let is_covered =
+            self.original.is_full() || categories.all(|category| has_category(&lines, category));
         if !is_part || !is_covered {
             return None;
         }
@@ -258,10 +263,9 @@ impl<'a> Case<'a> {
 }
 
 fn compared(extras: &Map<String, Value>) -> Map<String, Value> {
-    let is_compared = |name: &str| !UNCOMPARED_EXTRAS.contains(&name);
     extras
         .iter()
-        .filter(|(name, _)| is_compared(name))
+        .filter(|(name, _)| !UNCOMPARED_EXTRAS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

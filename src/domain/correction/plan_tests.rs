@@ -20,7 +20,7 @@ const EDITS: usize = 2_000;
 const SEED: u64 = 26;
 const CATEGORIES: [&str; 3] = ["STANDARD_VAT", "REDUCED_VAT", "ZERO_VAT"];
 
-fn catalog() -> Catalog {
+pub(super) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let list = json!([{ "code": "STANDARD_VAT", "percent": 7.5 }, { "code": "ZERO_VAT", "percent": 0 },
         { "code": "REDUCED_VAT", "percent": 5 }]);

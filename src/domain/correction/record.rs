@@ -1,8 +1,11 @@
 //! A correction under way: its documents, how far it has come, and why it is stopped.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::correction::amounts::CategoryAmounts;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::InvoiceId;
@@ -38,6 +41,8 @@ pub struct PlannedDocument {
     pub invoice_no: String,
     pub irn: Irn,
     pub payable: Amount,
+    /// Base and tax of each tax category.
+    pub taxes: BTreeMap<String, CategoryAmounts>,
     pub id: Option<InvoiceId>,
     pub is_signed: bool,
 }
@@ -77,12 +82,17 @@ impl Correction {
         self.after.minus(self.paid).unwrap_or_default()
     }
 
-    /// Returns the correction with its next document signed. It is done if that was the last one.
+    /// Returns the correction with its next document signed, which comes to this amount: a replacement may have been edited
+    /// before. The correction is done if that was the last document.
     #[must_use]
-    pub fn sign_next(mut self, now: Timestamp) -> Self {
+    pub fn sign_next(mut self, payable: Amount, now: Timestamp) -> Self {
         let mut documents = self.documents.iter_mut();
         if let Some(next) = documents.find(|document| !document.is_signed) {
             next.is_signed = true;
+            next.payable = payable;
+            if next.kind == DocumentPurpose::Replacement {
+                self.after = payable;
+            }
         }
         let state = match self.next_document() {
             Some(_) => CorrectionState::Running,

@@ -233,6 +233,11 @@ pub(super) fn add<const N: usize>(
     }
 }
 
+/// Returns the text unless it is missing or empty.
+pub(super) fn optional_value(text: Option<&str>) -> Option<Value> {
+    text.and_then(value_if_filled)
+}
+
 /// Returns the text unless it is empty.
 pub(super) fn value_if_filled(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| Value::from(text))

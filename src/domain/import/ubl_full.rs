@@ -5,7 +5,9 @@ use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use trade_document::{ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, TradeDocument};
 
-use crate::domain::import::ubl_document::{add, number, party_name, value_if_filled};
+use crate::domain::import::ubl_document::{
+    add, number, optional_value, party_name, value_if_filled,
+};
 use crate::domain::import::ubl_standard::fitting_code;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::ItemType;
@@ -43,7 +45,6 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
 pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<String, Value> {
     let mut body = Map::new();
     let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
-    let text = |text: &Option<String>| text.as_deref().and_then(value_if_filled);
     let lines = document.lines.iter().enumerate();
     let lines: Vec<_> = lines
         .map(|(index, one)| line(index, one, warnings))
@@ -63,7 +64,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
         &mut body,
         [
             ("invoice_no", value_if_filled(&document.number)),
-            ("irn", text(&document.irn)),
+            ("irn", optional_value(document.irn.as_deref())),
             ("issue_date", Some(json!(document.issue_date.to_string()))),
             (
                 "issue_time",
@@ -81,9 +82,18 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
                 "document_currency_code",
                 value_if_filled(&document.currency),
             ),
-            ("tax_currency_code", text(&document.tax_currency)),
-            ("buyer_reference", text(&document.buyer_reference)),
-            ("payment_terms_note", text(&document.payment_terms)),
+            (
+                "tax_currency_code",
+                optional_value(document.tax_currency.as_deref()),
+            ),
+            (
+                "buyer_reference",
+                optional_value(document.buyer_reference.as_deref()),
+            ),
+            (
+                "payment_terms_note",
+                optional_value(document.payment_terms.as_deref()),
+            ),
             (
                 "accounting_customer_party",
                 Some(customer(&document.customer)),
@@ -107,27 +117,35 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
 }
 
 fn customer(party: &Party) -> Value {
-    let text = |text: &Option<String>| text.as_deref().and_then(value_if_filled);
     let mut address = Map::new();
     add(
         &mut address,
         [
-            ("street_name", text(&party.address.street)),
-            ("city_name", text(&party.address.city)),
-            ("postal_zone", text(&party.address.postal_code)),
-            ("country", text(&party.address.country)),
+            (
+                "street_name",
+                optional_value(party.address.street.as_deref()),
+            ),
+            ("city_name", optional_value(party.address.city.as_deref())),
+            (
+                "postal_zone",
+                optional_value(party.address.postal_code.as_deref()),
+            ),
+            ("country", optional_value(party.address.country.as_deref())),
         ],
     );
     let mut customer = Map::new();
     add(
         &mut customer,
         [
-            ("customer_no", text(&party.number)),
+            ("customer_no", optional_value(party.number.as_deref())),
             ("party_name", party_name(party)),
-            ("email", text(&party.email)),
-            ("tin", text(&party.tin)),
-            ("telephone", text(&party.telephone)),
-            ("business_description", text(&party.description)),
+            ("email", optional_value(party.email.as_deref())),
+            ("tin", optional_value(party.tin.as_deref())),
+            ("telephone", optional_value(party.telephone.as_deref())),
+            (
+                "business_description",
+                optional_value(party.description.as_deref()),
+            ),
             ("postal_address", Some(Value::Object(address))),
         ],
     );

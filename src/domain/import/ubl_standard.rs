@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
 
-use crate::domain::import::ubl_document::{add, corrected_id, number, party_name, value_if_filled};
+use crate::domain::import::ubl_document::{
+    add, corrected_id, number, optional_value, party_name, value_if_filled,
+};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{ItemType, UniqueNoType};
 
@@ -80,20 +82,37 @@ fn left_out(document: &TradeDocument) -> Vec<&'static str> {
 
 fn customer(party: &Party) -> Map<String, Value> {
     let mut customer = Map::new();
-    let text = |text: &Option<String>| text.as_deref().and_then(value_if_filled);
     add(
         &mut customer,
         [
-            ("no", text(&party.number)),
+            ("no", optional_value(party.number.as_deref())),
             ("name", party_name(party)),
-            ("email", text(&party.email)),
-            ("tin", text(&party.tin)),
-            ("business_description", text(&party.description)),
-            ("address_street_name", text(&party.address.street)),
-            ("address_city", text(&party.address.city)),
-            ("address_state", text(&party.address.state)),
-            ("address_postal_code", text(&party.address.postal_code)),
-            ("address_country", text(&party.address.country)),
+            ("email", optional_value(party.email.as_deref())),
+            ("tin", optional_value(party.tin.as_deref())),
+            (
+                "business_description",
+                optional_value(party.description.as_deref()),
+            ),
+            (
+                "address_street_name",
+                optional_value(party.address.street.as_deref()),
+            ),
+            (
+                "address_city",
+                optional_value(party.address.city.as_deref()),
+            ),
+            (
+                "address_state",
+                optional_value(party.address.state.as_deref()),
+            ),
+            (
+                "address_postal_code",
+                optional_value(party.address.postal_code.as_deref()),
+            ),
+            (
+                "address_country",
+                optional_value(party.address.country.as_deref()),
+            ),
         ],
     );
     customer

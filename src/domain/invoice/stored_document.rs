@@ -9,7 +9,9 @@ use crate::domain::invoice::breakdown::{Breakdown, TaxSubtotal};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::invoice::{Invoice, Line};
-use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, INVOICE_CODE, ItemType, is_self_billed};
+use crate::domain::kernel::codes::{
+    CREDIT_NOTE_CODE, DocumentKind, INVOICE_CODE, ItemType, is_self_billed,
+};
 use crate::domain::money::Amount;
 use crate::domain::party::{Address, CustomerDetails, Taxpayer};
 use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
@@ -125,6 +127,12 @@ pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
         return Some(invoice.invoice_type.clone());
     }
     named_type_code(&invoice.invoice_type, catalog)
+}
+
+/// True if the type of an invoice is a credit note.
+pub fn is_credit_note(invoice: &Invoice, catalog: &Catalog) -> bool {
+    let code = type_code(invoice, catalog);
+    code.as_deref().map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote)
 }
 
 /// Returns the code of an invoice type that is a code or the name of one; `None` if it is neither.

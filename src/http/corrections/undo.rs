@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use futures_util::stream::{self, StreamExt as _};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::actors::taxpayer::commands::SetStatus;
 use crate::domain::correction::plan::Wish;
-use crate::domain::correction::record::{Correction, CorrectionState};
+use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::lifecycle::Transition;
@@ -26,6 +26,8 @@ use crate::store::invoices::list::{
 
 /// The maximum number of invoices that one call undoes. The same call again goes on with the others.
 const INVOICES_MAX: usize = 1_000;
+/// The maximum number of invoices that one call looks at, with those that it keeps.
+const EXAMINED_MAX: usize = 10_000;
 /// The number of invoices that are undone at a time.
 const AT_A_TIME: usize = 16;
 const REMARK: &str = "The batch was undone";
@@ -61,6 +63,14 @@ pub(crate) struct Undo {
 impl Undo {
     pub(crate) fn count(&self, act: UndoAct) -> usize {
         self.items.iter().filter(|item| item.act == act).count()
+    }
+
+    /// Returns how many more invoices this call looks at. Those that are kept leave room for others, so that a batch with
+    /// many of them comes to an end.
+    fn room(&self) -> usize {
+        let undone = self.items.len() - self.count(UndoAct::None);
+        let unseen = EXAMINED_MAX.saturating_sub(self.items.len());
+        INVOICES_MAX.saturating_sub(undone).min(unseen)
     }
 
     /// Returns the money that is credited or cancelled, in each currency.
@@ -123,14 +133,14 @@ pub(crate) async fn undo(
         let mut work = page.invoices;
         work.retain(|invoice| !is_undone(invoice, &corrected));
         done.done_before += count - work.len();
-        let room = INVOICES_MAX.saturating_sub(done.items.len());
+        let room = done.room();
         done.left += work.len().saturating_sub(room);
         work.truncate(room);
         let work = work
             .into_iter()
             .map(|invoice| undo_one(state, taxpayer, invoice, is_preview));
-        let items: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
-        done.items.extend(items);
+        let items = stream::iter(work).buffered(AT_A_TIME);
+        done.items.extend(items.try_collect::<Vec<_>>().await?);
         match page.next {
             Some(place) => start = PageStart::After(place),
             None => return Ok(done),
@@ -138,9 +148,11 @@ pub(crate) async fn undo(
     }
 }
 
-/// True if the correction takes all of its invoice back, or will.
+/// True if the correction takes all of its invoice back, or will, and puts nothing in its place.
 fn is_undone_by(correction: &Correction) -> bool {
-    correction.is_whole && correction.state != CorrectionState::Cancelled
+    let mut documents = correction.documents.iter();
+    let is_replaced = documents.any(|document| document.kind == DocumentPurpose::Replacement);
+    correction.is_whole && !is_replaced && correction.state != CorrectionState::Cancelled
 }
 
 fn is_undone(invoice: &Invoice, corrected: &HashSet<InvoiceId>) -> bool {
@@ -151,12 +163,13 @@ fn is_undone(invoice: &Invoice, corrected: &HashSet<InvoiceId>) -> bool {
     }
 }
 
+/// Undoes an invoice. Fails if the same call may succeed later, so that nothing counts as kept that was not decided.
 async fn undo_one(
     state: &ApiState,
     taxpayer: TaxpayerId,
     invoice: Invoice,
     is_preview: bool,
-) -> UndoItem {
+) -> Result<UndoItem, ApiError> {
     let mut item = UndoItem {
         id: invoice.id,
         invoice_no: invoice.invoice_no.clone(),
@@ -183,9 +196,10 @@ async fn undo_one(
             item.payable = correction.before;
             item.correction_no = Some(correction.correction_no).filter(|number| !number.is_empty());
         }
+        Err(error) if error.code.status().is_server_error() => return Err(error),
         Err(error) => item.message = Some(error.message.to_string()),
     }
-    item
+    Ok(item)
 }
 
 async fn credit(

@@ -12,7 +12,7 @@ use timing::clock::SharedClock;
 use crate::actors::dispatch::{WorkStatus, release_lane};
 use crate::actors::taxpayer::commands::{AdvanceCorrection, CorrectionStep, OpenRun};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::domain::correction::next_step::{NextStep, next_step};
+use crate::domain::correction::next_step::{NextDocument, NextStep, next_step};
 use crate::domain::correction::record::{Correction, CorrectionState};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
@@ -128,9 +128,8 @@ impl CorrectionWorker {
             replacement,
         } = stored;
         let Some(next) = correction.next_document().cloned() else {
-            return self
-                .advance(taxpayer, correction, CorrectionStep::Sign)
-                .await;
+            let state = CorrectionState::Done;
+            return self.enter(taxpayer, correction, state, None).await;
         };
         let document = match (next.id, replacement) {
             (Some(id), _) => self.find(taxpayer, id).await?,
@@ -146,10 +145,16 @@ impl CorrectionWorker {
             return self.enter(taxpayer, correction, state, Some(reason)).await;
         };
         let submission = self.submission(taxpayer, &document).await?;
-        match next_step(next.kind, &document, submission.as_ref()) {
+        let next = NextDocument {
+            correction: &correction,
+            planned: &next,
+            document: &document,
+            submission: submission.as_ref(),
+        };
+        match next_step(next, &self.catalog.get()) {
             NextStep::Sign => {
-                self.advance(taxpayer, correction, CorrectionStep::Sign)
-                    .await
+                let step = CorrectionStep::Sign(document.payment.payable);
+                self.advance(taxpayer, correction, step).await
             }
             NextStep::Submit => self.submit(taxpayer, correction, document).await,
             NextStep::Wait => {
@@ -243,7 +248,11 @@ impl CorrectionWorker {
     }
 }
 
+/// A fault of ours is no reason to stop a correction: the step is taken again.
 fn document_error(error: ApiError) -> StepError {
+    if error.code.status().is_server_error() {
+        return StepError::Store(StoreError::NotCommitted);
+    }
     StepError::Document(Box::new(error))
 }
 

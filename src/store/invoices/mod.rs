@@ -32,7 +32,7 @@ use sea_orm::{
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
@@ -104,7 +104,11 @@ pub async fn owned_by_with_names(
     with_names(connection, [(taxpayer, names)]).await
 }
 
-/// Loads the invoices of a taxpayer that refer to another one in one of these ways, the oldest first.
+/// The maximum number of invoices that may refer to one that is corrected.
+pub const CORRECTING_MAX: usize = 1_000;
+
+/// Loads the invoices of a taxpayer that refer to another one in one of these ways and are not cancelled, the oldest
+/// first, and at most one more than may refer to it.
 pub async fn owned_by_correcting(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -116,7 +120,9 @@ pub async fn owned_by_correcting(
     let rows = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
+        .filter(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
         .order_by_asc(Column::Id)
+        .limit(CORRECTING_MAX as u64 + 1)
         .all(connection)
         .await?;
     rows.into_iter().map(Invoice::try_from).collect()

@@ -295,7 +295,7 @@ pub async fn save(
     Ok(())
 }
 
-/// Removes added endpoints with what they have not received: pending deliveries, dead letters and open replays. Removes
+/// Removes added endpoints with what they have not received: pending deliveries, dead letters, and all replays. Removes
 /// their lanes too, so that a worker that still holds one writes nothing more. The caller must hold the lanes.
 pub async fn remove(tx: &Transaction, keys: &[EndpointKey]) -> Result<(), StoreError> {
     if keys.is_empty() {

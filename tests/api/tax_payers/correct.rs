@@ -358,7 +358,7 @@ async fn a_correction_is_started_once(world: &World) {
 
 #[each_database]
 async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &World) {
-    for mend in ["sent again", "edited", "cancelled"] {
+    for mend in ["sent again", "edited", "made smaller", "cancelled"] {
         let taxpayer = world.taxpayer().await;
         let stored = signed(&taxpayer, &two_lines()).await;
         let cancel = json!({ "cancel": true });
@@ -389,8 +389,11 @@ async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &
         let note = json!({ "id": stopped["documents"][0]["id"], "irn": irn });
         match mend {
             "sent again" => sign(&taxpayer, &note).await,
-            "edited" => {
-                let whole = taxpayer.whole(&note).await;
+            "edited" | "made smaller" => {
+                let mut whole = taxpayer.whole(&note).await;
+                if mend == "made smaller" {
+                    whole["lines"].as_array_mut().unwrap().truncate(1);
+                }
                 let update = json!({
                     "unique_no": irn, "unique_no_type": "IRN", "customer": two_lines()["customer"],
                     "invoice_category": "B2B", "invoice_type": "380", "due_date": "2030-01-01",
@@ -405,10 +408,15 @@ async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &
                     .expect_status(200),
             ),
         }
-        if mend == "cancelled" {
+        let end = match mend {
+            "cancelled" => Some("The invoice stays as it is."),
+            "made smaller" => Some("signed with other contents than planned"),
+            _ => None,
+        };
+        if let Some(words) = end {
             let ended = wait_for(&taxpayer, &path, "cancelled").await;
             let reason = ended["reason"].as_str().unwrap();
-            assert!(reason.contains("The invoice stays as it is."), "{reason}");
+            assert!(reason.contains(words), "{reason}");
             let anew = correct(&taxpayer, &stored, "", &cancel)
                 .await
                 .expect_status(202);

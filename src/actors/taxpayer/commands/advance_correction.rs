@@ -12,6 +12,7 @@ use crate::actors::taxpayer::weight::Size;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Draft;
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::money::Amount;
 
 /// Takes a step of a correction. Does nothing if the correction is not as the sender read it.
 pub struct AdvanceCorrection {
@@ -22,8 +23,8 @@ pub struct AdvanceCorrection {
 pub enum CorrectionStep {
     /// Creates the replacement, approved.
     Create(Box<Draft>),
-    /// The next document was signed.
-    Sign,
+    /// The next document was signed, and comes to this amount.
+    Sign(Amount),
     /// Goes on, or stops for this reason.
     Enter(CorrectionState, Option<String>),
 }
@@ -32,7 +33,7 @@ impl AdvanceCorrection {
     fn draft(&self) -> Option<&Draft> {
         match &self.step {
             CorrectionStep::Create(draft) => Some(draft),
-            CorrectionStep::Sign | CorrectionStep::Enter(..) => None,
+            CorrectionStep::Sign(_) | CorrectionStep::Enter(..) => None,
         }
     }
 }
@@ -70,7 +71,7 @@ impl TaxpayerCommand for AdvanceCorrection {
         }
         let after = match &self.step {
             CorrectionStep::Create(draft) => create_replacement(uow, stored, draft)?,
-            CorrectionStep::Sign => sign_next(uow, stored),
+            CorrectionStep::Sign(payable) => sign_next(uow, stored, *payable),
             CorrectionStep::Enter(state, reason) => stored.enter(*state, reason.clone(), uow.now),
         };
         uow.put_correction(after.clone());
@@ -102,7 +103,7 @@ fn create_replacement(
     Ok(correction.enter(CorrectionState::Running, None, uow.now))
 }
 
-fn sign_next(uow: &mut UnitOfWork, correction: Correction) -> Correction {
+fn sign_next(uow: &mut UnitOfWork, correction: Correction, payable: Amount) -> Correction {
     let signed = correction.next_document();
     let credit_note = signed
         .filter(|document| document.kind == DocumentPurpose::CreditNote && correction.is_whole);
@@ -110,5 +111,5 @@ fn sign_next(uow: &mut UnitOfWork, correction: Correction) -> Correction {
     if let (Some(credit_note), Some(original)) = (credit_note, original) {
         note_credited(uow, &original, &credit_note.invoice_no);
     }
-    correction.sign_next(uow.now)
+    correction.sign_next(payable, uow.now)
 }

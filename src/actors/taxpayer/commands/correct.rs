@@ -13,24 +13,27 @@ use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
+use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::plan::{Case, Numbers, Plan, Wish};
 use crate::domain::correction::record::{
     Correction, CorrectionState, DocumentPurpose, PlannedDocument,
 };
 use crate::domain::events::event::EventKind;
+use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::Transition;
-use crate::domain::invoice::stored_document::type_code;
+use crate::domain::invoice::stored_document::{is_credit_note, type_code};
 use crate::domain::invoice::{Draft, Invoice, batch};
-use crate::domain::kernel::codes::{DocumentKind, SettableStatus, WorkflowStatus, is_self_billed};
+use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus, is_self_billed};
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reference::catalog::Catalog;
 use crate::store::ids::IdKind;
+use crate::store::invoices::CORRECTING_MAX;
 use crate::store::invoices::corrections::StoredCorrection;
 
-/// What the number of a credit note or of a replacement has behind that of its original, before a digit. The authority
-/// takes letters and digits only.
+/// These letters and a digit follow the number of the original in that of its credit note, and in that of its
+/// replacement. The authority takes letters and digits only.
 const CREDIT_NOTE_MARK: &str = "CN";
 const REPLACEMENT_MARK: &str = "R";
 /// The numbers of each kind that are tried.
@@ -179,7 +182,7 @@ impl TaxpayerCommand for CorrectInvoice {
         check_correctable(&original, &self.catalog)?;
         check_earlier_corrections(uow, original.id)?;
         let (plan, names) = self.plan(uow, &original)?;
-        let mut correction = describe(uow, &original, &plan, &names);
+        let mut correction = describe(uow, &original, &plan, &names, &self.catalog);
         if self.is_preview || correction.documents.is_empty() {
             return Ok(correction);
         }
@@ -208,10 +211,19 @@ fn draw_number(uow: &UnitOfWork) -> String {
     number.replacen('B', "C", 1)
 }
 
-fn describe(uow: &UnitOfWork, original: &Invoice, plan: &Plan, names: &Names) -> Correction {
+fn describe(
+    uow: &UnitOfWork,
+    original: &Invoice,
+    plan: &Plan,
+    names: &Names,
+    catalog: &Catalog,
+) -> Correction {
     let document = |kind, draft: &Option<Draft>, name: &FreeName| {
         draft.as_ref().map(|draft| PlannedDocument {
             kind,
+            taxes: Breakdown::from_draft(draft, catalog)
+                .map(|breakdown| Amounts::from(breakdown).taxes)
+                .unwrap_or_default(),
             invoice_no: name.invoice_no.clone(),
             irn: name.irn.clone(),
             payable: draft.payable,
@@ -264,11 +276,10 @@ fn check_correctable(original: &Invoice, catalog: &Catalog) -> Result<(), Refusa
             _ => "The authority has not signed this invoice yet. Correct it once it is signed.",
         });
     }
-    let code = type_code(original, catalog);
-    if code.as_deref().map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote) {
+    if is_credit_note(original, catalog) {
         return refuse("This is a credit note. Correct the invoice that it refers to.");
     }
-    if code.as_deref().is_some_and(is_self_billed) {
+    if type_code(original, catalog).is_some_and(|code| is_self_billed(&code)) {
         return refuse(
             "This invoice is self-billed. Create its credit note in the system that made the invoice.",
         );
@@ -310,13 +321,14 @@ fn signed_credit_notes(
     original: &Invoice,
     catalog: &Catalog,
 ) -> Result<Vec<Invoice>, Refusal> {
-    let is_credit_note = |note: &&Invoice| {
-        let code = type_code(note, catalog);
-        note.corrects(original)
-            && code.as_deref().map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote)
-    };
+    if uow.correcting.len() > CORRECTING_MAX {
+        return Err(Refusal::NotCorrectable(format!(
+            "More than {CORRECTING_MAX} documents refer to this invoice. Cancel those that are not signed, or correct it in the system that made them."
+        )));
+    }
+    let correcting = uow.correcting.iter();
     let mut signed = Vec::new();
-    for note in uow.correcting.iter().filter(is_credit_note) {
+    for note in correcting.filter(|note| note.corrects(original) && is_credit_note(note, catalog)) {
         if note.authority.signed {
             signed.push(note.clone());
         } else if note.status != WorkflowStatus::Cancelled {

@@ -99,8 +99,8 @@ pub(super) fn start_replay(
     range: ReplayRange,
 ) -> Result<Replay, Refusal> {
     let head = uow.head.sequence;
-    let of_endpoint = |replay: &&Replay| replay.endpoint == endpoint.key && replay.is_open();
-    let mut open = uow.replays.iter().filter(of_endpoint);
+    let replays = uow.replays.iter();
+    let mut open = replays.filter(|replay| replay.endpoint == endpoint.key && replay.is_open());
     if let Some(replay) = open.clone().find(|replay| replay.covers(range, head)) {
         return Ok(replay.clone());
     }

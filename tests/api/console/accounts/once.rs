@@ -246,7 +246,9 @@ async fn no_form_counts_without_its_token(world: &World) {
         "/dashboard/{taxpayer}/invoices/{id}/retry",
         "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
         "/dashboard/{taxpayer}/webhooks/test",
+        "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/test",
         "/dashboard/{taxpayer}/webhooks/grade",
+        "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/grade",
     ];
     assert_eq!(repeatable, harmless);
     for pattern in once {
