@@ -114,14 +114,16 @@ impl Visitor {
         }
     }
 
+    /// Finds an element. Waits for it, because a page may still be on its way.
     async fn find_element(&self, what: &str, script: &str, arguments: &[&str]) -> Element<'_> {
-        let found = self.session.find(script, arguments).await;
-        let text = if found.is_none() {
-            self.text().await
-        } else {
-            String::new()
-        };
-        found.unwrap_or_else(|| panic!("no {what} on this page:\n{text}"))
+        let begun = Instant::now();
+        while begun.elapsed() < PAGE_WAIT_MAX {
+            if let Some(found) = self.session.find(script, arguments).await {
+                return found;
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        panic!("no {what} on this page:\n{}", self.text().await)
     }
 
     /// Types into the field with this label.
