@@ -34,8 +34,8 @@ const FAILURES_WITH_BODIES: u32 = 20;
 /// The good writes of an account that are kept in a second, and the good reads. Reads are kept without bodies.
 const WRITES: u32 = 5;
 const READS: u32 = 1;
-/// The good requests of all accounts that are kept in a second.
-const GOOD: u32 = 100;
+/// The good requests of all accounts that are kept in a second. With 100 of them, creates at full load were 6 % slower.
+const GOOD: u32 = 25;
 
 /// The kinds of requests between which the log distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -361,7 +361,7 @@ mod tests {
         let others: usize = (2..40)
             .map(|id| kept(id, RequestKind::GoodWrite, 30, now).1)
             .sum();
-        assert_eq!(others, 94, "all accounts share a hundred");
+        assert_eq!(others, 19, "all accounts share these 25");
         let next = now + Duration::from_secs(1);
         assert_eq!(kept(1, RequestKind::GoodRead, 30, next), (0, 1));
         let off = RequestLog::new(0);
