@@ -69,7 +69,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["http::password"],
     &["http::state"],
-    &["http::extract", "http::invitations"],
+    &["http::extract", "http::invitations", "http::onboarding"],
     &["http::stored_invoice"],
     &["http::approval"],
     &["http::invoice_files", "http::exports", "http::import_files"],

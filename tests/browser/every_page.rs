@@ -25,7 +25,7 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 12] = [
+const PATHS_WITHOUT_PAGE: [&str; 14] = [
     "/dashboard/{taxpayer}/live/overview",
     "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
     "/dashboard/{taxpayer}/invoices/files/{file}",
@@ -37,6 +37,8 @@ const PATHS_WITHOUT_PAGE: [&str; 12] = [
     "/console/live/supervision",
     "/console/search",
     "/dashboard",
+    "/dashboard/taxpayers/open",
+    "/dashboard/taxpayers/usage.csv",
     "/sign-in/code",
 ];
 

@@ -226,11 +226,16 @@ impl Facts {
             "/console/top-taxpayers",
             "/dashboard/taxpayers",
             "/dashboard/taxpayers/activity",
+            "/dashboard/taxpayers/new",
         ];
         let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
         let of_nobody = [
             ("/sign-in/invitation/{token}", self.invitation.clone()),
             ("/verify/{token}", self.verify.clone()),
+            (
+                "/dashboard/taxpayers/webhooks",
+                "/dashboard/taxpayers/webhooks?all=true".to_owned(),
+            ),
         ];
         let as_they_are = as_they_are.into_iter().chain(of_nobody);
         as_they_are

@@ -3,7 +3,7 @@
 //! | Pages | File |
 //! |---|---|
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
-//! | all taxpayers of an integrator | `taxpayers` |
+//! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
 //! | the list of invoices, and acts on many of them | `invoices`, `invoices_bulk`, `bulk_selection` |
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
 //! | how far an invoice has come, in one word | `lifecycle` |
@@ -45,6 +45,8 @@ mod overview_work;
 mod profile;
 mod settings;
 mod taxpayers;
+mod taxpayers_onboarding;
+mod taxpayers_webhooks;
 mod timeline;
 mod webhook_actions;
 mod webhooks;
@@ -105,6 +107,8 @@ pub(super) fn endpoints() -> Vec<Path> {
         .chain([
             contacts::endpoints(),
             taxpayers::endpoints(),
+            taxpayers_onboarding::endpoints(),
+            taxpayers_webhooks::endpoints(),
             activity::endpoints(),
         ]);
     all.flatten().collect()
@@ -125,6 +129,20 @@ pub(super) fn navigation(session: &AccountSession) -> Vec<NavigationEntry> {
         path: format!("{}{path}", base(session)),
     });
     all.into_iter().chain(own).collect()
+}
+
+/// Returns the pages of an integrator about all its taxpayers.
+pub(super) fn integrator_navigation() -> Vec<NavigationEntry> {
+    let pages = [
+        ("All taxpayers", ""),
+        ("Add taxpayers", "/new"),
+        ("Activity", "/activity"),
+    ];
+    let entries = pages.map(|(label, path)| NavigationEntry {
+        label,
+        path: format!("/dashboard/taxpayers{path}"),
+    });
+    entries.into()
 }
 
 /// Returns the path that the pages of the session's taxpayer begin with.

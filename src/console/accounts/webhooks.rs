@@ -111,10 +111,10 @@ impl Health {
 }
 
 /// An event that the endpoint can subscribe to.
-struct EventChoice {
-    name: String,
-    words: &'static str,
-    is_on: bool,
+pub(super) struct EventChoice {
+    pub(super) name: String,
+    pub(super) words: &'static str,
+    pub(super) is_on: bool,
 }
 
 struct ReplayLine {
@@ -233,7 +233,7 @@ fn form_values(endpoint: Option<&Endpoint>) -> FormValues {
 }
 
 /// Returns all events, and the unknown names that the endpoint has, so that saving keeps them.
-fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
+pub(super) fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
     let kinds = EventKind::ALL
         .iter()
         .copied()

@@ -9,15 +9,18 @@
 //! | rows as an XLSX workbook | `workbook` |
 //! | the file of a list | `invoices` |
 //! | the file of a batch | `batch` |
+//! | the file of what taxpayers used | `usage` |
 
 mod batch;
 mod csv_rows;
 mod format;
 mod invoice_reader;
 mod invoices;
+mod usage;
 mod workbook;
 
 pub(crate) use batch::batch_file;
 pub(crate) use format::{TableFormat, vary_by_accept};
 pub(crate) use invoice_reader::{InvoiceReader, Parties};
 pub(crate) use invoices::invoices_file;
+pub(crate) use usage::usage_file;

@@ -8,6 +8,7 @@ pub mod ledger_days;
 pub mod outage_notice_row;
 pub mod outage_row;
 pub mod outages;
+pub mod owned_list;
 pub mod pull_cursors;
 pub mod quarantine;
 pub mod quarantine_list;

@@ -14,6 +14,7 @@ mod once;
 mod overview;
 mod profile;
 mod rights;
+mod taxpayers;
 mod webhooks;
 
 pub(super) use crate::support::account::{Account, PASSWORD, signed_in};
