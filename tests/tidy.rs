@@ -36,6 +36,7 @@ const LAYERS: &[&[&str]] = &[
         "actors::checkpoint",
         "actors::clock_watch",
         "actors::inbound",
+        "actors::mail",
         "actors::outage",
         "actors::reconciliation",
         "actors::verification",
@@ -104,6 +105,7 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("opentelemetry_otlp", &["src/telemetry/traces"]),
     ("opentelemetry_sdk", &["src/telemetry/traces"]),
     ("actix_web", &["src/http", "src/console", "src/app"]),
+    ("lettre", &["src/actors/mail/transport"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
     // The settings of an account name the templates, the colour and the kinds of logos.
     (

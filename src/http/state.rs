@@ -23,6 +23,7 @@ use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::access::session::SessionLimits;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::mail_links::MailLinks;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::health::Health;
@@ -116,6 +117,12 @@ pub struct ApiSettings {
     pub notification_token: SecretString,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
+    /// True if operators may read the mails to people, in development.
+    pub mails_readable: bool,
+    /// True if people are told by mail.
+    pub sends_mails: bool,
+    /// Checks the links in mails.
+    pub mail_links: MailLinks,
     /// The proxies whose forwarding headers are trusted (setting `http.trusted_proxies`).
     pub trusted_proxies: TrustedProxies,
     pub sessions: SessionSettings,

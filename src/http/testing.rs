@@ -32,6 +32,7 @@ use crate::domain::access::session::{OperatorRole, SessionLimits};
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::mail_links::MailLinks;
 use crate::domain::party::settings::AccountSettings;
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, Taxpayer};
@@ -107,6 +108,9 @@ fn settings() -> ApiSettings {
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
+        mails_readable: false,
+        sends_mails: true,
+        mail_links: MailLinks::new("a secret".to_owned().into()),
         trusted_proxies: TrustedProxies::default(),
         sessions: SessionSettings {
             limits: SESSION_LIMITS,

@@ -43,11 +43,12 @@ const PATHS_WITHOUT_PAGE: [&str; 14] = [
 ];
 
 /// Pages that the accountant and the reader of an account may not see.
-const OWNER_PAGES: [&str; 4] = [
+const OWNER_PAGES: [&str; 5] = [
     "/dashboard/{taxpayer}/activity",
     "/dashboard/{taxpayer}/contacts",
     "/dashboard/{taxpayer}/integration",
     "/dashboard/{taxpayer}/keys",
+    "/dashboard/{taxpayer}/notifications",
 ];
 
 /// Pages that those who only read may not see.

@@ -1,5 +1,6 @@
 //! An account with something on each of its pages, and on each page of operators.
 
+use einvoice::internals::{MailLinks, NoticeTopic};
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
@@ -110,6 +111,8 @@ impl Showcase {
             reconciliation: text(&compared.data()["id"]),
             invitation: make_invitation(&integrator, id).await,
             verify: verify_path(taxpayer, &signed["id"]).await,
+            unsubscribe: MailLinks::new(world.settings().secrets.encryption_key)
+                .unsubscribe_path("contact/1/1".parse().unwrap(), NoticeTopic::Outage),
         };
         Self {
             pages: facts.pages(),
@@ -198,13 +201,16 @@ struct Facts {
     reconciliation: String,
     invitation: String,
     verify: String,
+    unsubscribe: String,
 }
 
 impl Facts {
     fn pages(&self) -> Vec<(&'static str, String)> {
         let as_they_are = [
             "/sign-in",
+            "/sign-in/forgotten",
             "/account/confirm",
+            "/account/mails",
             "/account/password",
             "/account/second-factor",
             "/account/sessions",
@@ -216,6 +222,7 @@ impl Facts {
             "/console/integrators",
             "/console/keys",
             "/console/lanes",
+            "/console/mails",
             "/console/operators",
             "/console/quarantine",
             "/console/reconciliations",
@@ -232,6 +239,10 @@ impl Facts {
         let of_nobody = [
             ("/sign-in/invitation/{token}", self.invitation.clone()),
             ("/verify/{token}", self.verify.clone()),
+            (
+                "/sign-in/unsubscribe/{person}/{topic}/{signature}",
+                self.unsubscribe.clone(),
+            ),
             (
                 "/dashboard/taxpayers/webhooks",
                 "/dashboard/taxpayers/webhooks?all=true".to_owned(),
@@ -348,6 +359,10 @@ impl Facts {
                 format!("/invoices/{editable}/edit"),
             ),
             ("/dashboard/{taxpayer}/keys", "/keys".to_owned()),
+            (
+                "/dashboard/{taxpayer}/notifications",
+                "/notifications".to_owned(),
+            ),
             ("/dashboard/{taxpayer}/profile", "/profile".to_owned()),
             ("/dashboard/{taxpayer}/webhooks", "/webhooks".to_owned()),
             (

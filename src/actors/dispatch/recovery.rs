@@ -193,12 +193,13 @@ mod tests {
     use crate::store::testing::stores;
 
     /// The kinds of lanes that count the crashes of their work themselves.
-    const KINDS: [LaneKind; 5] = [
+    const KINDS: [LaneKind; 6] = [
         LaneKind::Pull,
         LaneKind::Outage,
         LaneKind::Reconciliation,
         LaneKind::Verification,
         LaneKind::Import,
+        LaneKind::Mail,
     ];
     const LANES: i64 = 3;
 

@@ -35,6 +35,7 @@ use crate::store::lanes::claim;
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, LaneName, Lease, QueuedLane, Wake};
 use crate::store::operations::audit;
+use crate::store::operations::notices;
 use crate::store::operations::outages;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
@@ -172,6 +173,7 @@ async fn write_events(
         replays::save(tx, &unit.writes.replays).await?;
         replays::cancel(tx, unit.id, &unit.writes.cancelled_replays, unit.now).await?;
         audit::append(tx, &unit.writes.audit).await?;
+        notices::add(tx, &unit.writes.notices).await?;
     }
     Ok(wakes)
 }

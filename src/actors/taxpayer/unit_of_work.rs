@@ -26,6 +26,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::kernel::tracked::Tracked;
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
@@ -226,6 +227,12 @@ impl UnitOfWork {
     pub(crate) fn put_replay(&mut self, replay: Replay) {
         self.writes.replays.push(replay.clone());
         self.replays.push(replay);
+    }
+
+    /// Tells the people of the taxpayer something by mail.
+    pub(crate) fn tell(&mut self, kind: NoticeKind, about: &str, detail: &str) {
+        let notice = Notice::new(NoticeScope::Taxpayer(self.id), kind, self.now);
+        self.writes.notices.push(notice.about(about, detail));
     }
 
     /// Appends an event to the log. Adds a delivery if the endpoint is active and has enabled this kind of event.

@@ -14,7 +14,7 @@
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
-//! | the people of the account, and what everybody did | `contacts`, `activity` |
+//! | the people of the account, what they are told, and what everybody did | `contacts`, `notifications`, `activity` |
 
 mod activity;
 mod batches;
@@ -37,6 +37,7 @@ mod invoices;
 mod invoices_bulk;
 mod keys;
 mod lifecycle;
+mod notifications;
 mod outage_banner;
 mod overview;
 mod overview_money;
@@ -69,10 +70,11 @@ const PAGES: [(&str, &str); 8] = [
     ("Profile", "/profile"),
 ];
 /// The pages that only owners may see. They come after the others.
-const OWNER_PAGES: [(&str, &str); 4] = [
+const OWNER_PAGES: [(&str, &str); 5] = [
     ("API keys", "/keys"),
     ("Integration", "/integration"),
     ("People", "/contacts"),
+    ("Notifications", "/notifications"),
     ("Activity", "/activity"),
 ];
 
@@ -106,6 +108,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         .chain(of_webhook)
         .chain([
             contacts::endpoints(),
+            notifications::endpoints(),
             taxpayers::endpoints(),
             taxpayers_onboarding::endpoints(),
             taxpayers_webhooks::endpoints(),

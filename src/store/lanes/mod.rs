@@ -42,10 +42,12 @@ pub enum LaneKind {
     Verification,
     /// The import of one large file of a taxpayer.
     Import,
+    /// The writing and sending of mails. One replica does it for all replicas.
+    Mail,
 }
 
 impl LaneKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Taxpayer,
         Self::Run,
         Self::Endpoint,
@@ -54,6 +56,7 @@ impl LaneKind {
         Self::Reconciliation,
         Self::Verification,
         Self::Import,
+        Self::Mail,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -66,6 +69,7 @@ impl LaneKind {
             Self::Reconciliation => "reconciliation",
             Self::Verification => "verification",
             Self::Import => "import",
+            Self::Mail => "mail",
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::notice::NoticeKind;
 use crate::store::ids::IdKind;
 
 /// Sets the URL, events and schedule, and creates the endpoint at the first call. Every call also enables the endpoint,
@@ -152,6 +153,12 @@ impl TaxpayerCommand for DisableEndpoint {
         if is_changed || !endpoint.is_active {
             return Ok(false);
         }
+        let origin = Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
+        uow.tell(
+            NoticeKind::EndpointDisabled,
+            &origin.unwrap_or_default(),
+            &self.reason,
+        );
         *uow.endpoint = Some(Endpoint {
             disabled_after: Some(uow.head.sequence),
             is_active: false,

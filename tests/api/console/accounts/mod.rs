@@ -10,6 +10,7 @@ mod integration;
 mod invoice_acts;
 mod invoices;
 mod keys;
+mod notifications;
 mod once;
 mod overview;
 mod profile;

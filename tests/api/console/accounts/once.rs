@@ -239,13 +239,18 @@ async fn no_form_counts_without_its_token(world: &World) {
     let (once, repeatable) = form_patterns();
     let harmless = [
         "/sign-in",
+        "/sign-in/forgotten",
         "/sign-in/invitation/{token}",
         "/sign-in/code",
         "/account/confirm",
+        "/account/mails",
+        "/sign-in/unsubscribe/{person}/{topic}/{signature}",
         "/dashboard/{taxpayer}/invoices/{id}/correction",
         "/dashboard/{taxpayer}/invoices/{id}/retry",
         "/dashboard/{taxpayer}/webhooks/test",
         "/dashboard/{taxpayer}/webhooks/grade",
+        "/dashboard/{taxpayer}/contacts/{contact}/invitation/mail",
+        "/dashboard/{taxpayer}/notifications",
         "/dashboard/taxpayers/new",
         "/dashboard/taxpayers/file",
         "/dashboard/taxpayers/webhooks",

@@ -31,7 +31,13 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
     fixed.map(str::to_owned).into_iter().chain(own).collect()
 }
 
-const OWNERS_PAGES: [&str; 4] = ["/keys", "/integration", "/contacts", "/activity"];
+const OWNERS_PAGES: [&str; 5] = [
+    "/keys",
+    "/integration",
+    "/contacts",
+    "/notifications",
+    "/activity",
+];
 
 /// The forms of owners, and those of accountants.
 fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
@@ -51,8 +57,10 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         "/webhooks/replay".to_owned(),
         format!("/webhooks/replays/{id}/cancel"),
         "/contacts".to_owned(),
+        "/notifications".to_owned(),
         "/contacts/1/role".to_owned(),
         "/contacts/1/invitation".to_owned(),
+        "/contacts/1/invitation/mail".to_owned(),
         "/contacts/1/second-factor/reset".to_owned(),
         "/contacts/1/remove".to_owned(),
         "/contacts/1/disable".to_owned(),
