@@ -39,6 +39,8 @@ pub mod internals {
     pub use crate::domain::kernel::ids::{
         ContactId, CustomerId, IntegratorId, InvoiceId, TaxpayerId,
     };
+    pub use crate::domain::mail_links::MailLinks;
+    pub use crate::domain::notice::{NoticeScope, NoticeTopic};
     pub use crate::domain::party::{
         Address, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange,
     };

@@ -36,6 +36,7 @@ const LAYERS: &[&[&str]] = &[
         "actors::checkpoint",
         "actors::clock_watch",
         "actors::inbound",
+        "actors::mail",
         "actors::outage",
         "actors::reconciliation",
         "actors::verification",
@@ -69,7 +70,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["http::password"],
     &["http::state"],
-    &["http::extract", "http::invitations"],
+    &["http::extract", "http::invitations", "http::onboarding"],
     &["http::stored_invoice"],
     &["http::approval"],
     &[
@@ -109,6 +110,7 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("opentelemetry_otlp", &["src/telemetry/traces"]),
     ("opentelemetry_sdk", &["src/telemetry/traces"]),
     ("actix_web", &["src/http", "src/console", "src/app"]),
+    ("lettre", &["src/actors/mail/transport"]),
     ("qrcode", &["src/domain/invoice/qr_picture"]),
     // The settings of an account name the templates, the colour and the kinds of logos.
     (

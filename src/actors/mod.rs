@@ -8,6 +8,7 @@
 //! | `delivery` | one actor per endpoint with due deliveries |
 //! | `inbound` | receives the authority's notifications and polls its list of invoices in transit |
 //! | `outage` | detects outages of the authority and notifies the taxpayers |
+//! | `mail` | gathers notices into mails and sends them |
 //! | `reconciliation` | compares the stored ledger with the authority's, day by day |
 //! | `reference` | refreshes the snapshot of the authority's reference lists |
 //! | `verification` | verifies taxpayers with the authority |
@@ -17,7 +18,7 @@
 //! | `key_leases` | holds the lease that lets this process use its cached API keys |
 //! | `clock_watch` | detects clocks that were set back |
 //! | `quarantine_lift` | releases work that is in quarantine only because processes crashed |
-//! | `sweeper` | deletes what has expired: idempotency keys, quarantined commands, logged requests |
+//! | `sweeper` | deletes what has expired: idempotency keys, quarantined commands, logged requests, mails |
 //! | `durations` | measures how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
 //! | `call_failure` | the causes of failed calls to the authority, in the words of operators |
@@ -38,6 +39,7 @@ pub mod key_leases;
 pub mod key_usage;
 pub mod keyed_notify;
 pub mod kinds;
+pub mod mail;
 pub mod notifiers;
 pub(crate) mod on_behalf;
 pub mod outage;

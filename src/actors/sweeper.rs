@@ -1,5 +1,5 @@
-//! Deletes expired idempotency keys, old quarantined commands, abandoned uploads and old requests in small batches. Several replicas may do this at the
-//! same time, because each skips the rows that another has locked.
+//! Deletes expired idempotency keys, old quarantined commands, abandoned uploads, old requests and old mails in small
+//! batches. Several replicas may do this at the same time, because each skips the rows that another has locked.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::actors::request_log::RequestLog;
 use crate::store::Store;
 use crate::store::idempotency;
 use crate::store::invoices::import_pieces;
-use crate::store::operations::{quarantine, request_log};
+use crate::store::operations::{mails, notices, quarantine, request_log};
 
 pub const SWEEP_EVERY: Duration = Duration::from_mins(1);
 /// The maximum number of rows deleted in one transaction. It is small, so that other writers do not wait long.
@@ -20,6 +20,8 @@ const ROWS_MAX: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a quarantined command stays after it was replayed or dropped.
 const QUARANTINE_KEPT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// How long mails are kept, and notices that nobody was told.
+const MAILS_KEPT_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// The time for which the pieces of an upload that broke off are kept.
 const UPLOAD_KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// The maximum number of pieces deleted in one transaction. Each may be large.
@@ -34,7 +36,12 @@ pub async fn sweep(
     let now = clock.now();
     let has_keys = idempotency::sweep(store, now, ROWS_MAX).await?;
     let has_commands = quarantine::sweep(store, now - QUARANTINE_KEPT_FOR, ROWS_MAX).await?;
+    let old = now - MAILS_KEPT_FOR;
+    let has_mails = mails::sweep(store, old, ROWS_MAX).await?;
+    let has_notices = notices::sweep(store, old, ROWS_MAX).await?;
     let has_pieces = import_pieces::sweep(store, now - UPLOAD_KEPT_FOR, PIECES_MAX).await?;
     let has_requests = request_log::sweep(store, requests.kept_since(now), ROWS_MAX).await?;
-    Ok((has_keys || has_commands || has_pieces || has_requests).then_some(PAUSE))
+    let has_more =
+        has_keys || has_commands || has_mails || has_notices || has_pieces || has_requests;
+    Ok(has_more.then_some(PAUSE))
 }

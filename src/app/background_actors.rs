@@ -18,6 +18,7 @@ use crate::actors::inbound::TransitPoller;
 use crate::actors::key_leases::KeyLeaseActor;
 use crate::actors::key_usage::{self, KeyUsage};
 use crate::actors::kinds;
+use crate::actors::mail::Mailer;
 use crate::actors::outage::{NOTICES_MAX, OBSERVE_EVERY, OutageDetector, OutageNotifier};
 use crate::actors::pipeline::{PipelineDeps, RunPool};
 use crate::actors::quarantine_lift::{self, QuarantineLift};
@@ -63,6 +64,8 @@ pub(super) struct OutgoingWork {
     pub(super) reference_fresh_for: Duration,
     pub(super) transit_poller: TransitPoller,
     pub(super) reconciler: Reconciler,
+    /// `None` if nobody is told by mail.
+    pub(super) mailer: Option<Mailer>,
     pub(super) reconciliation_requested: Arc<Notify>,
 }
 
@@ -123,6 +126,11 @@ impl BackgroundActors {
                 context.start_transit_dispatcher(outgoing.transit_poller),
                 context.start_reconciler(outgoing.reconciler, outgoing.reconciliation_requested),
             ]);
+            if let Some(mailer) = outgoing.mailer {
+                let (dispatcher, look) = context.start_mailer(mailer);
+                dispatchers.push(dispatcher);
+                periodic.push(look);
+            }
             periodic.extend([
                 context.start_outage_detector(),
                 context.start_reference_refresh(
@@ -178,7 +186,11 @@ impl BuildContext<'_> {
     }
 
     /// Returns the settings of a dispatcher that polls at `POLL_INTERVAL` and may fill all its slots with one claim.
-    fn dispatcher_config(&self, kind: LaneKind, concurrency_max: usize) -> DispatcherConfig {
+    pub(super) fn dispatcher_config(
+        &self,
+        kind: LaneKind,
+        concurrency_max: usize,
+    ) -> DispatcherConfig {
         DispatcherConfig {
             kind,
             owner: self.owner.clone(),
@@ -251,7 +263,7 @@ impl BuildContext<'_> {
             .start(&self.tree, &self.arbiters, kinds::INBOUND)
     }
 
-    fn dispatcher<W>(&self, config: DispatcherConfig, work: W) -> Dispatcher
+    pub(super) fn dispatcher<W>(&self, config: DispatcherConfig, work: W) -> Dispatcher
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
     {
@@ -261,7 +273,7 @@ impl BuildContext<'_> {
 
 /// The periodic work.
 impl BuildContext<'_> {
-    fn start_periodic<W, E>(&self, period: Period, work: W) -> Addr<PeriodicActor>
+    pub(super) fn start_periodic<W, E>(&self, period: Period, work: W) -> Addr<PeriodicActor>
     where
         W: AsyncFn() -> Result<Option<Duration>, E> + Clone + Send + 'static,
         E: std::fmt::Display + 'static,

@@ -128,6 +128,7 @@ impl App {
             reference_fresh_for,
             transit_poller: context.transit_poller(&inbound),
             reconciler: context.reconciler(),
+            mailer: context.mailer(delivery.client.clone())?,
             reconciliation_requested: Arc::clone(&reconciliations.requested),
         };
         let work = BackgroundWork {

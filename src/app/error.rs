@@ -8,6 +8,7 @@ use database::StoreError;
 use database::vault::InvalidEncryptionKey;
 
 use crate::actors::checkpoint::CheckpointError;
+use crate::actors::mail::TransportError;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
@@ -30,6 +31,8 @@ pub enum StartError {
     Traces(#[from] TracesError),
     #[error("the webhook client cannot be built")]
     Webhooks(#[from] webhook_client::ClientBuildError),
+    #[error("mails cannot be sent: {0}")]
+    Mail(#[from] TransportError),
     #[error("the file {} cannot be read", .path.display())]
     File {
         path: PathBuf,

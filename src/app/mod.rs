@@ -18,6 +18,7 @@ mod first_start;
 mod import;
 mod invitations;
 mod keys;
+mod mails;
 mod process_lock;
 mod reconcile;
 mod secrets;

@@ -19,6 +19,7 @@ use crate::app::authority_connection::start_sandbox;
 use crate::app::composition::{App, ServeMode};
 use crate::app::error::StartError;
 use crate::app::first_start;
+use crate::app::mails::{mail_links, sends_mails};
 use crate::app::server::{self, ListenerLimits, ListenerRules, ListenerSocket};
 use crate::config::{self, Settings};
 use crate::console;
@@ -133,6 +134,11 @@ fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http:
             notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
             is_sandbox: settings.authority.mode == config::authority::AuthorityMode::Sandbox,
+            mails: http::state::MailSettings {
+                are_sent: sends_mails(settings),
+                are_readable: settings.environment == config::Environment::Development,
+                links: mail_links(settings),
+            },
             trusted_proxies: trusted_proxies(&settings.http),
             sessions: http::state::SessionSettings {
                 limits: SessionLimits {

@@ -8,7 +8,7 @@ use super::text_rules::{
     ADDRESS_OR_EMPTY_RULE, ADDRESS_RULE, FILE_RULE, HEADER_RULE, NETWORKS_RULE, PROXIES_RULE,
     REPLICA_NAME_RULE, ROOT_RULE, SEGMENT_RULE, is_address, is_database, is_encryption_key,
     is_file, is_header, is_name, is_network, is_one_encryption_key, is_replica_name, is_root,
-    is_segment,
+    is_segment, is_smtp_url,
 };
 
 const DAY_S: i64 = 86_400;
@@ -18,13 +18,14 @@ const GIB: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1_000_000;
 
 /// The settings whose values are secret and never shown.
-const SECRET_SETTINGS: [&str; 6] = [
+const SECRET_SETTINGS: [&str; 7] = [
     "database.url",
     "authority.api_key",
     "authority.api_secret",
     "authority.notification_token",
     "secrets.encryption_key",
     "secrets.encryption_keys",
+    "mail.smtp_url",
 ];
 
 /// The allowed values of every setting, in the order of `config.toml`.
@@ -271,6 +272,17 @@ pub(super) const ALLOWED_VALUES: &[(&str, Allowed)] = &[
         "options.erp_systems",
         Allowed::Texts(is_name, "names of lower-case letters, digits and `_`"),
     ),
+    (
+        "mail.smtp_url",
+        Allowed::Text(is_smtp_url, "an smtp or smtps URL with a host, or empty"),
+    ),
+    (
+        "mail.from",
+        Allowed::Text(|text| text.contains('@'), "an email address"),
+    ),
+    ("mail.gather_s", Allowed::Number(0..=DAY_S)),
+    ("mail.repeat_s", Allowed::Number(0..=MONTH_S)),
+    ("mail.deadline_before_s", Allowed::Number(0..=MONTH_S)),
     (
         "log.level",
         Allowed::Word(&["off", "error", "warn", "info", "debug", "trace"]),

@@ -64,6 +64,7 @@ pub struct Settings {
     pub accounts: AccountsSettings,
     pub taxpayers: TaxpayersSettings,
     pub options: OptionsSettings,
+    pub mail: MailSettings,
     pub log: LogSettings,
     pub telemetry: TelemetrySettings,
 }
@@ -261,6 +262,22 @@ pub enum LogFormat {
     Auto,
     Text,
     Json,
+}
+
+/// How people are told by mail.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MailSettings {
+    /// The server with its user and password. Empty: a folder in development, and no mails in production.
+    #[serde(
+        deserialize_with = "form::read_secret",
+        serialize_with = "form::mask_secret"
+    )]
+    pub smtp_url: SecretString,
+    pub from: String,
+    pub gather_s: u64,
+    pub repeat_s: u64,
+    pub deadline_before_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

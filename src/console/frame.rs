@@ -3,9 +3,9 @@
 use crate::console::accounts;
 use crate::console::assets::{ASSET_ADDRESSES, AssetAddresses};
 use crate::console::operators;
-use crate::console::session::accounts::{AccountLabel, AccountSession};
+use crate::console::session::accounts::{AccountLabel, AccountSession, SignedInIntegrator};
 use crate::console::session::operators::OperatorSession;
-use crate::domain::access::session::{ContactRole, OperatorRole, Person};
+use crate::domain::access::session::{ContactRole, OperatorRole, Person, SessionOwner};
 
 /// The title of the operators' first page.
 pub(crate) const OVERVIEW: &str = "Overview";
@@ -16,6 +16,27 @@ pub(crate) struct NavigationEntry {
     pub(crate) label: &'static str,
     pub(crate) path: String,
 }
+
+/// A search form in the top bar.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SearchBox {
+    /// The address that it sends to.
+    pub(crate) path: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) placeholder: &'static str,
+}
+
+const OPERATORS_SEARCH: SearchBox = SearchBox {
+    path: "/console/search",
+    label: "Search by IRN, invoice number, TIN, taxpayer, run or event",
+    placeholder: "IRN, invoice, TIN, run, event …",
+};
+/// Leads an integrator from any page to one of its taxpayers.
+const SWITCHER: SearchBox = SearchBox {
+    path: "/dashboard/taxpayers/open",
+    label: "Switch to a taxpayer by name, TIN or email",
+    placeholder: "Switch to: name, TIN, email …",
+};
 
 #[derive(Debug)]
 pub(crate) struct Frame {
@@ -39,8 +60,8 @@ pub(crate) struct Frame {
     pub(crate) can_act: bool,
     /// True if the person may change the account itself: keys, webhooks, people.
     pub(crate) can_own: bool,
-    /// The address that the search form in the top bar sends to; empty if the page has no search form.
-    pub(crate) search: &'static str,
+    /// The search form in the top bar, if the page has one.
+    pub(crate) search: Option<SearchBox>,
 }
 
 impl Frame {
@@ -55,7 +76,7 @@ impl Frame {
             csrf: session.csrf.clone(),
             can_act: session.role >= OperatorRole::Operator,
             can_own: session.role >= OperatorRole::Admin,
-            search: "/console/search",
+            search: Some(OPERATORS_SEARCH),
             ..Self::for_visitor(title)
         }
     }
@@ -68,7 +89,20 @@ impl Frame {
             notice: session.notice.clone(),
             can_act: session.role >= ContactRole::Accountant,
             can_own: session.role >= ContactRole::Owner,
+            search: matches!(session.person.owner, SessionOwner::Integrator(_)).then_some(SWITCHER),
             ..Self::for_person(&session.person, &session.csrf, title)
+        }
+    }
+
+    /// Returns the frame of a page about all taxpayers of an integrator.
+    pub(crate) fn for_integrator(integrator: &SignedInIntegrator, title: &str) -> Self {
+        Self {
+            navigation: accounts::integrator_navigation(),
+            notice: integrator.notice.clone(),
+            can_act: true,
+            can_own: true,
+            search: Some(SWITCHER),
+            ..Self::for_person(&integrator.person, &integrator.csrf, title)
         }
     }
 
@@ -106,7 +140,7 @@ impl Frame {
             csrf: String::new(),
             can_act: false,
             can_own: false,
-            search: "",
+            search: None,
         }
     }
 }

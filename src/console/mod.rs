@@ -34,11 +34,13 @@ mod chart;
 mod confirm;
 mod deadline_words;
 mod filters;
+mod forgotten;
 mod form_values;
 mod frame;
 mod invitation;
 mod landing;
 mod live;
+mod mail_choices;
 mod operators;
 mod page;
 mod password_change;
@@ -62,12 +64,14 @@ pub(crate) use page::error_pages;
 fn page_paths() -> Vec<Path> {
     let parts = [
         sign_in::endpoints(),
+        forgotten::endpoints(),
         landing::endpoints(),
         password_change::endpoints(),
         invitation::endpoints(),
         second_factor::endpoints(),
         sessions::endpoints(),
         confirm::endpoints(),
+        mail_choices::endpoints(),
         verify::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),

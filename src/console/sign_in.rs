@@ -42,6 +42,7 @@ struct SignInPage {
     next: String,
     email: String,
     refusal: Option<&'static str>,
+    sends_mails: bool,
 }
 
 #[derive(Deserialize)]
@@ -60,6 +61,7 @@ struct SignInForm {
 
 /// GET /sign-in: shows the form; leads a person who is signed in to the first page.
 async fn sign_in_page(
+    state: web::Data<ApiState>,
     request: HttpRequest,
     signed_in: Result<SignedIn, Refusal>,
     query: web::Query<Next>,
@@ -76,6 +78,7 @@ async fn sign_in_page(
         next,
         email: String::new(),
         refusal: None,
+        sends_mails: state.settings.mails.are_sent,
     }))
     .await
 }
@@ -97,6 +100,7 @@ async fn sign_in(
             next,
             email,
             refusal: Some(WRONG_PASSWORD_TEXT),
+            sends_mails: state.settings.mails.are_sent,
         };
         return show_with_status(StatusCode::UNAUTHORIZED, &page);
     };

@@ -17,6 +17,7 @@
 //! | the comparison of our ledger with the authority's ledger, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority; the breakers of its calls on all replicas | `outage`, `breaker` |
+//! | what people are told by mail, and the links in mails | `notice`, `mail_links` |
 //! | the processes that serve the deployment | `replica` |
 //! | the requests that accounts made, without secrets | `request_log` |
 //! | the pause of a taxpayer by an operator | `taxpayer_pause` |
@@ -31,7 +32,9 @@ pub mod incident;
 pub mod integration;
 pub mod invoice;
 pub mod kernel;
+pub mod mail_links;
 pub mod money;
+pub mod notice;
 pub mod outage;
 pub mod party;
 pub mod payment;

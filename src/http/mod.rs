@@ -21,6 +21,7 @@
 //! | `stored_invoice` | a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
+//! | `onboarding` | the accounts of new taxpayers |
 //! | `state` | everything that handlers share |
 //! | `limits`, `health`, `password`, `stopping`, `remembered_operators`, `cached` | parts of the state |
 //! | `listener` | whom the listener of a request serves |
@@ -55,6 +56,7 @@ pub(crate) mod limits;
 pub(crate) mod listener;
 pub(crate) mod metrics;
 pub(crate) mod middleware;
+pub(crate) mod onboarding;
 mod openapi;
 pub(crate) mod password;
 pub(crate) mod remembered_operators;

@@ -24,6 +24,7 @@ use crate::actors::request_log::RequestLog;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::access::session::SessionLimits;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::mail_links::MailLinks;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::health::Health;
@@ -120,9 +121,21 @@ pub struct ApiSettings {
     pub is_sandbox: bool,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
+    pub mails: MailSettings,
     /// The proxies whose forwarding headers are trusted (setting `http.trusted_proxies`).
     pub trusted_proxies: TrustedProxies,
     pub sessions: SessionSettings,
+}
+
+/// The settings of the mails to people.
+#[derive(Debug, Clone)]
+pub struct MailSettings {
+    /// True if people are told by mail.
+    pub are_sent: bool,
+    /// True if operators may read the mails, in development.
+    pub are_readable: bool,
+    /// Checks the links in mails.
+    pub links: MailLinks,
 }
 
 /// The settings of the sessions of people who sign in to the console.

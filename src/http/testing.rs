@@ -33,6 +33,7 @@ use crate::domain::access::session::{OperatorRole, SessionLimits};
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::mail_links::MailLinks;
 use crate::domain::party::settings::AccountSettings;
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, Taxpayer};
@@ -62,7 +63,7 @@ use crate::http::SignInRates;
 use crate::http::Traffic;
 use crate::http::TrustedProxies;
 use crate::http::forms::testing::catalog;
-use crate::http::state::{ApiSettings, ApiState, SessionSettings};
+use crate::http::state::{ApiSettings, ApiState, MailSettings, SessionSettings};
 use crate::http::stopping::StopSignal;
 use crate::store::Store;
 use crate::store::accounts::contact_row;
@@ -109,6 +110,11 @@ fn settings() -> ApiSettings {
         erp_systems: vec!["sap".into(), "custom".into()],
         is_sandbox: false,
         metrics_public: false,
+        mails: MailSettings {
+            are_sent: true,
+            are_readable: false,
+            links: MailLinks::new("a secret".to_owned().into()),
+        },
         trusted_proxies: TrustedProxies::default(),
         sessions: SessionSettings {
             limits: SESSION_LIMITS,

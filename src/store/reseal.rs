@@ -9,6 +9,7 @@ use sea_orm::{ConnectionTrait, QueryResult, Statement, Value};
 use tokio::time::sleep;
 
 use crate::store::Store;
+use crate::store::operations::chat_hooks;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::secrets;
 
@@ -31,7 +32,7 @@ struct SealedColumn {
 }
 
 /// Every table column that holds sealed texts.
-const SEALED_COLUMNS: [SealedColumn; 6] = [
+const SEALED_COLUMNS: [SealedColumn; 7] = [
     SealedColumn {
         name: "webhook_secrets",
         table: "webhooks",
@@ -55,6 +56,14 @@ const SEALED_COLUMNS: [SealedColumn; 6] = [
         has_number: true,
         column: "settings",
         reseal: |vault, id, text| vault.reseal(&integrations::vault_owner(id), text),
+    },
+    SealedColumn {
+        name: "chat_addresses",
+        table: "chat_hooks",
+        key: "taxpayer_id",
+        has_number: true,
+        column: "url",
+        reseal: |vault, id, text| vault.reseal(&chat_hooks::vault_owner(id), text),
     },
     SealedColumn {
         name: "totp_secrets",
@@ -292,7 +301,12 @@ mod tests {
             webhook("1", &seal("1"), &previous),
             webhook("2", &lost, "[]"),
         ];
-        for sql in webhooks.into_iter().chain([command, integration, factor]) {
+        let chat = format!(
+            "INSERT INTO chat_hooks (taxpayer_id, url, updated_at) VALUES (1, '{}', 0)",
+            seal("1/chat")
+        );
+        let others = [command, integration, factor, chat];
+        for sql in webhooks.into_iter().chain(others) {
             tx.execute_unprepared(&sql).await.unwrap();
         }
         for number in 0..450 {
@@ -352,6 +366,7 @@ mod tests {
                     ("webhook_secrets", 2, 1, 0, lost.clone()),
                     ("replaced_webhook_secrets", 2, 1, 0, vec![]),
                     ("erp_credentials", 1, 1, 0, vec![]),
+                    ("chat_addresses", 1, 1, 0, vec![]),
                     ("totp_secrets", 2, 2, 0, vec![]),
                     ("idempotent_answers", 450, 450, 0, vec![]),
                     ("quarantined_commands", 1, 1, 0, vec![]),
@@ -373,6 +388,7 @@ mod tests {
                     "SELECT settings FROM integrations WHERE taxpayer_id = 1",
                     "1/integration",
                 ),
+                ("SELECT url FROM chat_hooks WHERE taxpayer_id = 1", "1/chat"),
                 (
                     "SELECT secret FROM second_factors WHERE owner = 'contact/4'",
                     "contact/4",

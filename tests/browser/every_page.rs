@@ -25,7 +25,7 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 13] = [
+const PATHS_WITHOUT_PAGE: [&str; 15] = [
     "/dashboard/{taxpayer}/live/overview",
     "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
     "/dashboard/{taxpayer}/invoices/files/{file}",
@@ -38,11 +38,13 @@ const PATHS_WITHOUT_PAGE: [&str; 13] = [
     "/console/live/supervision",
     "/console/search",
     "/dashboard",
+    "/dashboard/taxpayers/open",
+    "/dashboard/taxpayers/usage.csv",
     "/sign-in/code",
 ];
 
 /// Pages that the accountant and the reader of an account may not see.
-const OWNER_PAGES: [&str; 7] = [
+const OWNER_PAGES: [&str; 8] = [
     "/dashboard/{taxpayer}/activity",
     "/dashboard/{taxpayer}/contacts",
     "/dashboard/{taxpayer}/integration",
@@ -50,6 +52,7 @@ const OWNER_PAGES: [&str; 7] = [
     "/dashboard/{taxpayer}/webhooks/endpoints/new",
     "/dashboard/{taxpayer}/requests",
     "/dashboard/{taxpayer}/requests/{request}",
+    "/dashboard/{taxpayer}/notifications",
 ];
 
 /// Pages that those who only read may not see.

@@ -1,5 +1,6 @@
 //! An account with something on each of its pages, and on each page of operators.
 
+use einvoice::internals::{MailLinks, NoticeTopic};
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
@@ -81,17 +82,7 @@ impl Showcase {
         receiver.answer_always(Reply::Status(500));
         let draft = taxpayer.invoice(&documents::invoice()).await;
         let operator = world.new_operator().await;
-        let dead = async || {
-            let letters = operator
-                .dead_letters(&format!("?taxpayer_id={id}"))
-                .await
-                .expect_status(200);
-            (letters.data()["data"]
-                .as_array()
-                .is_some_and(|all| !all.is_empty()))
-            .then_some(())
-        };
-        eventually("a dead letter", dead).await;
+        wait_for_dead_letter(&operator, id).await;
         fill_quarantine(world, id).await;
         let fault = FaultOrder::new(FaultKind::ServerError)
             .on(Operation::IrnValidate)
@@ -123,6 +114,8 @@ impl Showcase {
             reconciliation: text(&compared.data()["id"]),
             invitation: make_invitation(&integrator, id).await,
             verify: verify_path(taxpayer, &signed["id"]).await,
+            unsubscribe: MailLinks::new(world.settings().secrets.encryption_key)
+                .unsubscribe_path("contact/1/1".parse().unwrap(), NoticeTopic::Outage),
         };
         Self {
             pages: facts.pages(),
@@ -217,6 +210,18 @@ async fn wait_for_delivery(integrator: &testkit::roles::Integrator, id: i64) -> 
     eventually("a delivery", look).await
 }
 
+async fn wait_for_dead_letter(operator: &testkit::roles::Operator, taxpayer: i64) {
+    let look = async || {
+        let letters = operator
+            .dead_letters(&format!("?taxpayer_id={taxpayer}"))
+            .await
+            .expect_status(200);
+        let all = letters.data()["data"].as_array();
+        all.is_some_and(|all| !all.is_empty()).then_some(())
+    };
+    eventually("a dead letter", look).await;
+}
+
 /// What the parameters of paths are.
 struct Facts {
     taxpayer: i64,
@@ -236,13 +241,16 @@ struct Facts {
     reconciliation: String,
     invitation: String,
     verify: String,
+    unsubscribe: String,
 }
 
 impl Facts {
     fn pages(&self) -> Vec<(&'static str, String)> {
         let as_they_are = [
             "/sign-in",
+            "/sign-in/forgotten",
             "/account/confirm",
+            "/account/mails",
             "/account/password",
             "/account/second-factor",
             "/account/sessions",
@@ -254,6 +262,7 @@ impl Facts {
             "/console/integrators",
             "/console/keys",
             "/console/lanes",
+            "/console/mails",
             "/console/operators",
             "/console/quarantine",
             "/console/reconciliations",
@@ -265,6 +274,7 @@ impl Facts {
             "/dashboard/taxpayers",
             "/dashboard/taxpayers/activity",
             "/dashboard/taxpayers/requests",
+            "/dashboard/taxpayers/new",
         ];
         let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
         let of_nobody = [
@@ -273,6 +283,14 @@ impl Facts {
             (
                 "/dashboard/taxpayers/requests/{request}",
                 format!("/dashboard/taxpayers/requests/{}", self.integrators_request),
+            ),
+            (
+                "/sign-in/unsubscribe/{person}/{topic}/{signature}",
+                self.unsubscribe.clone(),
+            ),
+            (
+                "/dashboard/taxpayers/webhooks",
+                "/dashboard/taxpayers/webhooks?all=true".to_owned(),
             ),
         ];
         let as_they_are = as_they_are.into_iter().chain(of_nobody);
@@ -400,6 +418,10 @@ impl Facts {
                 format!("/invoices/{editable}/edit"),
             ),
             ("/dashboard/{taxpayer}/keys", "/keys".to_owned()),
+            (
+                "/dashboard/{taxpayer}/notifications",
+                "/notifications".to_owned(),
+            ),
             ("/dashboard/{taxpayer}/profile", "/profile".to_owned()),
             (
                 "/dashboard/{taxpayer}/reports",

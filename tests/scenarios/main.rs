@@ -31,6 +31,7 @@ mod idempotency;
 mod import_kills;
 mod inbound_kills;
 mod incidents;
+mod mail_kills;
 mod memory;
 mod noisy_neighbour;
 mod outage;

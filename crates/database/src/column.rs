@@ -85,10 +85,15 @@ const PATTERN_BYTES_MAX: usize = 8_192;
 
 /// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.
 pub fn contains_pattern(text: &str) -> LikeExpr {
+    LikeExpr::new(contains_text(text)).escape('\\')
+}
+
+/// Returns the same pattern as text, for a statement that says `LIKE … ESCAPE '\'` itself.
+pub fn contains_text(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(PATTERN_BYTES_MAX)];
     let escaped = text
         .replace('\\', "\\\\")
         .replace('%', "\\%")
         .replace('_', "\\_");
-    LikeExpr::new(format!("%{escaped}%")).escape('\\')
+    format!("%{escaped}%")
 }

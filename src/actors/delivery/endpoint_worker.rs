@@ -310,6 +310,7 @@ impl EndpointWorker {
                 .collect(),
             still_recorded,
             has_recovered: health.has_recovered(),
+            notice: health.notice(endpoint, deps.clock.now()),
             failure_streak: health
                 .has_changed()
                 .then(|| (endpoint.clone(), health.after.clone())),

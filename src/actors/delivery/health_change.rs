@@ -1,10 +1,14 @@
 //! The change in an endpoint's health that finished attempts make: its failure streak before and after,
 //! and whether the endpoint must be disabled.
 
+use jiff::Timestamp;
+
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
+use crate::domain::integration::origin::Origin;
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 
 pub(super) struct HealthChange {
     before: Option<FailureStreak>,
@@ -63,17 +67,33 @@ impl HealthChange {
             .filter(|after| after.is_first_park(self.before.as_ref()))
     }
 
+    /// Returns what people are told of the endpoint: that it fails for long, or that it works again after that.
+    pub(super) fn notice(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Notice> {
+        let (kind, detail) = match self.first_park() {
+            Some(streak) => (NoticeKind::EndpointFailing, failure_words(streak)),
+            None if self.has_recovered() => (NoticeKind::EndpointWorks, String::new()),
+            None => return None,
+        };
+        let origin = Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
+        let notice = Notice::new(NoticeScope::Taxpayer(endpoint.taxpayer_id), kind, now);
+        Some(notice.about(&origin.unwrap_or_default(), &detail))
+    }
+
     /// Returns the reason why the endpoint must be disabled; `None` if it stays enabled.
     pub(super) fn reason_to_disable(&self) -> Option<String> {
         if self.is_gone {
             return Some("the endpoint answered 410 Gone".to_owned());
         }
         let streak = self.after.as_ref().filter(|_| self.should_disable)?;
-        let cause = streak.last_failure.as_deref().unwrap_or("unknown");
-        Some(format!(
-            "each attempt has failed since {}, the last one with: {}",
-            streak.since.strftime("%Y-%m-%d %H:%M:%S UTC"),
-            cause.replace('_', " ")
-        ))
+        Some(failure_words(streak))
     }
+}
+
+fn failure_words(streak: &FailureStreak) -> String {
+    let cause = streak.last_failure.as_deref().unwrap_or("unknown");
+    format!(
+        "each attempt has failed since {}, the last one with: {}",
+        streak.since.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        cause.replace('_', " ")
+    )
 }

@@ -22,9 +22,11 @@ use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, 
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::ids::EndpointKey;
+use crate::domain::notice::Notice;
 use crate::store::Store;
 use crate::store::lanes::leases::{self, FencedLeases, LaneNote, LaneRelease};
 use crate::store::lanes::{IfTaken, Lease, PROBE_STEP};
+use crate::store::operations::notices;
 use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
@@ -49,6 +51,8 @@ pub(super) struct OutcomeReport {
     pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
     /// True if the endpoint has recovered, so that deliveries that wait for a retry are made due at once.
     pub(super) has_recovered: bool,
+    /// What people are told of the endpoint; `None` if its health is no news.
+    pub(super) notice: Option<Notice>,
     /// The endpoint's circuit state if the lane may be released as soon as nothing is due; `None` if the lane must stay
     /// held.
     pub(super) rest: Option<CircuitState>,
@@ -66,6 +70,7 @@ impl OutcomeReport {
             still_recorded: None,
             failure_streak: None,
             has_recovered: false,
+            notice: None,
             rest,
         }
     }
@@ -173,6 +178,10 @@ impl BatchWork for OutcomeWriter {
                     .await?;
             }
         }
+        let told = held_reports
+            .iter()
+            .filter_map(|report| report.notice.clone());
+        notices::add(&tx, &told.collect::<Vec<_>>()).await?;
         let rests = idle_lane_releases(&tx, &held_reports, now).await?;
         leases::release(&tx, &rests).await?;
         tx.commit().await?;

@@ -196,13 +196,14 @@ mod tests {
     use crate::store::testing::stores;
 
     /// The kinds of lanes that count the crashes of their work themselves.
-    const KINDS: [LaneKind; 6] = [
+    const KINDS: [LaneKind; 7] = [
         LaneKind::Pull,
         LaneKind::Outage,
         LaneKind::Reconciliation,
         LaneKind::Verification,
         LaneKind::Import,
         LaneKind::Correction,
+        LaneKind::Mail,
     ];
     const LANES: i64 = 3;
 

@@ -12,6 +12,7 @@ use timing::clock::{self, SharedClock};
 use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::Store;
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
+use crate::store::operations::notices;
 use crate::store::operations::outages::{self, OutageEvent};
 
 /// The key of the lane that writers of outages lock. It is never due.
@@ -94,6 +95,7 @@ impl OutageDetector {
                 },
             )
             .await?;
+            notices::add_outage(&tx, &after, edge, self.clock.now()).await?;
         }
         tx.commit().await?;
         log(before.is_none(), &after, observation);

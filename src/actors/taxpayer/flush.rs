@@ -37,6 +37,7 @@ use crate::store::lanes::claim;
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, LaneName, Lease, QueuedLane, Wake};
 use crate::store::operations::audit;
+use crate::store::operations::notices;
 use crate::store::operations::outages;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
@@ -181,6 +182,7 @@ async fn write_events(
         replays::save(tx, &unit.writes.replays).await?;
         replays::cancel(tx, &unit.writes.cancelled_replays, unit.now).await?;
         audit::append(tx, &unit.writes.audit).await?;
+        notices::add(tx, &unit.writes.notices).await?;
     }
     Ok(wakes)
 }

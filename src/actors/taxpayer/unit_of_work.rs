@@ -29,6 +29,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{CustomerId, EndpointKey, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::kernel::tracked::Tracked;
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
@@ -295,6 +296,12 @@ impl UnitOfWork {
             known.clone_from(&correction);
         }
         self.writes.corrections.push(correction);
+    }
+
+    /// Tells the people of the taxpayer something by mail.
+    pub(crate) fn tell(&mut self, kind: NoticeKind, about: &str, detail: &str) {
+        let notice = Notice::new(NoticeScope::Taxpayer(self.id), kind, self.now);
+        self.writes.notices.push(notice.about(about, detail));
     }
 
     /// Appends an event to the log. Adds a delivery to each endpoint that is active and has enabled this kind of event.

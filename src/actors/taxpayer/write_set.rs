@@ -16,6 +16,7 @@ use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::ids::{EndpointKey, RunId};
+use crate::domain::notice::Notice;
 use crate::domain::party::NewContact;
 use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::supplier_invoice::SupplierInvoice;
@@ -50,6 +51,8 @@ pub struct WriteSet {
     pub(crate) replays: Vec<Replay>,
     pub(crate) cancelled_replays: Vec<Replay>,
     pub(crate) audit: Vec<AuditEntry>,
+    /// What people are to be told by mail.
+    pub(crate) notices: Vec<Notice>,
     /// The outage events that were emitted, with their sequence numbers in the event log.
     pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
     /// The runs whose lanes become due. A set, because PostgreSQL rejects a statement that upserts the same key twice.

@@ -8,7 +8,7 @@ use crate::config::Settings;
 #[test]
 fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
     insta::assert_snapshot!(file_faults("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has answer_stalled_s, answers_bytes_max, answers_bytes_per_account_max, answers_bytes_per_integrator_max, bind, bodies_bytes_max, bodies_bytes_per_account_max, bodies_bytes_per_integrator_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, calls_per_integrator_max, connections_max, connections_per_address_max, drain_delay_s, forwarded_header, idempotency_keep_s, import_bytes_max, ops_bind, public_url, relays_per_account_max, relays_per_integrator_max, request_log_days, trusted_proxies");
-    insta::assert_snapshot!(file_faults("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are allow_open_development, data_dir, environment and the sections accounts, authority, checkpoints, cluster, console, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, telemetry, webhooks");
+    insta::assert_snapshot!(file_faults("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are allow_open_development, data_dir, environment and the sections accounts, authority, checkpoints, cluster, console, database, deadlines, http, log, mail, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, telemetry, webhooks");
     assert!(
         file_faults("[htp]\nbind = 1\n")
             .starts_with("`htp.bind` (from the file FILE) is not a setting")

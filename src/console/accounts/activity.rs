@@ -115,7 +115,7 @@ async fn show_integrators_activity(
         entry,
     });
     show(&IntegratorActivityPage {
-        frame: Frame::for_person(&integrator.person, &integrator.csrf, "Activity"),
+        frame: Frame::for_integrator(&integrator, "Activity"),
         lines: lines.collect(),
         pages: Pages::new(
             page.number,

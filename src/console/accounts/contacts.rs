@@ -18,6 +18,7 @@ use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{ContactId, parse_number};
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader as BodyReader;
@@ -31,7 +32,8 @@ use crate::store::accounts::contacts::{
     self, ContactAccess, ContactChange, ContactChangeResult, NewPerson,
 };
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
-use crate::store::accounts::taxpayers;
+use crate::store::accounts::{people, taxpayers};
+use crate::store::operations::notices;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -39,6 +41,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .page(show_contacts)
             .form(add),
         path("/dashboard/{taxpayer}/contacts/{contact}/invitation").form(invite),
+        path("/dashboard/{taxpayer}/contacts/{contact}/invitation/mail")
+            .form(invite_by_mail)
+            .repeatable(),
         path("/dashboard/{taxpayer}/contacts/{contact}/role").form(set_role),
         path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
         path("/dashboard/{taxpayer}/contacts/{contact}/disable").form(disable),
@@ -55,6 +60,7 @@ struct ContactsPage {
     base: String,
     people: Vec<PersonLine>,
     roles: Vec<(&'static str, &'static str)>,
+    sends_mails: bool,
     form: FormState,
 }
 
@@ -128,6 +134,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
             .iter()
             .map(|role| (role.as_str(), describe_role(*role)))
             .collect(),
+        sends_mails: state.settings.mails.are_sent,
         form,
     };
     show_with_status(status, &page)
@@ -194,6 +201,27 @@ async fn invite(
     _: Form<FormValues>,
 ) -> Answer {
     show_invitation(&state, &request, &session, contact_id(&ids.1)?).await
+}
+
+/// POST …/invitation/mail: sends a person the link by mail.
+async fn invite_by_mail(
+    state: web::Data<ApiState>,
+    Confirmed(Owner(session)): Confirmed<Owner>,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let id = contact_id(&ids.1)?;
+    let owner = owner(&session, id);
+    let person = people::with_owner(&state.store, owner).await?;
+    if person.is_none() || session.by == owner.actor() || !state.settings.mails.are_sent {
+        return Err(ApiError::route_not_found());
+    }
+    let notice = Notice::new(NoticeScope::Person(owner), NoticeKind::Invited, state.now());
+    let tx = state.store.begin().await?;
+    notices::add(&tx, &[notice]).await?;
+    tx.commit().await?;
+    let notice = "The link is sent by mail. It works for 72 hours.";
+    Ok(go_to(&format!("{}/contacts", base(&session)), notice))
 }
 
 async fn show_invitation(

@@ -204,16 +204,16 @@ struct ResultLine {
     outcome: Outcome,
 }
 
-/// What came of an invoice.
-struct Outcome {
-    is_done: bool,
-    badge: Badge,
+/// What came of one thing among many.
+pub(super) struct Outcome {
+    pub(super) is_done: bool,
+    pub(super) badge: Badge,
     /// What it says, or why nothing was done.
-    text: String,
+    pub(super) text: String,
 }
 
 impl Outcome {
-    fn done(text: String) -> Self {
+    pub(super) fn done(text: String) -> Self {
         Self {
             is_done: true,
             badge: badge("ok", "Done"),
@@ -221,7 +221,7 @@ impl Outcome {
         }
     }
 
-    fn not_done(badge: Badge, text: String) -> Self {
+    pub(super) fn not_done(badge: Badge, text: String) -> Self {
         Self {
             is_done: false,
             badge,
@@ -352,7 +352,7 @@ async fn submit(
 }
 
 /// Returns the message of an error, and then its faults, unless the message only sums them up.
-fn error_text(error: &ApiError) -> String {
+pub(super) fn error_text(error: &ApiError) -> String {
     let summary = error.faults.summary();
     let message = Some(error.message.to_string());
     let message = message.filter(|message| error.faults.is_empty() || *message != summary);

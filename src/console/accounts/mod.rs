@@ -3,7 +3,7 @@
 //! | Pages | File |
 //! |---|---|
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
-//! | all taxpayers of an integrator | `taxpayers` |
+//! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
 //! | the list of invoices, and acts on many of them | `invoices`, `invoices_bulk`, `bulk_selection` |
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
 //! | how far an invoice has come, in one word | `lifecycle` |
@@ -17,7 +17,7 @@
 //! | the endpoint that a page is about, its form, its health | `webhook_target`, `webhook_form`, `webhook_health` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
 //! | the VAT of a month | `reports` |
-//! | the people of the account, and what everybody did | `contacts`, `activity` |
+//! | the people of the account, what they are told, and what everybody did | `contacts`, `notifications`, `activity` |
 //! | the requests made with the keys, and sending one again in the sandbox | `requests`, `request_resend` |
 
 mod activity;
@@ -43,6 +43,7 @@ mod invoices;
 mod invoices_bulk;
 mod keys;
 mod lifecycle;
+mod notifications;
 mod outage_banner;
 mod overview;
 mod overview_money;
@@ -54,6 +55,8 @@ mod request_resend;
 mod requests;
 mod settings;
 mod taxpayers;
+mod taxpayers_onboarding;
+mod taxpayers_webhooks;
 mod timeline;
 mod webhook_actions;
 mod webhook_form;
@@ -81,11 +84,12 @@ const PAGES: [(&str, &str); 9] = [
     ("Profile", "/profile"),
 ];
 /// The pages that only owners may see. They come after the others.
-const OWNER_PAGES: [(&str, &str); 5] = [
+const OWNER_PAGES: [(&str, &str); 6] = [
     ("API keys", "/keys"),
     ("Requests", "/requests"),
     ("Integration", "/integration"),
     ("People", "/contacts"),
+    ("Notifications", "/notifications"),
     ("Activity", "/activity"),
 ];
 
@@ -123,7 +127,10 @@ pub(super) fn endpoints() -> Vec<Path> {
         .chain(of_webhook)
         .chain([
             contacts::endpoints(),
+            notifications::endpoints(),
             taxpayers::endpoints(),
+            taxpayers_onboarding::endpoints(),
+            taxpayers_webhooks::endpoints(),
             activity::endpoints(),
             requests::endpoints(),
             request_resend::endpoints(),
@@ -146,6 +153,20 @@ pub(super) fn navigation(session: &AccountSession) -> Vec<NavigationEntry> {
         path: format!("{}{path}", base(session)),
     });
     all.into_iter().chain(own).collect()
+}
+
+/// Returns the pages of an integrator about all its taxpayers.
+pub(super) fn integrator_navigation() -> Vec<NavigationEntry> {
+    let pages = [
+        ("All taxpayers", ""),
+        ("Add taxpayers", "/new"),
+        ("Activity", "/activity"),
+    ];
+    let entries = pages.map(|(label, path)| NavigationEntry {
+        label,
+        path: format!("/dashboard/taxpayers{path}"),
+    });
+    entries.into()
 }
 
 /// Returns the path that the pages of the session's taxpayer begin with.

@@ -1,98 +1,236 @@
-//! The first page of an integrator: its taxpayers with their usage. Each leads to the pages of that account.
+//! The first page of an integrator: its taxpayers, worst first, with what each of them needs and what it uses. Each leads
+//! to the pages of that account. The box in the top bar leads to one of them.
 
-use std::collections::HashMap;
-
-use actix_web::web;
+use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
 use askama::Template;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use database::page::Page;
+use jiff::civil::Date;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, ToSpan as _};
 use url::form_urlencoded::Serializer;
 
-use crate::console::badges::Badge;
+use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::page::{Answer, Pages, redirect, show};
 use crate::console::session::accounts::SignedInIntegrator;
-use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::party::Taxpayer;
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::kernel::codes::Subscription;
+use crate::domain::kernel::ids::IntegratorId;
+use crate::domain::party::normal_form;
+use crate::domain::party::verification::VerificationStatus;
 use crate::http::endpoint::{Path, path};
+use crate::http::exports::usage_file;
 use crate::http::forms::query::Query;
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::taxpayers;
-use crate::store::invoices::list;
+use crate::store::operations::owned_list::{ListedTaxpayer, OwnedList, OwnedTotals, TaxpayerNeed};
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/dashboard/taxpayers").page(show_taxpayers)]
+    vec![
+        path("/dashboard/taxpayers").page(show_taxpayers),
+        path("/dashboard/taxpayers/usage.csv").page(download_usage),
+        path("/dashboard/taxpayers/open").page(open_taxpayer),
+    ]
 }
 
 const PER_PAGE: u64 = 25;
+/// The path of the page, which its forms and links begin with.
+pub(super) const LIST_PATH: &str = "/dashboard/taxpayers";
 
 #[derive(Template)]
 #[template(path = "accounts/taxpayers.html")]
 struct TaxpayersPage {
     frame: Frame,
     search: String,
+    need: String,
+    totals: OwnedTotals,
+    tabs: Vec<NeedTab>,
+    /// The query of the list, for the acts on all that match.
+    filter: String,
     rows: Vec<TaxpayerLine>,
     pages: Pages,
+    month: String,
+}
+
+/// A part of the list.
+struct NeedTab {
+    label: &'static str,
+    address: String,
+    count: i64,
+    is_current: bool,
 }
 
 struct TaxpayerLine {
-    taxpayer: Taxpayer,
+    listed: ListedTaxpayer,
+    webhook: Badge,
     subscription: Badge,
     verification: Badge,
     missing: usize,
-    invoices: i64,
 }
 
-/// GET /dashboard/taxpayers: the taxpayers of an integrator, newest first, with the invoices of the present month.
+const TABS: [(Option<TaxpayerNeed>, &str); 5] = [
+    (None, "All"),
+    (Some(TaxpayerNeed::Attention), "Needs attention"),
+    (Some(TaxpayerNeed::Webhook), "Webhook not healthy"),
+    (Some(TaxpayerNeed::Waiting), "Waiting"),
+    (Some(TaxpayerNeed::Inactive), "Inactive"),
+];
+
+/// Reads the filters of the list. The usage is that of the present month, in UTC.
+pub(super) fn read_list(
+    query: &Query,
+    integrator: IntegratorId,
+    now: Timestamp,
+) -> Result<OwnedList, ApiError> {
+    let today = Offset::UTC.to_datetime(now).date();
+    Ok(OwnedList {
+        integrator,
+        search: query.trimmed_text("q"),
+        need: query.word("need", TaxpayerNeed::parse, TaxpayerNeed::allowed)?,
+        usage: month_bounds(today),
+    })
+}
+
+/// Returns the beginning of a day's month and that of the next, in UTC.
+fn month_bounds(day: Date) -> (Timestamp, Timestamp) {
+    let first = day.first_of_month();
+    let next = first.saturating_add(1.month());
+    (midnight(first), midnight(next))
+}
+
+fn midnight(day: Date) -> Timestamp {
+    let start = day.to_zoned(TimeZone::UTC);
+    start.map_or(Timestamp::MAX, |start| start.timestamp())
+}
+
+/// Returns the query of a list, without its page.
+fn filter_text(search: Option<&str>, need: Option<TaxpayerNeed>) -> String {
+    let mut pairs = Serializer::new(String::new());
+    if let Some(search) = search {
+        pairs.append_pair("q", search);
+    }
+    if let Some(need) = need {
+        pairs.append_pair("need", need.as_str());
+    }
+    pairs.finish()
+}
+
+/// GET /dashboard/taxpayers: the taxpayers of an integrator, worst first.
 async fn show_taxpayers(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
     query: Query,
 ) -> Answer {
     let page = query.page(PER_PAGE);
-    let search = query.trimmed_text("q");
-    let found =
-        taxpayers::page_owned_by(&state.store, integrator.id, search.as_deref(), page).await?;
-    let (found, total) = found;
-    let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
-    let usage = list::count_since(&state.store, &ids, month_start(state.now())).await?;
-    let search = search.unwrap_or_default();
-    let here = Serializer::new(String::new())
-        .append_pair("q", &search)
-        .finish();
+    let list = read_list(&query, integrator.id, state.now())?;
+    let totals = list.totals(&state.store).await?;
+    let rows = list.page(&state.store, page).await?;
+    let search = list.search.as_deref();
+    let tabs = TABS.map(|(need, label)| NeedTab {
+        label,
+        address: format!("{LIST_PATH}?{}", filter_text(search, need)),
+        count: totals.count(need),
+        is_current: need == list.need,
+    });
+    let filter = filter_text(search, list.need);
+    let total = totals.count(list.need).unsigned_abs();
+    let month = Offset::UTC.to_datetime(list.usage.0).date();
     show(&TaxpayersPage {
-        frame: Frame::for_person(&integrator.person, &integrator.csrf, "All taxpayers"),
-        search,
-        rows: found
-            .into_iter()
-            .map(|taxpayer| TaxpayerLine::new(taxpayer, &usage))
-            .collect(),
+        frame: Frame::for_integrator(&integrator, "All taxpayers"),
+        need: list.need.map(|need| need.to_string()).unwrap_or_default(),
+        totals,
+        tabs: tabs.into(),
+        rows: rows.into_iter().map(TaxpayerLine::from).collect(),
         pages: Pages::new(
             page.number,
             total,
             page.per_page,
-            format!("/dashboard/taxpayers?{here}"),
+            format!("{LIST_PATH}?{filter}"),
         ),
+        filter,
+        search: list.search.unwrap_or_default(),
+        month: month.strftime("%Y-%m").to_string(),
     })
 }
 
-/// Returns the beginning of the month, in UTC.
-fn month_start(now: Timestamp) -> Timestamp {
-    let first = now.to_zoned(TimeZone::UTC).date().first_of_month();
-    first
-        .to_zoned(TimeZone::UTC)
-        .map_or(now, |first| first.timestamp())
+/// GET /dashboard/taxpayers/usage.csv: all taxpayers that match, with their usage in a month.
+async fn download_usage(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    integrator: SignedInIntegrator,
+    query: Query,
+) -> Answer {
+    let mut list = read_list(&query, integrator.id, state.now())?;
+    if let Some(month) = query.month("month")? {
+        list.usage = month_bounds(month);
+    }
+    let all = Page {
+        number: 1,
+        per_page: u64::MAX,
+    };
+    let rows = list.page(&state.store, all).await?;
+    let month = Offset::UTC.to_datetime(list.usage.0).date();
+    let name = format!("usage-{}.csv", month.strftime("%Y-%m"));
+    Ok(usage_file(name, &rows)?.respond_to(&request))
+}
+
+/// GET /dashboard/taxpayers/open: leads to the only taxpayer that matches, or to the one that has this name or tax number,
+/// else to the list of those that match.
+async fn open_taxpayer(
+    state: web::Data<ApiState>,
+    integrator: SignedInIntegrator,
+    query: Query,
+) -> Result<HttpResponse, ApiError> {
+    let list = OwnedList {
+        need: None,
+        ..read_list(&query, integrator.id, state.now())?
+    };
+    let some = Page {
+        number: 1,
+        per_page: PER_PAGE,
+    };
+    let found = list.page(&state.store, some).await?;
+    let text = normal_form::fold(list.search.as_deref().unwrap_or_default());
+    let is_named = |line: &&ListedTaxpayer| {
+        let taxpayer = &line.taxpayer;
+        [&taxpayer.name, &taxpayer.tin]
+            .iter()
+            .any(|known| normal_form::fold(known) == text)
+    };
+    let only = found.first().filter(|_| found.len() == 1);
+    let target = only.or_else(|| found.iter().find(is_named));
+    Ok(redirect(&match target {
+        Some(line) => format!("/dashboard/{}", line.taxpayer.id),
+        None => format!("{LIST_PATH}?{}", filter_text(list.search.as_deref(), None)),
+    }))
+}
+
+/// Returns the state of a webhook in words.
+pub(super) fn webhook_badge(health: Option<EndpointHealth>) -> Badge {
+    match health {
+        None => badge("idle", "Not set up"),
+        Some(EndpointHealth::Working) => badge("ok", "Healthy"),
+        Some(EndpointHealth::Failing) => badge("warn", "Failing"),
+        Some(EndpointHealth::Parked) => badge("warn", "Paused"),
+        Some(EndpointHealth::Disabled) => badge("bad", "Disabled"),
+    }
 }
 
 impl TaxpayerLine {
-    fn new(taxpayer: Taxpayer, usage: &HashMap<TaxpayerId, i64>) -> Self {
+    fn path(&self) -> String {
+        format!("/dashboard/{}", self.listed.taxpayer.id)
+    }
+}
+
+impl From<ListedTaxpayer> for TaxpayerLine {
+    fn from(listed: ListedTaxpayer) -> Self {
         Self {
-            subscription: taxpayer.subscription.into(),
-            verification: taxpayer.verification.status().into(),
-            missing: taxpayer.missing_profile_fields().len(),
-            invoices: usage.get(&taxpayer.id).copied().unwrap_or_default(),
-            taxpayer,
+            webhook: webhook_badge(listed.webhook),
+            subscription: listed.taxpayer.subscription.into(),
+            verification: listed.taxpayer.verification.status().into(),
+            missing: listed.taxpayer.missing_profile_fields().len(),
+            listed,
         }
     }
 }
@@ -102,8 +240,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_month_begins_at_midnight_of_its_first_day() {
-        let month = month_start("2026-11-23T22:46:00Z".parse().unwrap());
-        assert_eq!(month.to_string(), "2026-11-01T00:00:00Z");
+    fn a_month_begins_at_midnight_of_its_first_day_and_ends_with_the_next() {
+        for (day, first, next) in [
+            ("2026-11-23", "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"),
+            ("2026-12-01", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+        ] {
+            let bounds = month_bounds(day.parse().unwrap());
+            assert_eq!([bounds.0, bounds.1].map(|at| at.to_string()), [first, next]);
+        }
+    }
+
+    #[test]
+    fn a_filter_keeps_what_is_searched_for() {
+        let need = Some(TaxpayerNeed::Webhook);
+        assert_eq!(filter_text(Some("a&b"), need), "q=a%26b&need=webhook");
+        assert_eq!(filter_text(None, None), "");
     }
 }

@@ -107,6 +107,7 @@ fn explanation(kind: LaneKind) -> &'static str {
         LaneKind::Verification => "The check of a taxpayer's number with the authority.",
         LaneKind::Import => "The import of a large file of a taxpayer.",
         LaneKind::Correction => "The correction of a signed invoice.",
+        LaneKind::Mail => "The writing and sending of mails.",
     }
 }
 

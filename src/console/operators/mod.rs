@@ -11,6 +11,7 @@
 //! | `breakers` | the breakers of the calls to the authority, and the outages |
 //! | `replicas` | the processes of the deployment |
 //! | `deliveries` | webhook endpoints by health, and dead letters |
+//! | `mails` | the mails to people |
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
 //! | `top_taxpayers` | the taxpayers that use most of this replica |
 //! | `history` | an invoice as it was after an event |
@@ -39,6 +40,7 @@ mod invoice;
 mod keys;
 mod lanes;
 mod list_query;
+mod mails;
 mod overview;
 pub(crate) mod past_overviews;
 mod people;
@@ -70,6 +72,7 @@ const PAGES: &[(&str, &str)] = &[
     ("Lanes", "/console/lanes"),
     ("Breakers", "/console/breakers"),
     ("Deliveries", "/console/deliveries"),
+    ("Mails", "/console/mails"),
     ("Taxpayers", "/console/taxpayers"),
     ("Reconciliations", "/console/reconciliations"),
     ("Audit", "/console/audit"),
@@ -99,6 +102,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     ];
     let others = [
         deliveries::endpoints(),
+        mails::endpoints(),
         reconciliations::endpoints(),
         audit::endpoints(),
         quarantine::endpoints(),

@@ -78,6 +78,7 @@ pub(crate) struct SignedInIntegrator {
     pub(crate) id: IntegratorId,
     pub(crate) person: Person,
     pub(crate) csrf: String,
+    pub(crate) notice: Option<String>,
 }
 
 /// Returns the session for the taxpayer in the path. Whoever has no right to this account is told that there is no such
@@ -121,12 +122,7 @@ async fn account_session(
     }
     let claim = request.extensions().get::<IdempotencyClaim>().cloned();
     let by = person.owner.actor();
-    let name = person.name.as_deref().unwrap_or(&person.email);
-    name_actor(ActorWithName {
-        actor: by,
-        name: Some(name.into()),
-        address: client_address(request),
-    });
+    name_person(request, &person);
     Ok(AccountSession {
         taxpayer,
         account,
@@ -137,6 +133,16 @@ async fn account_session(
         notice: notice(request),
         claim,
     })
+}
+
+/// Names the person in what the activity says of this request.
+fn name_person(request: &HttpRequest, person: &Person) {
+    let name = person.name.as_deref().unwrap_or(&person.email);
+    name_actor(ActorWithName {
+        actor: person.owner.actor(),
+        name: Some(name.into()),
+        address: client_address(request),
+    });
 }
 
 /// True while the session of this token may see the pages of this account. This check does not count as a use of the
@@ -206,10 +212,13 @@ impl FromRequest for SignedInIntegrator {
             let SessionOwner::Integrator(id) = session.person.owner else {
                 return Err(ApiError::route_not_found().into());
             };
+            let person = session.person;
+            name_person(&request, &person);
             Ok(Self {
                 id,
-                person: session.person,
+                person,
                 csrf,
+                notice: notice(&request),
             })
         })
     }

@@ -38,6 +38,7 @@ words! {
         RotateTaxpayerKey = "taxpayer.rotate-key",
         RevokeTaxpayerKey = "taxpayer.revoke-key",
         UpdateWebhook = "webhook.update",
+        SetChat = "chat.set",
         EnableWebhook = "webhook.enable",
         ReplayEvents = "webhook.replay",
         CancelReplay = "webhook.cancel-replay",

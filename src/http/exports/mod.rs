@@ -10,6 +10,7 @@
 //! | the file of a list | `invoices` |
 //! | the file of a batch | `batch` |
 //! | the sums of a month, and their files | `month_report` |
+//! | the file of what taxpayers used | `usage` |
 
 mod batch;
 mod csv_rows;
@@ -17,9 +18,11 @@ mod format;
 mod invoice_reader;
 mod invoices;
 mod month_report;
+mod usage;
 mod workbook;
 
 pub(crate) use batch::batch_file;
 pub(crate) use format::{TableFormat, vary_by_accept};
 pub(crate) use invoices::invoices_file;
 pub(crate) use month_report::{month_file, sum_up_month};
+pub(crate) use usage::usage_file;

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use database::StoreError;
 use database::column::RowRef;
 use database::sql::SqlOnce;
-use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IdenStatic, Iterable, PaginatorTrait, QueryFilter,
@@ -224,27 +223,4 @@ pub async fn count_by_status(
             Ok((at.parse(&status)?, count.unsigned_abs()))
         })
         .collect()
-}
-
-/// Counts the invoices of each of these taxpayers that were created at `since` or later. Taxpayers without such an
-/// invoice are left out.
-pub async fn count_since(
-    store: &Store,
-    taxpayers: &[TaxpayerId],
-    since: Timestamp,
-) -> Result<HashMap<TaxpayerId, i64>, StoreError> {
-    let rows: Vec<(i64, i64)> = Entity::find()
-        .select_only()
-        .column(Column::TaxpayerId)
-        .column_as(Column::Id.count(), "invoices")
-        .filter(Column::TaxpayerId.is_in(taxpayers.iter().map(|id| id.0)))
-        .filter(Column::CreatedAt.gte(since.as_microsecond()))
-        .group_by(Column::TaxpayerId)
-        .into_tuple()
-        .all(store.reader())
-        .await?;
-    Ok(rows
-        .into_iter()
-        .map(|(id, count)| (TaxpayerId(id), count))
-        .collect())
 }

@@ -240,7 +240,7 @@ impl InvoiceList {
 
 /// The statuses of invoices with which the authority is not done, or that it has rejected. The partial index
 /// `invoices_unsettled` has this condition, word for word.
-pub(super) const UNSETTLED_CONDITION: &str =
+pub(in crate::store) const UNSETTLED_CONDITION: &str =
     "authority_status IN ('QUEUED', 'VALIDATED', 'REJECTED', 'FAILED')";
 
 /// True if the partial index has all invoices of these statuses.

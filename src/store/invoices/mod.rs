@@ -12,7 +12,7 @@ pub mod invoice_row;
 pub mod item_row;
 pub mod items;
 pub mod list;
-mod list_query;
+pub(in crate::store) mod list_query;
 pub mod list_sort;
 pub mod owed;
 pub mod payments;

@@ -44,10 +44,12 @@ pub enum LaneKind {
     Import,
     /// The correction of one signed invoice.
     Correction,
+    /// The writing and sending of mails. One replica does it for all replicas.
+    Mail,
 }
 
 impl LaneKind {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Taxpayer,
         Self::Run,
         Self::Endpoint,
@@ -57,6 +59,7 @@ impl LaneKind {
         Self::Verification,
         Self::Import,
         Self::Correction,
+        Self::Mail,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -70,6 +73,7 @@ impl LaneKind {
             Self::Verification => "verification",
             Self::Import => "import",
             Self::Correction => "correction",
+            Self::Mail => "mail",
         }
     }
 }

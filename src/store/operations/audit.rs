@@ -13,9 +13,11 @@ use sea_orm::{
 
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{IntegratorId, RunId, TaxpayerId};
+use crate::domain::notice::Notice;
 use crate::store::Store;
 use crate::store::accounts::operator_row;
 use crate::store::operations::audit_row::{Column, Entity, Model};
+use crate::store::operations::notices;
 use crate::store::runs::TRACE_ID;
 
 /// The filter of the list of audit entries. A field that is `None` does not filter.
@@ -60,6 +62,7 @@ fn is_operator_with_email(email: &str) -> Expr {
     Column::OperatorId.in_subquery(operators)
 }
 
+/// Appends entries. Those whose keys and passwords changed are told.
 pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), StoreError> {
     if entries.is_empty() {
         return Ok(());
@@ -68,7 +71,8 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
         .iter()
         .map(|entry| Model::from(entry).into_active_model());
     Entity::insert_many(rows).exec_without_returning(tx).await?;
-    Ok(())
+    let told: Vec<_> = entries.iter().filter_map(Notice::for_audit).collect();
+    notices::add(tx, &told).await
 }
 
 /// Appends entries about actions that change nothing else in the database, such as the showing of contact data.

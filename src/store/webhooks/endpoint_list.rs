@@ -20,7 +20,7 @@ use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 use crate::store::webhooks::{delivery_row, failure_streak};
 
 /// The LIKE pattern for the JSON of a failure streak in which the endpoint was never parked (reduced to probes).
-const NEVER_PARKED_PATTERN: &str = "%\"parked_until\":null%";
+pub(in crate::store) const NEVER_PARKED_PATTERN: &str = "%\"parked_until\":null%";
 
 /// The taxpayer of an endpoint.
 const OWNER: &str = "COALESCE(owner_id, taxpayer_id)";

@@ -7,6 +7,7 @@ mod bulk;
 mod invitations;
 mod keys;
 mod listeners;
+mod mails;
 mod overview;
 mod quarantine;
 mod rights;

@@ -9,7 +9,7 @@ use crate::support::world::World;
 
 const ID: &str = "00000000-0000-7000-8000-000000000000";
 
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 16] = [
     "/console/runs",
     "/console/supervision",
     "/console/quarantine",
@@ -17,6 +17,7 @@ const PAGES: [&str; 15] = [
     "/console/breakers",
     "/console/deliveries",
     "/console/deliveries/dead-letters",
+    "/console/mails",
     "/console/taxpayers",
     "/console/top-taxpayers",
     "/console/reconciliations",

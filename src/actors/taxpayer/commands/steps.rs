@@ -19,6 +19,7 @@ use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::kernel::upstream::CallFailure;
+use crate::domain::notice::NoticeKind;
 use crate::domain::pipeline::{
     Operation, Run, RunPayload, RunRequest, RunState, Step, StepRecord, StepResult,
 };
@@ -294,10 +295,11 @@ pub(super) fn emit_stage_event(uow: &mut UnitOfWork, irn: &Irn, stage: Stage) {
 
 /// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error.
 pub(super) fn report_stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus, error: &str) {
-    let kind = match status {
-        AuthorityStatus::Rejected => EventKind::InvoiceRejected,
-        _ => EventKind::InvoiceFailed,
+    let (kind, told) = match status {
+        AuthorityStatus::Rejected => (EventKind::InvoiceRejected, NoticeKind::InvoiceRejected),
+        _ => (EventKind::InvoiceFailed, NoticeKind::InvoiceFailed),
     };
+    uow.tell(told, run.irn.invoice_no(), error);
     let extra = json!({ "operation": run.operation(), "error": error });
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
         let invoice = show_authority_status(uow, invoice, run.operation(), status);

@@ -17,6 +17,7 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::notice::NoticeKind;
 use crate::store::ids::IdKind;
 
 /// Sets the URL, events and schedule of the default endpoint, and creates the endpoint at the first call. Every call also
@@ -133,6 +134,12 @@ impl TaxpayerCommand for DisableEndpoint {
         if is_changed || !endpoint.is_active {
             return Ok(false);
         }
+        let origin = Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
+        uow.tell(
+            NoticeKind::EndpointDisabled,
+            &origin.unwrap_or_default(),
+            &self.reason,
+        );
         uow.put_endpoint(Endpoint {
             disabled_after: Some(uow.head.sequence),
             is_active: false,

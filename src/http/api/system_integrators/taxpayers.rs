@@ -6,24 +6,22 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web;
 use secrecy::ExposeSecret;
 
-use crate::actors::taxpayer::commands::{ChangeProfile, Onboard, RotateKey};
+use crate::actors::taxpayer::commands::{ChangeProfile, RotateKey};
 use crate::domain::access::api_key::NewKey;
 use crate::domain::access::caller::{IntegratorCaller, KeyKind};
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::domain::party::NewContact;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::{Contact, Taxpayer};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::taxpayer::{ContactPerson, NewTaxpayer};
 use crate::http::forms::{key_terms, profile, report, taxpayer};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::invoice_files;
 use crate::http::key_generation;
-use crate::http::limits::{self, SensitiveOperation};
+use crate::http::limits::SensitiveOperation;
+use crate::http::onboarding;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -32,7 +30,6 @@ use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::secret::RotatedKey;
 use crate::http::views::taxpayer::{CreatedTaxpayer, ProfileView, TaxpayerView};
-use crate::store::accounts::people;
 use crate::store::accounts::taxpayers;
 use crate::store::ids::IdKind;
 
@@ -138,7 +135,7 @@ async fn create_taxpayer(
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let onboarding = build_onboarding(&state, integrator, id, form.value).await?;
+    let onboarding = onboarding::build(&state, integrator, id, form.value).await?;
     idempotent
         .answer(&state.taxpayers, id, onboarding, move |taxpayer| {
             let view = CreatedTaxpayer::from(taxpayer);
@@ -150,78 +147,6 @@ async fn create_taxpayer(
             answer.warn(&form.warnings)
         })
         .await
-}
-
-/// Builds the account of a new taxpayer. Values that another account has already, such as the tax number, are listed in
-/// `conflicts`. The password is then not hashed, because hashing is expensive.
-async fn build_onboarding(
-    state: &ApiState,
-    integrator_id: IntegratorId,
-    id: TaxpayerId,
-    new: NewTaxpayer,
-) -> Result<Onboard, ApiError> {
-    let person = new.contact;
-    let mut onboarding = Onboard {
-        integrator_id,
-        contact: new_contact(&person),
-        name: new.name,
-        email: new.email,
-        tin: new.tin,
-        phone: new.phone,
-        nature_of_business: new.nature_of_business,
-        service_id: new.service_id,
-        business_id: new.business_id,
-        address: new.address,
-        conflicts: Faults::default(),
-    };
-    let taxpayer = onboarding.taxpayer(id, state.now());
-    onboarding.conflicts =
-        taxpayers::find_taken_values(state.store.reader(), &taxpayer, Some(&person.email)).await?;
-    if onboarding.conflicts.is_empty() {
-        check_quota(state, integrator_id).await?;
-    } else {
-        state
-            .limits
-            .count_refused_create(integrator_id, state.now())
-            .map_err(limits::limit_error)?;
-    }
-    if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
-        let salt = people::password_hash_with_email(&state.store, &person.email).await?;
-        onboarding.contact.password_hash = Some(
-            state
-                .passwords
-                .hash_for_integrator(integrator_id, password, salt)
-                .await?,
-        );
-    }
-    Ok(onboarding)
-}
-
-/// Refuses a taxpayer beyond the integrator's quota. Taxpayers that are created at the same moment may exceed it.
-async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), ApiError> {
-    state
-        .limits
-        .count_onboarding(integrator, state.now())
-        .map_err(limits::limit_error)?;
-    let max = state.settings.taxpayers_per_integrator_max;
-    if max == 0 || taxpayers::count_owned_by(&state.store, integrator).await? < max {
-        return Ok(());
-    }
-    let message = format!(
-        "An integrator may have {max} taxpayers here; ask the operator of this service for more"
-    );
-    Err(ApiError::new(ErrorCode::TaxpayerLimitReached, message))
-}
-
-/// Returns the contact person without a password, which `build_onboarding` sets later if the body has one.
-fn new_contact(person: &ContactPerson) -> NewContact {
-    NewContact {
-        password_hash: None,
-        first_name: person.first_name.clone(),
-        last_name: person.last_name.clone(),
-        email: person.email.clone(),
-        phone: person.phone.clone(),
-    }
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}: returns a taxpayer.

@@ -11,12 +11,14 @@ mod integration;
 mod invoice_acts;
 mod invoices;
 mod keys;
+mod notifications;
 mod once;
 mod overview;
 mod profile;
 mod reports;
 mod requests;
 mod rights;
+mod taxpayers;
 mod webhooks;
 
 pub(super) use crate::support::account::{Account, PASSWORD, signed_in};

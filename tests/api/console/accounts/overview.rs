@@ -63,7 +63,11 @@ async fn an_integrator_sees_the_usage_of_its_taxpayers(world: &World) {
     let page = person.get("/dashboard/taxpayers").await.expect(200).html;
     assert_shows(
         &page,
-        &[&account.path(""), "Complete", "<td class=\"num\">2</td>"],
+        &[
+            &account.path(""),
+            "Complete",
+            "data-label=\"This month\">2<",
+        ],
     );
     let page = person
         .get("/dashboard/taxpayers?q=nobody%22%3E")

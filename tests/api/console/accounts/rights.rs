@@ -32,10 +32,11 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
     fixed.map(str::to_owned).into_iter().chain(own).collect()
 }
 
-const OWNERS_PAGES: [&str; 6] = [
+const OWNERS_PAGES: [&str; 7] = [
     "/keys",
     "/integration",
     "/contacts",
+    "/notifications",
     "/activity",
     "/webhooks/endpoints/new",
     "/requests",
@@ -67,8 +68,10 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         "/webhooks/endpoints/1/remove".to_owned(),
         format!("/webhooks/replays/{id}/cancel"),
         "/contacts".to_owned(),
+        "/notifications".to_owned(),
         "/contacts/1/role".to_owned(),
         "/contacts/1/invitation".to_owned(),
+        "/contacts/1/invitation/mail".to_owned(),
         "/contacts/1/second-factor/reset".to_owned(),
         "/contacts/1/remove".to_owned(),
         "/contacts/1/disable".to_owned(),

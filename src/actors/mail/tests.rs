@@ -1,0 +1,540 @@
+//! Tests on real databases: a day of causes makes a few mails, each once, whatever crashes or refuses.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use address_policy::AddressPolicy;
+use database::page::Page;
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::ConnectionTrait as _;
+use tempfile::TempDir;
+use timing::clock::{Clock as _, MockClock};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use uuid::Uuid;
+use webhook_client::GuardedClient;
+
+use super::{MailPolicy, MailTransport, Mailer};
+use crate::actors::dispatch::WorkStatus;
+use crate::domain::access::session::ContactRole;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::mail_links::MailLinks;
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
+use crate::domain::outage::{Observation, OperationCalls, Outage, OutageEdge};
+use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
+use crate::store::lanes::LaneKind;
+use crate::store::operations::mail_choices::{self, MailChoice};
+use crate::store::operations::mails::{self, Mail, MailState};
+use crate::store::operations::notices::{self, GatherPolicy};
+use crate::store::testing::{TestStore, add_taxpayer, claim_due, stores};
+
+const TAXPAYER: TaxpayerId = TaxpayerId(7);
+const FROM: &str = "einvoice <robot@service.example>";
+const OWNER: &str = "owner@mill.example";
+const ACCOUNTANT: &str = "accountant@mill.example";
+const READER: &str = "read_only@mill.example";
+const INTEGRATOR: &str = "mill@integrator.example";
+
+/// A deployment with one taxpayer, its people and its integrator.
+struct Office {
+    test: TestStore,
+    mailer: Mailer,
+    clock: Arc<MockClock>,
+    folder: TempDir,
+}
+
+impl Office {
+    async fn new(test: TestStore) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let transport = MailTransport::folder(folder.path().to_owned(), FROM).unwrap();
+        Self::with(test, folder, transport).await
+    }
+
+    async fn with(test: TestStore, folder: TempDir, transport: MailTransport) -> Self {
+        let clock = Arc::new(MockClock::at(
+            Timestamp::from_second(1_800_000_000).unwrap(),
+        ));
+        let mailer = Mailer {
+            store: test.store.clone(),
+            clock: clock.clone(),
+            policy: MailPolicy {
+                gather: GatherPolicy {
+                    gather: SignedDuration::from_mins(15),
+                    repeat: SignedDuration::from_hours(12),
+                },
+                deadline_before: SignedDuration::from_hours(4),
+            },
+            origin: "https://service.example".to_owned(),
+            links: MailLinks::new("a secret".to_owned().into()),
+            transport,
+            chat: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 1, "test")
+                .unwrap(),
+        };
+        let office = Self {
+            test,
+            mailer,
+            clock,
+            folder,
+        };
+        office.add_people().await;
+        office
+    }
+
+    async fn add_people(&self) {
+        let store = &self.test.store;
+        add_taxpayer(store, TAXPAYER.0, 1).await;
+        for role in ContactRole::ALL {
+            let change = ContactChange {
+                taxpayer: TAXPAYER,
+                by: Actor::CommandLine,
+                now: self.clock.now(),
+            };
+            let person = NewPerson {
+                first_name: "Ada".into(),
+                last_name: "Obi".into(),
+                email: format!("{role}@mill.example"),
+                role: *role,
+            };
+            contacts::add(store, change, &person).await.unwrap();
+        }
+        self.execute(&format!(
+            "INSERT INTO integrators (id, name, email, email_key, created_at) VALUES (1, 'One', '{INTEGRATOR}', \
+             '{INTEGRATOR}', 0)"
+        ))
+        .await;
+        self.execute(&format!(
+            "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
+             currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, signed, \
+             extras, content_digest, created_at, updated_at) VALUES (7, 1, 'a', 'a', 'a', 'B2B', '380', \
+             '2027-01-01', 'NGN', '{{}}', '[]', 'draft', 'PENDING', '1', '0', 'PENDING', '', FALSE, '{{}}', '', {}, 1)",
+            self.clock.now().as_microsecond()
+        ))
+        .await;
+    }
+
+    async fn execute(&self, sql: &str) {
+        let tx = self.test.store.begin().await.unwrap();
+        tx.execute_unprepared(sql).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn tell(&self, kind: NoticeKind, about: &str) {
+        let notice = Notice::new(NoticeScope::Taxpayer(TAXPAYER), kind, self.clock.now());
+        let tx = self.test.store.begin().await.unwrap();
+        notices::add(&tx, &[notice.about(about, "because")])
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn tell_outage(&self, outage: &Outage, edge: OutageEdge) {
+        let tx = self.test.store.begin().await.unwrap();
+        notices::add_outage(&tx, outage, edge, self.clock.now())
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Does what is due, as a process does that looks now. Returns false if nothing was due.
+    async fn turn(&self) -> bool {
+        self.mailer.look().await.unwrap();
+        let lease = Duration::from_secs(30);
+        let store = &self.test.store;
+        let leases = claim_due(store, LaneKind::Mail, "one", lease, 1)
+            .await
+            .unwrap();
+        for lease in &leases {
+            let done = self.mailer.work(lease).await.unwrap();
+            assert!(matches!(done, WorkStatus::Released));
+        }
+        !leases.is_empty()
+    }
+
+    async fn pass(&self, minutes: u64) {
+        for _ in 0..minutes / 5 {
+            self.clock.advance(Duration::from_mins(5));
+            self.turn().await;
+        }
+    }
+
+    async fn mails(&self) -> Vec<Mail> {
+        let all = Page {
+            number: 1,
+            per_page: 500,
+        };
+        let (mut mails, _) = mails::page(&self.test.store, all).await.unwrap();
+        mails.reverse();
+        mails
+    }
+
+    async fn mails_to(&self, recipient: &str) -> Vec<Mail> {
+        let mut mails = self.mails().await;
+        mails.retain(|mail| mail.recipient == recipient);
+        mails
+    }
+
+    /// Returns the ids of the messages in the folder.
+    fn message_ids(&self) -> BTreeSet<String> {
+        let files = fs::read_dir(self.folder.path()).unwrap();
+        files
+            .map(|file| {
+                let text = fs::read_to_string(file.unwrap().path()).unwrap();
+                message_id(&text)
+            })
+            .collect()
+    }
+}
+
+fn message_id(message: &str) -> String {
+    let line = message.lines().find(|line| line.starts_with("Message-ID:"));
+    line.unwrap().to_owned()
+}
+
+fn outage(at: Timestamp) -> Outage {
+    let sightings = [OperationCalls {
+        operation: "sign",
+        held_since: Some(at),
+        failed_at: Some(at),
+        answered_at: None,
+    }];
+    let observation = Observation {
+        id: Uuid::from_u128(1),
+        now: at,
+        quiet: SignedDuration::from_secs(60),
+        sightings: &sightings,
+        is_alive: None,
+    };
+    observation.current_outage(None).unwrap()
+}
+
+fn subjects(mails: &[Mail]) -> Vec<&str> {
+    mails
+        .iter()
+        .map(|mail| mail.letter.subject.split(" (").next().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_day_with_refusals_an_outage_and_a_disabled_endpoint_makes_five_mails_at_most() {
+    for test in stores().await {
+        let office = Office::new(test).await;
+        let start = outage(office.clock.now());
+        for hour in (0..24).step_by(2) {
+            office
+                .tell(NoticeKind::InvoiceRejected, &format!("INV-{hour}"))
+                .await;
+            match hour {
+                4 => office.tell_outage(&start, OutageEdge::Started).await,
+                8 => {
+                    let ended_at = Some(office.clock.now());
+                    let ended = Outage {
+                        ended_at,
+                        ..start.clone()
+                    };
+                    office.tell_outage(&ended, OutageEdge::Ended).await;
+                }
+                14 => {
+                    office
+                        .tell(NoticeKind::EndpointDisabled, "https://mill.example")
+                        .await;
+                }
+                _ => {}
+            }
+            office.pass(120).await;
+        }
+        let told = office.mails_to(OWNER).await;
+        assert_eq!(
+            subjects(&told),
+            [
+                "The authority rejected invoice INV-0",
+                "The tax authority does not answer",
+                "The tax authority works again",
+                "6 invoices were rejected or failed",
+                "The webhook at https://mill.example is disabled",
+            ]
+        );
+        for mail in office.mails().await {
+            assert_eq!(mail.state, MailState::Sent);
+            for part in ["What happened", "What to do", "https://service.example/"] {
+                assert!(mail.letter.text.contains(part), "{}", mail.letter.text);
+            }
+        }
+        assert_eq!(
+            subjects(&office.mails_to(ACCOUNTANT).await).len(),
+            4,
+            "no webhooks"
+        );
+        assert_eq!(subjects(&office.mails_to(READER).await).len(), 0);
+        assert_eq!(
+            subjects(&office.mails_to(INTEGRATOR).await),
+            [
+                "The tax authority does not answer",
+                "The tax authority works again",
+                "The webhook at https://mill.example is disabled",
+            ]
+        );
+        office.pass(60).await;
+        let last = office.mails_to(OWNER).await.pop().unwrap();
+        assert!(
+            last.letter.subject.starts_with("5 invoices"),
+            "{}",
+            last.letter.subject
+        );
+        assert_eq!(office.message_ids().len(), office.mails().await.len());
+        assert!(!office.turn().await, "nothing is left");
+        office.test.store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn who_snoozes_or_ends_a_topic_gets_no_mail_about_it_and_others_do() {
+    for test in stores().await {
+        let office = Office::new(test).await;
+        let store = &office.test.store;
+        let people = contacts::owned_by(store, TAXPAYER).await.unwrap();
+        let owner = people
+            .iter()
+            .find(|one| one.role == ContactRole::Owner)
+            .unwrap();
+        let owner = format!("contact/7/{}", owner.contact.id).parse().unwrap();
+        let until = office.clock.now() + SignedDuration::from_hours(24);
+        let choices = [
+            (NoticeTopic::Invoices, MailChoice::MutedUntil(until)),
+            (NoticeTopic::Webhook, MailChoice::Never),
+        ];
+        mail_choices::set(store, owner, &choices).await.unwrap();
+        let kept = mail_choices::owned_by(store, owner, office.clock.now())
+            .await
+            .unwrap();
+        assert_eq!(kept, choices.into_iter().collect());
+        let causes = [
+            NoticeKind::InvoiceRejected,
+            NoticeKind::EndpointDisabled,
+            NoticeKind::KeyChanged,
+        ];
+        for kind in causes {
+            office.tell(kind, "X").await;
+        }
+        office.pass(30).await;
+        assert_eq!(
+            subjects(&office.mails_to(OWNER).await),
+            ["X"],
+            "security is always told"
+        );
+        let told = office.mails_to(ACCOUNTANT).await;
+        assert_eq!(subjects(&told), ["The authority rejected invoice X"]);
+        let stop = told[0].unsubscribe.as_deref().unwrap();
+        assert!(
+            stop.starts_with("https://service.example/sign-in/unsubscribe/contact-7-"),
+            "{stop}"
+        );
+        office.pass(24 * 60).await;
+        for kind in causes {
+            office.tell(kind, "Y").await;
+        }
+        office.pass(30).await;
+        let told = office.mails_to(OWNER).await;
+        assert_eq!(
+            subjects(&told),
+            ["X", "Y", "The authority rejected invoice Y"]
+        );
+        office.test.store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_sent_before_a_crash_is_sent_again_under_the_same_id() {
+    for test in stores().await {
+        let office = Office::new(test).await;
+        office
+            .tell(NoticeKind::KeyChanged, "An API key was created")
+            .await;
+        // The process dies after it has taken the notices, and before its commit.
+        let groups = notices::due_groups(
+            &office.test.store,
+            office.clock.now(),
+            office.mailer.policy.gather,
+        );
+        let group = groups.await.unwrap()[0];
+        let tx = office.test.store.begin().await.unwrap();
+        assert_eq!(
+            notices::take(&tx, group, office.clock.now())
+                .await
+                .unwrap()
+                .len(),
+            1
+        );
+        tx.rollback().await.unwrap();
+        // Another one dies after the mail is stored, and a third one after the mail was taken.
+        let lease = claim_lane(&office).await;
+        office.mailer.gather(&lease, group).await.unwrap();
+        let stored = office.mails_to(OWNER).await;
+        assert_eq!((stored.len(), stored[0].state), (1, MailState::Waiting));
+        office.mailer.transport.send(&stored[0]).await.unwrap();
+        let sent = office.message_ids();
+        office.mailer.send_due(&lease).await.unwrap();
+        assert_eq!(office.message_ids(), sent);
+        assert_eq!(office.mails_to(OWNER).await[0].state, MailState::Sent);
+        office.test.store.close().await;
+    }
+}
+
+async fn claim_lane(office: &Office) -> crate::store::lanes::Lease {
+    office.mailer.look().await.unwrap();
+    let lease = Duration::from_secs(30);
+    let store = &office.test.store;
+    claim_due(store, LaneKind::Mail, "one", lease, 1)
+        .await
+        .unwrap()
+        .remove(0)
+}
+
+#[tokio::test]
+async fn a_replica_that_lost_the_lane_sends_nothing_more() {
+    for test in stores().await {
+        let office = Office::new(test).await;
+        office
+            .tell(NoticeKind::KeyChanged, "An API key was created")
+            .await;
+        let store = &office.test.store;
+        office.mailer.look().await.unwrap();
+        let lost = claim_due(store, LaneKind::Mail, "one", Duration::ZERO, 1)
+            .await
+            .unwrap();
+        claim_due(store, LaneKind::Mail, "two", Duration::from_secs(30), 1)
+            .await
+            .unwrap();
+        assert!(office.mailer.work(&lost[0]).await.is_err());
+        assert_eq!(office.mails().await.len(), 0);
+        office.test.store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_invoice_that_stands_still_is_told_once_before_its_deadline() {
+    for test in stores().await {
+        let office = Office::new(test).await;
+        for (id, state, operation, hours) in [
+            ("a", "waiting", "submit", 3),
+            ("b", "refused", "submit", 30),
+            ("c", "succeeded", "submit", 3),
+            ("d", "waiting", "transmit", 3),
+            ("e", "paused", "submit", -1),
+        ] {
+            let deadline = office.clock.now() + SignedDuration::from_hours(hours);
+            office
+                .execute(&format!(
+                    "INSERT INTO pipeline_runs (taxpayer_id, id, operation, irn, irn_key, state, document, digest, done, \
+                     attempt, created_at, updated_at, deadline_at) VALUES (7, '{id}', '{operation}', \
+                     'A-{id}-94AD90FB-20260101', '{id}', '{state}', '{{}}', '', '[]', 0, 0, 0, {})",
+                    deadline.as_microsecond()
+                ))
+                .await;
+        }
+        office.pass(30).await;
+        let mails = office.mails_to(ACCOUNTANT).await;
+        assert_eq!(subjects(&mails), ["Invoice A-a is near its deadline"]);
+        assert!(
+            mails[0].letter.text.contains("It must be signed by"),
+            "{}",
+            mails[0].letter.text
+        );
+        office.pass(27 * 60).await;
+        let mails = office.mails_to(ACCOUNTANT).await;
+        assert_eq!(subjects(&mails)[1..], ["Invoice A-b is near its deadline"]);
+        office.pass(24 * 60).await;
+        assert_eq!(office.mails_to(ACCOUNTANT).await.len(), 2);
+        office.test.store.close().await;
+    }
+}
+
+/// Answers as an SMTP server that has no time for the first mail. Returns the message that it took.
+async fn serve_mail(mut stream: TcpStream, refusals: &AtomicUsize, status: &str) -> Option<String> {
+    let (read, mut write) = stream.split();
+    let mut lines = BufReader::new(read).lines();
+    write
+        .write_all(b"220 mail.example ready\r\n")
+        .await
+        .unwrap();
+    let mut message: Option<String> = None;
+    while let Some(line) = lines.next_line().await.unwrap() {
+        let word = line.split(' ').next().unwrap_or_default().to_uppercase();
+        let answer = match word.as_str() {
+            "EHLO" => "250 mail.example".to_owned(),
+            "MAIL" if refusals.load(Ordering::SeqCst) > 0 => {
+                refusals.fetch_sub(1, Ordering::SeqCst);
+                format!("{status} not now")
+            }
+            "DATA" => {
+                write.write_all(b"354 go on\r\n").await.unwrap();
+                let mut text = String::new();
+                while let Some(line) = lines.next_line().await.unwrap().filter(|line| line != ".") {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+                message = Some(text);
+                "250 taken".to_owned()
+            }
+            "QUIT" => "221 bye".to_owned(),
+            _ => "250 fine".to_owned(),
+        };
+        write
+            .write_all(format!("{answer}\r\n").as_bytes())
+            .await
+            .unwrap();
+        if word == "QUIT" {
+            break;
+        }
+    }
+    message
+}
+
+#[tokio::test]
+async fn a_server_that_has_no_time_is_asked_again_and_one_that_refuses_is_not() {
+    for (status, expected) in [("451", MailState::Sent), ("550", MailState::Failed)] {
+        for test in stores().await {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("smtp://{}", listener.local_addr().unwrap());
+            let transport = MailTransport::smtp(&url.into(), FROM).unwrap();
+            let office = Office::with(test, tempfile::tempdir().unwrap(), transport).await;
+            let (taken, mut messages) = tokio::sync::mpsc::unbounded_channel();
+            let server = tokio::spawn(async move {
+                let refusals = AtomicUsize::new(1);
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    if let Some(message) = serve_mail(stream, &refusals, status).await {
+                        taken.send(message).unwrap();
+                    }
+                }
+            });
+            office
+                .tell(NoticeKind::KeyChanged, "An API key was created")
+                .await;
+            office.turn().await;
+            let first = office.mails_to(OWNER).await.remove(0);
+            assert_eq!(first.attempts, 1);
+            assert!(first.last_error.unwrap().contains("not now"));
+            assert!(!office.turn().await, "it waits for its next attempt");
+            office.pass(5).await;
+            let mail = office.mails_to(OWNER).await.remove(0);
+            assert_eq!((mail.state, mail.id == first.id), (expected, true));
+            if expected == MailState::Sent {
+                let message = messages.recv().await.unwrap();
+                assert_eq!(
+                    message_id(&message),
+                    format!("Message-ID: <{}@service.example>", mail.id)
+                );
+                for header in ["Auto-Submitted: auto-generated", "To: owner@mill.example"] {
+                    assert!(message.contains(header), "{message}");
+                }
+            }
+            assert!(messages.try_recv().is_err());
+            server.abort();
+            office.test.store.close().await;
+        }
+    }
+}

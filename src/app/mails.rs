@@ -1,0 +1,80 @@
+//! Builds the mailer from the settings and starts its actors.
+
+use actix::Addr;
+use jiff::SignedDuration;
+use secrecy::ExposeSecret as _;
+use supervision::{Period, PeriodicActor};
+use webhook_client::GuardedClient;
+
+use crate::actors::dispatch::DispatcherActor;
+use crate::actors::kinds;
+use crate::actors::mail::{LOOK_EVERY, MailPolicy, MailTransport, Mailer, TransportError};
+use crate::app::composition::BuildContext;
+use crate::config::{Environment, Settings};
+use crate::domain::mail_links::MailLinks;
+use crate::store::lanes::LaneKind;
+use crate::store::operations::notices::GatherPolicy;
+
+/// The folder in `data_dir` that mails are written to in development.
+const FOLDER: &str = "mails";
+
+/// True unless this is production without a server for mails.
+pub(super) fn sends_mails(settings: &Settings) -> bool {
+    let has_server = !settings.mail.smtp_url.expose_secret().is_empty();
+    has_server || settings.environment == Environment::Development
+}
+
+/// Returns the signer of links in mails. All replicas have the same secret.
+pub(super) fn mail_links(settings: &Settings) -> MailLinks {
+    MailLinks::new(settings.secrets.encryption_key.clone())
+}
+
+impl BuildContext<'_> {
+    /// Returns the mailer; `None` in production without a server.
+    pub(super) fn mailer(&self, chat: GuardedClient) -> Result<Option<Mailer>, TransportError> {
+        let mail = &self.settings.mail;
+        let has_server = !mail.smtp_url.expose_secret().is_empty();
+        let transport = match self.settings.environment {
+            _ if has_server => MailTransport::smtp(&mail.smtp_url, &mail.from)?,
+            Environment::Development => {
+                MailTransport::folder(self.settings.data_dir.join(FOLDER), &mail.from)?
+            }
+            Environment::Production => return Ok(None),
+        };
+        let seconds =
+            |number: u64| SignedDuration::from_secs(i64::try_from(number).unwrap_or(i64::MAX));
+        let http = &self.settings.http;
+        let origin = http.public_url.as_ref().map_or_else(
+            || format!("http://{}", http.bind),
+            |url| url.as_str().trim_end_matches('/').to_owned(),
+        );
+        Ok(Some(Mailer {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            policy: MailPolicy {
+                gather: GatherPolicy {
+                    gather: seconds(mail.gather_s),
+                    repeat: seconds(mail.repeat_s),
+                },
+                deadline_before: seconds(mail.deadline_before_s),
+            },
+            origin,
+            links: mail_links(self.settings),
+            transport,
+            chat,
+        }))
+    }
+
+    pub(super) fn start_mailer(
+        &self,
+        mailer: Mailer,
+    ) -> (Addr<DispatcherActor>, Addr<PeriodicActor>) {
+        let looking = mailer.clone();
+        let config = self.dispatcher_config(LaneKind::Mail, 1);
+        let dispatcher = self.dispatcher(config, async move |lease| mailer.work(lease).await);
+        let period = Period::new(kinds::INBOUND, "mails", LOOK_EVERY);
+        let look = self.start_periodic(period, async move || looking.look().await.map(|()| None));
+        let dispatcher = dispatcher.start(&self.tree, &self.arbiters, kinds::INBOUND);
+        (dispatcher, look)
+    }
+}

@@ -1,0 +1,99 @@
+//! What the people of an account are told, and the chat where it is posted, too.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use secrecy::ExposeSecret as _;
+
+use crate::console::accounts::base;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show_with_status};
+use crate::console::session::accounts::{AccountSession, Owner};
+use crate::domain::access::session::ContactRole;
+use crate::domain::integration::origin::Origin;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::notice::NoticeTopic;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::reader::Reader;
+use crate::http::forms::{report, webhook};
+use crate::http::state::ApiState;
+use crate::store::operations::chat_hooks;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/notifications")
+            .page(show_notifications)
+            .form(save)
+            .repeatable(),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/notifications.html")]
+struct NotificationsPage {
+    frame: Frame,
+    base: String,
+    /// Scheme and host of the chat; `None` if there is none. The whole address is a secret.
+    chat: Option<String>,
+    form: FormState,
+    topics: Vec<(&'static str, &'static str)>,
+}
+
+async fn show_notifications(state: web::Data<ApiState>, Owner(session): Owner) -> Answer {
+    render(&state, &session, FormState::default()).await
+}
+
+async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> Answer {
+    let hook = chat_hooks::owned_by(&state.store, session.taxpayer).await?;
+    let origin = hook.and_then(|url| Origin::from_url(url.expose_secret()));
+    let topics = NoticeTopic::ALL.iter().map(|topic| {
+        let who = match topic.least_role() {
+            ContactRole::Owner => "Owners",
+            ContactRole::Accountant | ContactRole::ReadOnly => "Owners and accountants",
+        };
+        (topic.label(), who)
+    });
+    let status = if form.is_refused() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    let page = NotificationsPage {
+        frame: Frame::for_account(session, "Notifications"),
+        base: base(session),
+        chat: origin.map(|origin| origin.to_string()),
+        form,
+        topics: topics.collect(),
+    };
+    show_with_status(status, &page)
+}
+
+/// POST of the form: sets the address of the chat, or removes it.
+async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let url = if form.0.text("remove").is_empty() {
+        let policy = state.webhook_address_policy(session.taxpayer).await?;
+        let read = |reader: &mut Reader<'_>| webhook::url(reader.required("chat_url"), &policy);
+        match report::read(&form.0.object(&["chat_url"]), &state.catalog.get(), read) {
+            Ok(read) => Some(read.value.into()),
+            Err(faults) => {
+                return render(&state, &session, FormState::with_faults(form.0, faults)).await;
+            }
+        }
+    } else {
+        None
+    };
+    let entry = AuditEntry::new(
+        session.by,
+        AuditAction::SetChat,
+        &session.taxpayer,
+        state.now(),
+    );
+    let entry = entry.for_taxpayer(session.taxpayer);
+    chat_hooks::set(&state.store, session.taxpayer, url.as_ref(), entry).await?;
+    let notice = match url {
+        Some(_) => "The chat is told from now on.",
+        None => "The chat is told nothing more.",
+    };
+    Ok(go_to(&format!("{}/notifications", base(&session)), notice))
+}

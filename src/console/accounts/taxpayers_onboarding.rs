@@ -1,0 +1,337 @@
+//! The page on which an integrator adds taxpayers: one by a form, or many by a file with a row for each. A row is checked
+//! and stored as a call of Create Taxpayer is, and what is stored stays, so that the same file can be sent again after its
+//! faults are mended.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::stream::{self, StreamExt as _};
+use serde_json::{Map, Value};
+
+use crate::console::accounts::invoices_bulk::{Outcome, error_text};
+use crate::console::badges::badge;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show, show_with_status};
+use crate::console::session::accounts::SignedInIntegrator;
+use crate::domain::import::csv_table;
+use crate::domain::import::table::Table;
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::Taxpayer;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::{report, taxpayer};
+use crate::http::onboarding;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::ids::IdKind;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/taxpayers/new")
+            .page(show_form)
+            .form(add)
+            .repeatable(),
+        path("/dashboard/taxpayers/file")
+            .form(add_file)
+            .form_takes_file()
+            .repeatable(),
+    ]
+}
+
+/// The fields of the form, which are also the columns of a file: each with its label.
+const FIELDS: [(&str, &str); 12] = [
+    ("name", "Name"),
+    ("email", "Email"),
+    ("tin_no", "Tax number (TIN)"),
+    ("phone", "Phone (optional)"),
+    ("nature_of_business", "Nature of business (optional)"),
+    ("authority_service_id", "Service id of the authority"),
+    ("authority_business_id", "Business id of the authority"),
+    ("address", "Address"),
+    ("contact_person.first_name", "First name of the contact"),
+    ("contact_person.last_name", "Last name of the contact"),
+    ("contact_person.email", "Email of the contact"),
+    ("contact_person.phone", "Phone of the contact (optional)"),
+];
+/// The maximum number of taxpayers in a file.
+const ROWS_MAX: usize = 500;
+/// The number of rows that are stored at a time.
+const AT_A_TIME: usize = 8;
+
+#[derive(Template)]
+#[template(path = "accounts/taxpayers_new.html")]
+struct NewPage {
+    frame: Frame,
+    form: FormState,
+    /// Why the file was not read.
+    file_fault: Option<String>,
+    fields: [(&'static str, &'static str); 12],
+    rows_max: usize,
+}
+
+/// What came of each taxpayer.
+#[derive(Template)]
+#[template(path = "accounts/taxpayers_result.html")]
+pub(super) struct ResultPage {
+    pub(super) frame: Frame,
+    pub(super) done: usize,
+    pub(super) failed: usize,
+    pub(super) lines: Vec<ResultLine>,
+}
+
+pub(super) struct ResultLine {
+    pub(super) name: String,
+    /// The path of the account; `None` if there is none.
+    pub(super) path: Option<String>,
+    pub(super) outcome: Outcome,
+}
+
+impl ResultPage {
+    /// Shows what was not done first, because somebody has to look at it.
+    pub(super) fn new(frame: Frame, mut lines: Vec<ResultLine>) -> Self {
+        lines.sort_by_key(|line| line.outcome.is_done);
+        let failed = lines.iter().filter(|line| !line.outcome.is_done).count();
+        Self {
+            frame,
+            done: lines.len() - failed,
+            failed,
+            lines,
+        }
+    }
+}
+
+fn render(integrator: &SignedInIntegrator, form: FormState, file_fault: Option<String>) -> Answer {
+    let status = if form.is_refused() || file_fault.is_some() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    show_with_status(
+        status,
+        &NewPage {
+            frame: Frame::for_integrator(integrator, "Add taxpayers"),
+            form,
+            file_fault,
+            fields: FIELDS,
+            rows_max: ROWS_MAX,
+        },
+    )
+}
+
+/// GET /dashboard/taxpayers/new: the form, and the choice of a file.
+async fn show_form(integrator: SignedInIntegrator) -> Answer {
+    std::future::ready(render(&integrator, FormState::default(), None)).await
+}
+
+/// POST of the form: adds one taxpayer and leads to its pages.
+async fn add(
+    state: web::Data<ApiState>,
+    integrator: SignedInIntegrator,
+    form: Form<FormValues>,
+) -> Answer {
+    let body = to_api_body(FIELDS.iter().map(|(name, _)| (*name, form.0.text(name))));
+    match onboard(&state, integrator.id, &body).await {
+        Ok(taxpayer) => Ok(go_to(
+            &format!("/dashboard/{}", taxpayer.id),
+            "The taxpayer was added. Invite its contact under People, and complete its profile.",
+        )),
+        Err(error) if error.faults.is_empty() => Err(error),
+        Err(error) => {
+            let form = FormState::with_faults(form.0, error.faults);
+            render(&integrator, form, None)
+        }
+    }
+}
+
+/// POST of a file: adds the taxpayers of its rows and says what came of each.
+async fn add_file(
+    state: web::Data<ApiState>,
+    integrator: SignedInIntegrator,
+    form: Form<FormValues>,
+) -> Answer {
+    let rows = match read_rows(form.0.text("file")) {
+        Ok(rows) => rows,
+        Err(fault) => return render(&integrator, FormState::default(), Some(fault.to_string())),
+    };
+    let work = rows
+        .into_iter()
+        .map(|row| add_row(&state, integrator.id, row));
+    let lines: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
+    let frame = Frame::for_integrator(&integrator, "Added taxpayers").below("Add taxpayers");
+    show(&ResultPage::new(frame, lines))
+}
+
+/// A row of the file, as the body of Create Taxpayer.
+struct FileRow {
+    number: u64,
+    body: Map<String, Value>,
+}
+
+async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> ResultLine {
+    let text = |name: &str| {
+        row.body
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let name = format!("Line {}: {}", row.number, text("name"));
+    let known = taxpayers::owned_by_with_tin(&state.store, integrator, text("tin_no")).await;
+    if let Ok(Some(taxpayer)) = known {
+        return ResultLine {
+            name,
+            path: Some(format!("/dashboard/{}", taxpayer.id)),
+            outcome: Outcome {
+                is_done: true,
+                badge: badge("idle", "Duplicate"),
+                text: "You have this taxpayer already.".to_owned(),
+            },
+        };
+    }
+    match onboard(state, integrator, &row.body).await {
+        Ok(taxpayer) => ResultLine {
+            name,
+            path: Some(format!("/dashboard/{}", taxpayer.id)),
+            outcome: Outcome::done("Added.".to_owned()),
+        },
+        Err(error) => ResultLine {
+            name,
+            path: None,
+            outcome: Outcome::not_done(badge("bad", "Rejected"), error_text(&error)),
+        },
+    }
+}
+
+async fn onboard(
+    state: &ApiState,
+    integrator: IntegratorId,
+    body: &Map<String, Value>,
+) -> Result<Taxpayer, ApiError> {
+    let form = report::read(body, &state.catalog.get(), taxpayer::read)?;
+    let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
+    let onboarding = onboarding::build(state, integrator, id, form.value).await?;
+    Ok(state.taxpayers.send(id, onboarding).await?)
+}
+
+/// Returns fields as the API call takes them. Blank ones are left out.
+fn to_api_body<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
+    let mut body = Map::new();
+    let mut person = Map::new();
+    for (name, text) in fields.filter(|(_, text)| !text.is_empty()) {
+        match name.strip_prefix("contact_person.") {
+            Some(name) => person.insert(name.to_owned(), text.into()),
+            None => body.insert(name.to_owned(), text.into()),
+        };
+    }
+    body.insert("contact_person".to_owned(), person.into());
+    body
+}
+
+/// Reads the rows of a CSV file that a script of the page encoded.
+fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
+    let digits = encoded
+        .split_once(";base64,")
+        .map_or(encoded, |(_, digits)| digits);
+    let bytes = STANDARD.decode(digits).unwrap_or_default();
+    if bytes.is_empty() {
+        return Err(file_fault(
+            "required",
+            "Choose a CSV file of 512 KiB at most.",
+        ));
+    }
+    rows_of(csv_table::read(&bytes)?)
+}
+
+fn rows_of(table: Table) -> Result<Vec<FileRow>, Fault> {
+    let columns = table.header.iter().map(|header| {
+        let header = header.trim().to_lowercase();
+        let known = FIELDS.iter().find(|(name, _)| *name == header);
+        known.map(|(name, _)| *name).ok_or_else(|| {
+            let names = FIELDS.map(|(name, _)| name).join(", ");
+            let message = format!("There is no column {header:?}. The columns are: {names}.");
+            file_fault("column", message)
+        })
+    });
+    let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
+    let is_filled = |cells: &[String]| cells.iter().any(|cell| !cell.trim().is_empty());
+    let rows = table.rows.into_iter().filter(|row| is_filled(&row.cells));
+    let rows: Vec<_> = rows
+        .map(|row| FileRow {
+            number: row.number,
+            body: to_api_body(
+                columns
+                    .iter()
+                    .copied()
+                    .zip(row.cells.iter().map(|cell| cell.trim())),
+            ),
+        })
+        .collect();
+    match rows.len() {
+        0 => Err(file_fault(
+            "required",
+            "The file has no row below its header.",
+        )),
+        1..=ROWS_MAX => Ok(rows),
+        count => {
+            let message =
+                format!("The file has {count} taxpayers. Send at most {ROWS_MAX} in one file.");
+            Err(file_fault("max", message))
+        }
+    }
+}
+
+fn file_fault(rule: &'static str, message: impl Into<String>) -> Fault {
+    Fault::new("file", rule, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<FileRow>, Fault> {
+        read_rows(&format!("data:text/csv;base64,{}", STANDARD.encode(text)))
+    }
+
+    #[test]
+    fn each_filled_row_is_a_body_of_the_api_call() {
+        let rows =
+            read("Name;contact_person.email;phone\nMill;a@x.example;\n;;\nShop;;0803\n").unwrap();
+        let bodies: Vec<_> = rows
+            .iter()
+            .map(|row| (row.number, json!(row.body)))
+            .collect();
+        let expected = [
+            (
+                2,
+                json!({ "name": "Mill", "contact_person": { "email": "a@x.example" } }),
+            ),
+            (
+                4,
+                json!({ "name": "Shop", "phone": "0803", "contact_person": {} }),
+            ),
+        ];
+        assert_eq!(bodies, expected);
+    }
+
+    #[test]
+    fn a_file_that_is_no_list_of_taxpayers_is_refused_with_what_to_do() {
+        let many = format!("name\n{}", "Mill\n".repeat(ROWS_MAX + 1));
+        for (text, expected) in [
+            ("", "Choose a CSV file"),
+            ("name\n", "no row below its header"),
+            (
+                "name,colour\nMill,red\n",
+                "no column \"colour\". The columns are: name, email",
+            ),
+            (&many, "at most 500"),
+        ] {
+            let fault = read(text).err().unwrap().to_string();
+            assert!(fault.contains(expected), "{fault}");
+        }
+    }
+}

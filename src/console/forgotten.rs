@@ -1,0 +1,88 @@
+//! The page for who lost a password: a mail with a one-time link goes to the address, if it can sign in here. The answer is
+//! the same in any case, and so is the work before it: who the address belongs to is looked up when the mail is written.
+
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use serde::Deserialize;
+
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, PublicForm, go_to, show};
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
+use crate::http::endpoint::{Path, path};
+use crate::http::limits;
+use crate::http::middleware::client_address::client_address;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::operations::notices;
+
+/// Nobody has a longer email.
+const EMAIL_BYTES_MAX: usize = 1_024;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/sign-in/forgotten")
+            .page(show_form)
+            .form(ask_for_link)
+            .repeatable(),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "forgotten.html")]
+struct ForgottenPage {
+    frame: Frame,
+}
+
+#[derive(Deserialize)]
+struct ForgottenForm {
+    email: String,
+}
+
+/// GET /sign-in/forgotten: asks for the email. Not found where no mails are sent.
+async fn show_form(state: web::Data<ApiState>) -> Answer {
+    let found = check_mails(&state);
+    std::future::ready(found.and_then(|()| {
+        show(&ForgottenPage {
+            frame: Frame::for_visitor("Forgotten password"),
+        })
+    }))
+    .await
+}
+
+fn check_mails(state: &ApiState) -> Result<(), ApiError> {
+    if state.settings.mails.are_sent {
+        Ok(())
+    } else {
+        Err(ApiError::route_not_found())
+    }
+}
+
+/// True for what may be an email. Anything else gets the same answer and is not kept.
+fn is_email(text: &str) -> bool {
+    text.contains('@') && text.len() <= EMAIL_BYTES_MAX && !text.chars().any(char::is_control)
+}
+
+/// POST /sign-in/forgotten: notes that a link is wanted.
+async fn ask_for_link(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    form: PublicForm<ForgottenForm>,
+) -> Answer {
+    check_mails(&state)?;
+    let counted = state
+        .limits
+        .count_failed_authentication(client_address(&request), state.now());
+    counted.map_err(limits::limit_error)?;
+    let email = form.0.email.trim();
+    if is_email(email) {
+        let notice = Notice::new(NoticeScope::SignIn, NoticeKind::PasswordLost, state.now());
+        let about = email.to_owned();
+        let tx = state.store.begin().await?;
+        notices::add(&tx, &[Notice { about, ..notice }]).await?;
+        tx.commit().await?;
+    }
+    Ok(go_to(
+        "/sign-in",
+        "If this address can sign in here, a mail with a link is on its way.",
+    ))
+}

@@ -1,0 +1,525 @@
+//! What people are told by mail: the kinds of notices, who is told, and what each of them says and advises.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+
+use crate::domain::access::invitation::INVITATION_PATH;
+use crate::domain::access::session::{ContactRole, SessionKind, SessionOwner};
+use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+
+words! {
+    /// What a mail is about. All notices of a topic that wait for one person go into one mail.
+    NoticeTopic {
+        Access = "access",
+        Security = "security",
+        Webhook = "webhook",
+        Invoices = "invoices",
+        Deadlines = "deadlines",
+        Outage = "outage",
+    }
+}
+
+words! {
+    NoticeKind {
+        Invited = "invited",
+        PasswordLost = "password-lost",
+        KeyChanged = "key-changed",
+        PasswordChanged = "password-changed",
+        EndpointFailing = "endpoint-failing",
+        EndpointDisabled = "endpoint-disabled",
+        EndpointWorks = "endpoint-works",
+        InvoiceRejected = "invoice-rejected",
+        InvoiceFailed = "invoice-failed",
+        DeadlineNear = "deadline-near",
+        OutageStarted = "outage-started",
+        OutageEnded = "outage-ended",
+    }
+}
+
+/// Whom a notice is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NoticeScope {
+    /// The people of a taxpayer who have the rights that the topic needs.
+    Taxpayer(TaxpayerId),
+    Person(SessionOwner),
+    /// Those who can sign in with the email that the notice is about.
+    SignIn,
+}
+
+/// A cause to tell people something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub scope: NoticeScope,
+    pub kind: NoticeKind,
+    /// The thing that it is about, such as an invoice number.
+    pub about: String,
+    /// The reason; empty if there is none to tell.
+    pub detail: String,
+    pub at: Timestamp,
+}
+
+/// Stands in a stored mail for the secret of its link, which is put in when the mail is sent.
+pub const LINK_PLACEHOLDER: &str = "the-secret-of-the-link";
+/// The longest text about the thing and the longest reason that are kept, in characters. Both may come from others.
+const ABOUT_CHARS_MAX: usize = 120;
+const DETAIL_CHARS_MAX: usize = 300;
+
+impl Notice {
+    pub fn new(scope: NoticeScope, kind: NoticeKind, at: Timestamp) -> Self {
+        Self {
+            scope,
+            kind,
+            about: String::new(),
+            detail: String::new(),
+            at,
+        }
+    }
+
+    #[must_use]
+    pub fn about(self, about: &str, detail: &str) -> Self {
+        Self {
+            about: one_line(about, ABOUT_CHARS_MAX),
+            detail: one_line(detail, DETAIL_CHARS_MAX),
+            ..self
+        }
+    }
+
+    /// Returns the notice about an audited change of who gets in; `None` for other actions.
+    pub fn for_audit(entry: &AuditEntry) -> Option<Self> {
+        let (kind, about) = match entry.action {
+            AuditAction::RotateTaxpayerKey
+            | AuditAction::RotateIntegratorKey
+            | AuditAction::RotateOperatorKey => (NoticeKind::KeyChanged, "An API key was created"),
+            AuditAction::RevokeTaxpayerKey
+            | AuditAction::RevokeIntegratorKeys
+            | AuditAction::RevokeOperatorKeys => (NoticeKind::KeyChanged, "An API key was revoked"),
+            AuditAction::RotateWebhookSecret => (
+                NoticeKind::KeyChanged,
+                "The signing secret of the webhook was replaced",
+            ),
+            AuditAction::ChangePassword | AuditAction::AcceptInvitation => {
+                (NoticeKind::PasswordChanged, "Your password was changed")
+            }
+            AuditAction::ResetSecondFactor | AuditAction::DisableSecondFactor => (
+                NoticeKind::PasswordChanged,
+                "Your second factor was removed",
+            ),
+            _ => return None,
+        };
+        let who = match entry.actor.kind() {
+            ActorKind::Operator => "by an operator of this service",
+            ActorKind::Integrator => "by the integrator",
+            ActorKind::Contact => "by a person who was signed in",
+            ActorKind::TaxpayerKey => "with an API key",
+            ActorKind::CommandLine => "on the command line of this service",
+            ActorKind::Authority | ActorKind::Service => "by this service",
+        };
+        let scope = audit_scope(entry, kind)?;
+        Some(Self::new(scope, kind, entry.at).about(about, who))
+    }
+}
+
+/// Returns whose key or password an audited action changed.
+fn audit_scope(entry: &AuditEntry, kind: NoticeKind) -> Option<NoticeScope> {
+    let id = || entry.subject.parse().ok();
+    let owner = match (entry.taxpayer_id, entry.action) {
+        (Some(taxpayer), _) if kind == NoticeKind::KeyChanged => {
+            return Some(NoticeScope::Taxpayer(taxpayer));
+        }
+        (Some(taxpayer), _) => SessionOwner::Contact {
+            taxpayer,
+            id: ContactId(id()?),
+        },
+        (None, AuditAction::RotateOperatorKey | AuditAction::RevokeOperatorKeys) => {
+            SessionOwner::Operator(id()?)
+        }
+        (None, AuditAction::RotateIntegratorKey | AuditAction::RevokeIntegratorKeys) => {
+            SessionOwner::Integrator(IntegratorId(id()?))
+        }
+        (None, _) => match entry.integrator_id {
+            Some(integrator) if integrator.0 == id()? => SessionOwner::Integrator(integrator),
+            _ => SessionOwner::Operator(id()?),
+        },
+    };
+    Some(NoticeScope::Person(owner))
+}
+
+/// Returns a text of others in one line and without what a terminal or a mail program would obey.
+fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line: String = text
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .take(chars_max)
+        .collect();
+    if text.chars().nth(chars_max).is_some() {
+        line.push('…');
+    }
+    line.trim().to_owned()
+}
+
+impl NoticeTopic {
+    /// Returns the least role of the people of a taxpayer who are told.
+    pub fn least_role(self) -> ContactRole {
+        match self {
+            Self::Access | Self::Security | Self::Webhook => ContactRole::Owner,
+            Self::Invoices | Self::Deadlines | Self::Outage => ContactRole::Accountant,
+        }
+    }
+
+    /// True if a person may want no mails about it.
+    pub fn may_be_muted(self) -> bool {
+        !matches!(self, Self::Access | Self::Security)
+    }
+
+    /// Returns the topic in words, as settings name it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Access => "Invitations and lost passwords",
+            Self::Security => "Changes of keys and passwords",
+            Self::Webhook => "Webhooks that fail, are disabled or work again",
+            Self::Invoices => "Rejected and failed invoices",
+            Self::Deadlines => "Invoices near their deadline",
+            Self::Outage => "Outages of the tax authority",
+        }
+    }
+
+    /// True if it is told at once, and not gathered with what comes a little later.
+    pub fn is_urgent(self) -> bool {
+        matches!(self, Self::Access | Self::Security)
+    }
+
+    /// True if the next mail about it waits for long, because there may be many causes a day.
+    pub fn is_frequent(self) -> bool {
+        matches!(self, Self::Invoices | Self::Deadlines)
+    }
+
+    /// Returns the subject of a mail with several notices.
+    pub fn summary(self, count: u64) -> String {
+        match self {
+            Self::Access => "Choose your password".to_owned(),
+            Self::Security => format!("{count} changes of keys or passwords"),
+            Self::Webhook => format!("{count} changes of webhooks"),
+            Self::Invoices => format!("{count} invoices were rejected or failed"),
+            Self::Deadlines => format!("{count} invoices are near their deadline"),
+            Self::Outage => "The tax authority was down for a while".to_owned(),
+        }
+    }
+
+    /// Returns the path of the page where a person looks at it and acts.
+    pub fn path(self, scope: NoticeScope) -> String {
+        match (scope, self) {
+            (_, Self::Access) => format!("{INVITATION_PATH}{LINK_PLACEHOLDER}"),
+            (NoticeScope::Taxpayer(id), Self::Security) => format!("/dashboard/{id}/activity"),
+            (NoticeScope::Taxpayer(id), Self::Webhook) => format!("/dashboard/{id}/webhooks"),
+            (NoticeScope::Taxpayer(id), Self::Invoices) => {
+                format!("/dashboard/{id}/invoices?authority_status=REJECTED%2CFAILED")
+            }
+            (NoticeScope::Taxpayer(id), Self::Deadlines | Self::Outage) => {
+                format!("/dashboard/{id}")
+            }
+            (NoticeScope::Person(SessionOwner::Integrator(_)), Self::Webhook) => {
+                "/dashboard/taxpayers?need=webhook".to_owned()
+            }
+            (NoticeScope::Person(_), Self::Outage) => {
+                "/dashboard/taxpayers?need=waiting".to_owned()
+            }
+            (NoticeScope::Person(_) | NoticeScope::SignIn, _) => "/account/sessions".to_owned(),
+        }
+    }
+}
+
+impl NoticeKind {
+    pub fn topic(self) -> NoticeTopic {
+        match self {
+            Self::Invited | Self::PasswordLost => NoticeTopic::Access,
+            Self::KeyChanged | Self::PasswordChanged => NoticeTopic::Security,
+            Self::EndpointFailing | Self::EndpointDisabled | Self::EndpointWorks => {
+                NoticeTopic::Webhook
+            }
+            Self::InvoiceRejected | Self::InvoiceFailed => NoticeTopic::Invoices,
+            Self::DeadlineNear => NoticeTopic::Deadlines,
+            Self::OutageStarted | Self::OutageEnded => NoticeTopic::Outage,
+        }
+    }
+
+    /// True if it tells that something works again.
+    pub fn is_recovery(self) -> bool {
+        matches!(self, Self::EndpointWorks | Self::OutageEnded)
+    }
+
+    /// True if the taxpayer's integrator is told, too.
+    pub fn tells_integrator(self) -> bool {
+        self.topic() == NoticeTopic::Webhook
+    }
+
+    /// Says in a sentence without its full stop what happened.
+    pub fn sentence(self, about: &str) -> String {
+        match self {
+            Self::Invited => "You are invited to einvoice".to_owned(),
+            Self::PasswordLost => "A new password was asked for".to_owned(),
+            Self::KeyChanged | Self::PasswordChanged => about.to_owned(),
+            Self::EndpointFailing => format!("The webhook at {about} fails"),
+            Self::EndpointDisabled => format!("The webhook at {about} is disabled"),
+            Self::EndpointWorks => format!("The webhook at {about} works again"),
+            Self::InvoiceRejected => format!("The authority rejected invoice {about}"),
+            Self::InvoiceFailed => format!("Invoice {about} failed for too long"),
+            Self::DeadlineNear => format!("Invoice {about} is near its deadline"),
+            Self::OutageStarted => "The tax authority does not answer".to_owned(),
+            Self::OutageEnded => "The tax authority works again".to_owned(),
+        }
+    }
+
+    pub fn what_to_do(self) -> &'static str {
+        match self {
+            Self::Invited => {
+                "Open the link within 72 hours and choose your password. The link works once."
+            }
+            Self::PasswordLost => {
+                "Open the link within 72 hours and choose a new password. The link works once. If it was not you who \
+                 asked, do nothing: your password stays."
+            }
+            Self::KeyChanged => {
+                "If you know of it, do nothing. If not, revoke the key under API keys and ask who made it."
+            }
+            Self::PasswordChanged => {
+                "If it was you, do nothing. If not, ask an owner of the account for a new link at once."
+            }
+            Self::EndpointFailing => {
+                "Look at your endpoint. Deliveries wait, and go on by themselves as soon as it answers with 2xx."
+            }
+            Self::EndpointDisabled => {
+                "Mend your endpoint, then enable the webhook on its page. What happened meanwhile is sent then."
+            }
+            Self::EndpointWorks => "Nothing: what waited is being delivered.",
+            Self::InvoiceRejected => {
+                "Open the invoice, correct what the reason names, and send it again before its deadline."
+            }
+            Self::InvoiceFailed => {
+                "Open the invoice and look at the reason. An operator of this service has been told, too."
+            }
+            Self::DeadlineNear => {
+                "Open the invoice: correct it if it was rejected. If it only waits for the authority, it goes on by itself."
+            }
+            Self::OutageStarted => {
+                "Nothing: what you send is taken in and queued, and goes on by itself."
+            }
+            Self::OutageEnded => "Nothing: what was queued goes on by itself.",
+        }
+    }
+}
+
+impl fmt::Display for NoticeScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taxpayer(id) => write!(f, "taxpayer/{id}"),
+            Self::Person(SessionOwner::Contact { taxpayer, id }) => {
+                write!(f, "contact/{taxpayer}/{id}")
+            }
+            Self::SignIn => f.write_str("sign-in"),
+            Self::Person(owner) => write!(f, "{}/{}", owner.kind(), owner.id()),
+        }
+    }
+}
+
+/// The text is no scope.
+#[derive(Debug, thiserror::Error)]
+#[error("not a scope of notices")]
+pub struct NoScope;
+
+impl FromStr for NoticeScope {
+    type Err = NoScope;
+
+    fn from_str(text: &str) -> Result<Self, NoScope> {
+        let parts: Vec<_> = text.split('/').collect();
+        let number = |text: &str| text.parse::<i64>().map_err(|_| NoScope);
+        let owner = match parts[..] {
+            ["sign-in"] => return Ok(Self::SignIn),
+            ["taxpayer", id] => return Ok(Self::Taxpayer(TaxpayerId(number(id)?))),
+            ["contact", taxpayer, id] => SessionOwner::Contact {
+                taxpayer: TaxpayerId(number(taxpayer)?),
+                id: ContactId(number(id)?),
+            },
+            [kind, id] if kind == SessionKind::Integrator.as_str() => {
+                SessionOwner::Integrator(IntegratorId(number(id)?))
+            }
+            [kind, id] if kind == SessionKind::Operator.as_str() => {
+                SessionOwner::Operator(number(id)?)
+            }
+            _ => return Err(NoScope),
+        };
+        Ok(Self::Person(owner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::audit::Actor;
+
+    const SEVEN: TaxpayerId = TaxpayerId(7);
+
+    #[test]
+    fn each_kind_says_what_happened_and_what_to_do() {
+        let table = [
+            ("invited", "You are invited to einvoice", "within 72 hours"),
+            (
+                "password-lost",
+                "A new password was asked for",
+                "your password stays",
+            ),
+            ("key-changed", "X", "revoke the key"),
+            ("password-changed", "X", "new link at once"),
+            (
+                "endpoint-failing",
+                "The webhook at X fails",
+                "answers with 2xx",
+            ),
+            (
+                "endpoint-disabled",
+                "The webhook at X is disabled",
+                "enable the webhook",
+            ),
+            ("endpoint-works", "The webhook at X works again", "Nothing"),
+            (
+                "invoice-rejected",
+                "The authority rejected invoice X",
+                "send it again",
+            ),
+            (
+                "invoice-failed",
+                "Invoice X failed for too long",
+                "look at the reason",
+            ),
+            (
+                "deadline-near",
+                "Invoice X is near its deadline",
+                "correct it",
+            ),
+            (
+                "outage-started",
+                "The tax authority does not answer",
+                "queued",
+            ),
+            ("outage-ended", "The tax authority works again", "by itself"),
+        ];
+        let kinds: Vec<_> = NoticeKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert_eq!(table.map(|(kind, _, _)| kind).to_vec(), kinds);
+        for (kind, sentence, advice) in table {
+            let kind = NoticeKind::parse(kind).unwrap();
+            assert_eq!(kind.sentence("X"), sentence);
+            assert!(kind.what_to_do().contains(advice), "{kind}");
+        }
+    }
+
+    #[test]
+    fn each_topic_says_who_is_told_and_where_to_act() {
+        let owner = ContactRole::Owner;
+        let accountant = ContactRole::Accountant;
+        let rejected = "/dashboard/7/invoices?authority_status=REJECTED%2CFAILED";
+        let table = [
+            (
+                "access",
+                owner,
+                "/sign-in/invitation/the-secret-of-the-link",
+            ),
+            ("security", owner, "/dashboard/7/activity"),
+            ("webhook", owner, "/dashboard/7/webhooks"),
+            ("invoices", accountant, rejected),
+            ("deadlines", accountant, "/dashboard/7"),
+            ("outage", accountant, "/dashboard/7"),
+        ];
+        let topics: Vec<_> = NoticeTopic::ALL
+            .iter()
+            .map(|topic| topic.as_str())
+            .collect();
+        assert_eq!(table.map(|(topic, _, _)| topic).to_vec(), topics);
+        for (topic, role, path) in table {
+            let topic = NoticeTopic::parse(topic).unwrap();
+            assert_eq!(topic.least_role(), role, "{topic}");
+            assert_eq!(topic.path(NoticeScope::Taxpayer(SEVEN)), path);
+        }
+    }
+
+    #[test]
+    fn a_scope_comes_back_from_its_text() {
+        for text in [
+            "taxpayer/7",
+            "contact/7/9",
+            "integrator/3",
+            "operator/1",
+            "sign-in",
+        ] {
+            assert_eq!(text.parse::<NoticeScope>().unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "taxpayer",
+            "taxpayer/x",
+            "contact/7",
+            "robot/1",
+            "operator/1/2",
+        ] {
+            assert!(text.parse::<NoticeScope>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_who_gets_in_is_told_to_those_whose_it_is() {
+        let at = Timestamp::UNIX_EPOCH;
+        let entry =
+            |action, subject: i64| AuditEntry::new(Actor::CommandLine, action, &subject, at);
+        let of_taxpayer = |action, subject| entry(action, subject).for_taxpayer(SEVEN);
+        let of_integrator = |action| entry(action, 3).for_integrator(IntegratorId(3));
+        let table = [
+            (
+                of_taxpayer(AuditAction::RotateTaxpayerKey, 7),
+                Some("taxpayer/7"),
+            ),
+            (
+                of_taxpayer(AuditAction::RevokeTaxpayerKey, 7),
+                Some("taxpayer/7"),
+            ),
+            (
+                of_taxpayer(AuditAction::RotateWebhookSecret, 7),
+                Some("taxpayer/7"),
+            ),
+            (
+                of_taxpayer(AuditAction::ChangePassword, 9),
+                Some("contact/7/9"),
+            ),
+            (
+                of_integrator(AuditAction::ChangePassword),
+                Some("integrator/3"),
+            ),
+            (
+                of_integrator(AuditAction::RotateIntegratorKey),
+                Some("integrator/3"),
+            ),
+            (entry(AuditAction::AcceptInvitation, 1), Some("operator/1")),
+            (
+                entry(AuditAction::RevokeOperatorKeys, 1),
+                Some("operator/1"),
+            ),
+            (of_taxpayer(AuditAction::SignIn, 9), None),
+            (of_taxpayer(AuditAction::UpdateWebhook, 7), None),
+        ];
+        for (entry, scope) in table {
+            let notice = Notice::for_audit(&entry);
+            let told = notice.map(|notice| notice.scope.to_string());
+            assert_eq!(told.as_deref(), scope, "{}", entry.action);
+        }
+    }
+
+    #[test]
+    fn texts_of_others_are_one_short_line() {
+        let kind = NoticeKind::InvoiceRejected;
+        let notice = Notice::new(NoticeScope::Taxpayer(SEVEN), kind, Timestamp::UNIX_EPOCH);
+        let notice = notice.about("INV\r\n1\u{1b}", &"x".repeat(400));
+        assert_eq!(notice.about, "INV  1");
+        assert_eq!(notice.detail.chars().count(), DETAIL_CHARS_MAX + 1);
+    }
+}

@@ -1,0 +1,114 @@
+//! The topics about which people want no mails, for a while or for good.
+
+use std::collections::{HashMap, HashSet};
+
+use database::StoreError;
+use database::column::RowRef;
+use jiff::Timestamp;
+use sea_orm::IntoActiveModel;
+use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::OnConflict;
+
+use crate::domain::notice::{NoticeScope, NoticeTopic};
+use crate::store::Store;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "mail_choices")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub person: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub topic: String,
+    pub until: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// What a person wants of a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailChoice {
+    Told,
+    MutedUntil(Timestamp),
+    Never,
+}
+
+/// Stands for all time to come.
+const FOR_EVER: i64 = i64::MAX;
+
+/// Records what a person wants of topics.
+pub async fn set(
+    store: &Store,
+    person: NoticeScope,
+    choices: &[(NoticeTopic, MailChoice)],
+) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    for (topic, choice) in choices {
+        let until = match choice {
+            MailChoice::Told => {
+                let key = (person.to_string(), topic.to_string());
+                Entity::delete_by_id(key).exec(&tx).await?;
+                continue;
+            }
+            MailChoice::MutedUntil(until) => until.as_microsecond(),
+            MailChoice::Never => FOR_EVER,
+        };
+        let row = Model {
+            person: person.to_string(),
+            topic: topic.to_string(),
+            until,
+        };
+        Entity::insert(row.into_active_model())
+            .on_conflict(
+                OnConflict::columns([Column::Person, Column::Topic])
+                    .update_column(Column::Until)
+                    .to_owned(),
+            )
+            .exec_without_returning(&tx)
+            .await?;
+    }
+    tx.commit().await
+}
+
+/// Returns what a person wants of the topics that it does not simply want.
+pub async fn owned_by(
+    store: &Store,
+    person: NoticeScope,
+    now: Timestamp,
+) -> Result<HashMap<NoticeTopic, MailChoice>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::Person.eq(person.to_string()))
+        .filter(Column::Until.gt(now.as_microsecond()))
+        .all(store.reader())
+        .await?;
+    let choices = rows.into_iter().map(|row| {
+        let at = RowRef {
+            table: "mail_choices",
+            id: row.person.as_str(),
+        };
+        let choice = match row.until {
+            FOR_EVER => MailChoice::Never,
+            until => MailChoice::MutedUntil(at.moment(until)?),
+        };
+        Ok((at.parse(&row.topic)?, choice))
+    });
+    choices.collect()
+}
+
+/// Returns those of these people who want no mails about a topic now.
+pub async fn muted(
+    store: &Store,
+    people: &[NoticeScope],
+    topic: NoticeTopic,
+    now: Timestamp,
+) -> Result<HashSet<String>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::Person.is_in(people.iter().map(ToString::to_string)))
+        .filter(Column::Topic.eq(topic.as_str()))
+        .filter(Column::Until.gt(now.as_microsecond()))
+        .all(store.reader())
+        .await?;
+    Ok(rows.into_iter().map(|row| row.person).collect())
+}

@@ -1,0 +1,348 @@
+//! The notices that wait to be told. A cause writes its notice in its own commit. `take_due` deletes the notices of one
+//! scope and topic in the transaction that stores the mails about them, so that each is told once.
+
+use std::collections::HashMap;
+
+use database::column::RowRef;
+use database::{StoreError, Transaction, statement_portions};
+use jiff::{SignedDuration, Timestamp};
+use sea_orm::entity::prelude::*;
+use sea_orm::{ConnectionTrait, IntoActiveModel, QueryOrder, QuerySelect, Statement, Value};
+use timing::clock;
+
+use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
+use crate::domain::outage::{Outage, OutageEdge};
+use crate::store::Store;
+use crate::store::accounts::taxpayer_row;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "notices")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub scope: String,
+    pub topic: String,
+    pub kind: String,
+    pub about: String,
+    pub detail: String,
+    pub at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// The maximum number of notices that one mail sums up. More are told by the next one.
+const TAKEN_MAX: i64 = 5_000;
+/// The maximum number of links that are made in one transaction. Each looks somebody up.
+const LINKS_TAKEN_MAX: i64 = 100;
+/// The maximum number of groups that are looked at in one turn.
+const GROUPS_MAX: i64 = 500;
+/// Only taxpayers with an invoice of this time are told of an outage.
+const ACTIVE_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// How long notices wait for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatherPolicy {
+    /// The first notice of a topic waits this long.
+    pub gather: SignedDuration,
+    /// After a mail about a frequent topic the next one waits this long.
+    pub repeat: SignedDuration,
+}
+
+/// The notices of one scope and topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoticeGroup {
+    pub scope: NoticeScope,
+    pub topic: NoticeTopic,
+}
+
+impl From<&Notice> for Model {
+    fn from(notice: &Notice) -> Self {
+        Self {
+            id: clock::new_id().to_string(),
+            scope: notice.scope.to_string(),
+            topic: notice.kind.topic().to_string(),
+            kind: notice.kind.to_string(),
+            about: notice.about.clone(),
+            detail: notice.detail.clone(),
+            at: notice.at.as_microsecond(),
+        }
+    }
+}
+
+impl TryFrom<Model> for Notice {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = RowRef {
+            table: "notices",
+            id: row.id.as_str(),
+        };
+        Ok(Self {
+            scope: at.parse(&row.scope)?,
+            kind: at.parse(&row.kind)?,
+            at: at.moment(row.at)?,
+            about: row.about,
+            detail: row.detail,
+        })
+    }
+}
+
+/// Adds notices. Some kinds are told to the integrator of the taxpayer, too.
+pub async fn add(tx: &Transaction, notices: &[Notice]) -> Result<(), StoreError> {
+    if notices.is_empty() {
+        return Ok(());
+    }
+    let mut all = notices.to_vec();
+    all.extend(integrators_copies(tx, notices).await?);
+    for some in statement_portions(&all) {
+        let rows = some
+            .iter()
+            .map(|notice| Model::from(notice).into_active_model());
+        Entity::insert_many(rows).exec_without_returning(tx).await?;
+    }
+    Ok(())
+}
+
+async fn integrators_copies(
+    tx: &Transaction,
+    notices: &[Notice],
+) -> Result<Vec<Notice>, StoreError> {
+    let told = notices
+        .iter()
+        .filter(|notice| notice.kind.tells_integrator());
+    let told: Vec<_> = told
+        .filter_map(|notice| match notice.scope {
+            NoticeScope::Taxpayer(id) => Some((id, notice)),
+            NoticeScope::Person(_) | NoticeScope::SignIn => None,
+        })
+        .collect();
+    if told.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<(i64, i64)> = taxpayer_row::Entity::find()
+        .select_only()
+        .columns([taxpayer_row::Column::Id, taxpayer_row::Column::IntegratorId])
+        .filter(taxpayer_row::Column::Id.is_in(told.iter().map(|(id, _)| id.0)))
+        .into_tuple()
+        .all(tx)
+        .await?;
+    let integrators: HashMap<_, _> = rows.into_iter().collect();
+    let copies = told.into_iter().filter_map(|(id, notice)| {
+        let integrator = IntegratorId(*integrators.get(&id.0)?);
+        Some(Notice {
+            scope: NoticeScope::Person(SessionOwner::Integrator(integrator)),
+            ..notice.clone()
+        })
+    });
+    Ok(copies.collect())
+}
+
+/// Adds the notices of the start or the end of an outage, in one statement: one for each taxpayer that is active, and
+/// one for each integrator.
+pub async fn add_outage(
+    tx: &Transaction,
+    outage: &Outage,
+    edge: OutageEdge,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let kind = match edge {
+        OutageEdge::Started => NoticeKind::OutageStarted,
+        OutageEdge::Ended => NoticeKind::OutageEnded,
+    };
+    let detail = match edge {
+        OutageEdge::Started => String::new(),
+        OutageEdge::Ended => format!(
+            "It was down since {}",
+            outage.started_at.strftime("%Y-%m-%d %H:%M UTC")
+        ),
+    };
+    let row = "CAST($1 AS TEXT) || '/' || {scope}, {scope}, CAST($2 AS TEXT), CAST($3 AS TEXT), '', \
+               CAST($4 AS TEXT), CAST($5 AS BIGINT)";
+    let taxpayer = row.replace("{scope}", "'taxpayer/' || CAST(t.id AS TEXT)");
+    let integrator = row.replace("{scope}", "'integrator/' || CAST(i.id AS TEXT)");
+    let sql = format!(
+        "INSERT INTO notices (id, scope, topic, kind, about, detail, at) SELECT {taxpayer} FROM taxpayers t \
+         WHERE t.subscription = 'active' AND EXISTS (SELECT 1 FROM invoices \
+         WHERE taxpayer_id = t.id AND created_at > CAST($6 AS BIGINT)) \
+         UNION ALL SELECT {integrator} FROM integrators i WHERE i.disabled_at IS NULL"
+    );
+    let values: [Value; 6] = [
+        format!("{}/{edge}", outage.id).into(),
+        kind.topic().as_str().into(),
+        kind.as_str().into(),
+        detail.into(),
+        now.as_microsecond().into(),
+        (now - ACTIVE_FOR).as_microsecond().into(),
+    ];
+    let backend = tx.get_database_backend();
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
+        .await?;
+    Ok(())
+}
+
+/// Adds a notice for each run of a submission that stands still and whose deadline is within `before`. Each is told once.
+/// Returns the number of them.
+pub async fn add_near_deadlines(
+    tx: &Transaction,
+    now: Timestamp,
+    before: SignedDuration,
+) -> Result<usize, StoreError> {
+    let backend = tx.get_database_backend();
+    let sql = format!("SELECT id, taxpayer_id, irn, deadline_at {NEAR_DEADLINES} LIMIT $3");
+    let values = near_values(now, before)
+        .into_iter()
+        .chain([TAKEN_MAX.into()]);
+    let rows = tx
+        .query_all_raw(Statement::from_sql_and_values(backend, sql, values))
+        .await?;
+    let mut notices = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (id, irn): (String, String) = (row.try_get("", "id")?, row.try_get("", "irn")?);
+        let deadline: i64 = row.try_get("", "deadline_at")?;
+        let at = RowRef {
+            table: "pipeline_runs",
+            id: id.as_str(),
+        };
+        let taxpayer = NoticeScope::Taxpayer(TaxpayerId(row.try_get("", "taxpayer_id")?));
+        let detail = format!(
+            "It must be signed by {}",
+            at.moment(deadline)?.strftime("%Y-%m-%d %H:%M UTC")
+        );
+        // The number may have hyphens; the service id and the date after it have none.
+        let number = irn.rsplitn(3, '-').nth(2).unwrap_or(&irn);
+        let notice = Notice::new(taxpayer, NoticeKind::DeadlineNear, now);
+        notices.push(notice.about(number, &detail));
+        let told = "INSERT INTO told_deadlines (run_id, deadline_at) VALUES ($1, $2)";
+        let values: [Value; 2] = [id.into(), deadline.into()];
+        tx.execute_raw(Statement::from_sql_and_values(backend, told, values))
+            .await?;
+    }
+    add(tx, &notices).await?;
+    let passed = "DELETE FROM told_deadlines WHERE deadline_at < $1";
+    let values: [Value; 1] = [now.as_microsecond().into()];
+    tx.execute_raw(Statement::from_sql_and_values(backend, passed, values))
+        .await?;
+    Ok(notices.len())
+}
+
+/// The runs whose near deadline was not told yet.
+const NEAR_DEADLINES: &str = "FROM pipeline_runs WHERE state IN ('waiting', 'paused', 'refused') AND operation = 'submit' \
+     AND deadline_at > $1 AND deadline_at <= $2 \
+     AND NOT EXISTS (SELECT 1 FROM told_deadlines WHERE run_id = pipeline_runs.id)";
+
+fn near_values(now: Timestamp, before: SignedDuration) -> Vec<Value> {
+    let horizon = now.saturating_add(before).unwrap_or(Timestamp::MAX);
+    vec![now.as_microsecond().into(), horizon.as_microsecond().into()]
+}
+
+pub async fn has_near_deadlines(
+    store: &Store,
+    now: Timestamp,
+    before: SignedDuration,
+) -> Result<bool, StoreError> {
+    let sql = format!("SELECT id {NEAR_DEADLINES} LIMIT 1");
+    let values = near_values(now, before);
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    Ok(store.reader().query_one_raw(statement).await?.is_some())
+}
+
+/// Returns the groups of notices that have waited for long enough. What works again is told at once, together with what
+/// waits.
+pub async fn due_groups(
+    store: &Store,
+    now: Timestamp,
+    policy: GatherPolicy,
+) -> Result<Vec<NoticeGroup>, StoreError> {
+    let words = |keep: fn(NoticeTopic) -> bool| {
+        let topics = NoticeTopic::ALL.iter().filter(|topic| keep(**topic));
+        let topics: Vec<_> = topics.map(|topic| format!("'{topic}'")).collect();
+        topics.join(", ")
+    };
+    let recoveries = NoticeKind::ALL.iter().filter(|kind| kind.is_recovery());
+    let recoveries: Vec<_> = recoveries.map(|kind| format!("'{kind}'")).collect();
+    let sql = format!(
+        "SELECT n.scope AS scope, n.topic AS topic FROM notices n \
+         LEFT JOIN told_topics t ON t.scope = n.scope AND t.topic = n.topic GROUP BY n.scope, n.topic, t.at \
+         HAVING n.topic IN ({urgent}) \
+         OR (MIN(n.at) <= $1 AND (t.at IS NULL OR t.at <= $2 OR n.topic NOT IN ({frequent}))) \
+         OR (t.at IS NOT NULL AND SUM(CASE WHEN n.kind IN ({recoveries}) THEN 1 ELSE 0 END) > 0) \
+         ORDER BY MIN(n.at) LIMIT $3",
+        urgent = words(NoticeTopic::is_urgent),
+        frequent = words(NoticeTopic::is_frequent),
+        recoveries = recoveries.join(", "),
+    );
+    let values: [Value; 3] = [
+        (now - policy.gather).as_microsecond().into(),
+        (now - policy.repeat).as_microsecond().into(),
+        GROUPS_MAX.into(),
+    ];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let rows = store.reader().query_all_raw(statement).await?;
+    let at = RowRef {
+        table: "notices",
+        id: "group",
+    };
+    rows.iter()
+        .map(|row| {
+            let (scope, topic): (String, String) =
+                (row.try_get("", "scope")?, row.try_get("", "topic")?);
+            Ok(NoticeGroup {
+                scope: at.parse(&scope)?,
+                topic: at.parse(&topic)?,
+            })
+        })
+        .collect()
+}
+
+/// Deletes the notices of a group and returns them, earliest first. Records that they are told.
+pub async fn take(
+    tx: &Transaction,
+    group: NoticeGroup,
+    now: Timestamp,
+) -> Result<Vec<Notice>, StoreError> {
+    let backend = tx.get_database_backend();
+    let sql = "DELETE FROM notices WHERE id IN (SELECT id FROM notices WHERE scope = $1 AND topic = $2 \
+               ORDER BY at, id LIMIT $3) RETURNING id, scope, topic, kind, about, detail, at";
+    let (scope, topic) = (group.scope.to_string(), group.topic.as_str());
+    let max = if group.topic == NoticeTopic::Access {
+        LINKS_TAKEN_MAX
+    } else {
+        TAKEN_MAX
+    };
+    let values: [Value; 3] = [scope.clone().into(), topic.into(), max.into()];
+    let statement = Statement::from_sql_and_values(backend, sql, values);
+    let mut rows = Entity::find().from_raw_sql(statement).all(tx).await?;
+    rows.sort_by(|one, other| (one.at, &one.id).cmp(&(other.at, &other.id)));
+    let told = "INSERT INTO told_topics (scope, topic, at) VALUES ($1, $2, $3) \
+                ON CONFLICT (scope, topic) DO UPDATE SET at = excluded.at";
+    let values: [Value; 3] = [scope.into(), topic.into(), now.as_microsecond().into()];
+    tx.execute_raw(Statement::from_sql_and_values(backend, told, values))
+        .await?;
+    rows.into_iter().map(Notice::try_from).collect()
+}
+
+/// Deletes notices that nobody took, as happens where no mail is sent. Returns true if there may be more.
+pub async fn sweep(store: &Store, before: Timestamp, rows_max: u64) -> Result<bool, StoreError> {
+    let old = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(Column::At.lt(before.as_microsecond()))
+        .order_by_asc(Column::At)
+        .limit(rows_max);
+    let ids: Vec<String> = old.into_tuple().all(store.reader()).await?;
+    if ids.is_empty() {
+        return Ok(false);
+    }
+    let tx = store.begin().await?;
+    Entity::delete_many()
+        .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
+        .exec(&tx)
+        .await?;
+    tx.commit().await?;
+    Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX) == rows_max)
+}

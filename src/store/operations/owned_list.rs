@@ -1,0 +1,382 @@
+//! The taxpayers of an integrator with what each of them needs, worst first. One statement reads a page with all its
+//! columns, and one the sums of all pages, so that the list costs the same for thousands of taxpayers.
+
+use std::collections::HashMap;
+
+use database::StoreError;
+use database::column::{RowRef, contains_text};
+use database::page::Page;
+use database::sql::SqlOnce;
+use jiff::Timestamp;
+use sea_orm::{ConnectionTrait, QueryResult, Statement};
+
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::{Taxpayer, normal_form};
+use crate::store::Store;
+use crate::store::accounts::taxpayers;
+use crate::store::invoices::list_query::UNSETTLED_CONDITION;
+use crate::store::webhooks::endpoint_list::NEVER_PARKED_PATTERN;
+
+words! {
+    /// The reason for which an integrator looks at a taxpayer.
+    TaxpayerNeed {
+        Attention = "attention",
+        Webhook = "webhook",
+        Waiting = "waiting",
+        Inactive = "inactive",
+    }
+}
+
+/// The taxpayers that are listed, and the time whose invoices count as usage.
+#[derive(Debug, Clone)]
+pub struct OwnedList {
+    pub integrator: IntegratorId,
+    /// A text in name, tax number or email.
+    pub search: Option<String>,
+    /// `None` lists all.
+    pub need: Option<TaxpayerNeed>,
+    /// Invoices that were created from the first of these times on and before the second.
+    pub usage: (Timestamp, Timestamp),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedTaxpayer {
+    pub taxpayer: Taxpayer,
+    /// The invoices that were rejected or have failed.
+    pub attention: i64,
+    /// The invoices that wait for the authority.
+    pub waiting: i64,
+    /// The worst of its webhook endpoints; `None` if it has none.
+    pub webhook: Option<EndpointHealth>,
+    pub last_invoice_at: Option<Timestamp>,
+    /// The invoices that were created in the time of the usage.
+    pub invoices: i64,
+}
+
+/// The sums of all taxpayers that match the search, whatever they need.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnedTotals {
+    pub taxpayers: i64,
+    /// The taxpayers with invoices that need attention, and the number of these invoices.
+    pub attention: i64,
+    pub attention_invoices: i64,
+    pub waiting: i64,
+    pub waiting_invoices: i64,
+    /// The taxpayers whose webhook fails, is parked or is disabled.
+    pub webhook: i64,
+    pub inactive: i64,
+}
+
+impl OwnedTotals {
+    /// Returns the number of taxpayers that a list with this need has.
+    pub fn count(&self, need: Option<TaxpayerNeed>) -> i64 {
+        match need {
+            None => self.taxpayers,
+            Some(TaxpayerNeed::Attention) => self.attention,
+            Some(TaxpayerNeed::Webhook) => self.webhook,
+            Some(TaxpayerNeed::Waiting) => self.waiting,
+            Some(TaxpayerNeed::Inactive) => self.inactive,
+        }
+    }
+}
+
+impl TaxpayerNeed {
+    fn condition(need: Option<Self>) -> &'static str {
+        match need {
+            None => "TRUE",
+            Some(Self::Attention) => "attention > 0",
+            Some(Self::Webhook) => "trouble > 0",
+            Some(Self::Waiting) => "waiting > 0",
+            Some(Self::Inactive) => "subscription = 'inactive'",
+        }
+    }
+}
+
+/// Worst first. The id decides between taxpayers that fare alike: the newest is first.
+const ORDER: &str = "attention DESC, COALESCE(trouble, 0) DESC, waiting DESC, id DESC";
+
+/// The health of an endpoint by its trouble, a number that the database compares.
+const BY_TROUBLE: [EndpointHealth; 4] = [
+    EndpointHealth::Working,
+    EndpointHealth::Failing,
+    EndpointHealth::Parked,
+    EndpointHealth::Disabled,
+];
+
+/// Returns the query for all taxpayers of the integrator `$1` whose text is like `$2`.
+fn matching() -> String {
+    let count = |statuses: &str| {
+        format!("SUM(CASE WHEN authority_status IN ({statuses}) THEN 1 ELSE 0 END)")
+    };
+    format!(
+        "SELECT t.id AS id, t.subscription AS subscription, COALESCE(i.attention, 0) AS attention, \
+         COALESCE(i.waiting, 0) AS waiting, (SELECT MAX(CASE WHEN NOT is_active THEN 3 \
+         WHEN failure_streak IS NULL THEN 0 WHEN failure_streak LIKE '{NEVER_PARKED_PATTERN}' THEN 1 ELSE 2 END) \
+         FROM webhooks WHERE taxpayer_id = t.id OR owner_id = t.id) AS trouble FROM taxpayers t \
+         LEFT JOIN (SELECT taxpayer_id, {} AS attention, {} AS waiting FROM invoices \
+         WHERE {UNSETTLED_CONDITION} AND taxpayer_id IN (SELECT id FROM taxpayers WHERE integrator_id = $1) \
+         GROUP BY taxpayer_id) i ON i.taxpayer_id = t.id \
+         WHERE t.integrator_id = $1 AND t.search_text LIKE $2 ESCAPE '\\'",
+        count("'REJECTED', 'FAILED'"),
+        count("'QUEUED', 'VALIDATED'"),
+    )
+}
+
+fn page_sql(need: Option<TaxpayerNeed>) -> String {
+    format!(
+        "SELECT id, attention, waiting, CAST(trouble AS BIGINT) AS trouble, \
+         (SELECT MAX(created_at) FROM invoices WHERE taxpayer_id = part.id) AS last_invoice_at, \
+         (SELECT COUNT(*) FROM invoices WHERE taxpayer_id = part.id AND created_at >= $5 AND created_at < $6) \
+         AS invoices FROM (SELECT * FROM ({}) AS listed WHERE {} ORDER BY {ORDER} LIMIT $3 OFFSET $4) AS part \
+         ORDER BY {ORDER}",
+        matching(),
+        TaxpayerNeed::condition(need),
+    )
+}
+
+static TOTALS: SqlOnce = SqlOnce::new(|_| {
+    let number =
+        |name: &str, sum: &str| format!("CAST(COALESCE(SUM({sum}), 0) AS BIGINT) AS {name}");
+    let columns: Vec<_> = TaxpayerNeed::ALL
+        .iter()
+        .map(|need| {
+            let condition = TaxpayerNeed::condition(Some(*need));
+            number(
+                need.as_str(),
+                &format!("CASE WHEN {condition} THEN 1 ELSE 0 END"),
+            )
+        })
+        .collect();
+    format!(
+        "SELECT COUNT(*) AS taxpayers, {}, {}, {} FROM ({}) AS listed",
+        number("attention_invoices", "attention"),
+        number("waiting_invoices", "waiting"),
+        columns.join(", "),
+        matching(),
+    )
+});
+
+impl OwnedList {
+    /// Returns the pattern of the text to search for, which matches all where nothing is searched.
+    fn pattern(&self) -> String {
+        contains_text(&normal_form::fold(
+            self.search.as_deref().unwrap_or_default(),
+        ))
+    }
+
+    /// Loads one page, worst first.
+    pub async fn page(&self, store: &Store, page: Page) -> Result<Vec<ListedTaxpayer>, StoreError> {
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let values = [
+            self.integrator.0.into(),
+            self.pattern().into(),
+            number(page.per_page).into(),
+            number(page.offset()).into(),
+            self.usage.0.as_microsecond().into(),
+            self.usage.1.as_microsecond().into(),
+        ];
+        let backend = store.backend();
+        let statement = Statement::from_sql_and_values(backend, page_sql(self.need), values);
+        let rows = store.reader().query_all_raw(statement).await?;
+        let ids = rows.iter().map(|row| row.try_get("", "id").map(TaxpayerId));
+        let ids: Vec<_> = ids.collect::<Result<_, _>>()?;
+        let mut known = taxpayers::with_ids(store.reader(), &ids).await?;
+        let mut listed = Vec::with_capacity(rows.len());
+        for (row, id) in rows.iter().zip(ids) {
+            listed.extend(read_row(row, id, &mut known)?);
+        }
+        Ok(listed)
+    }
+
+    /// Counts the taxpayers that match the search, by what they need.
+    pub async fn totals(&self, store: &Store) -> Result<OwnedTotals, StoreError> {
+        let backend = store.backend();
+        let values = [self.integrator.0.into(), self.pattern().into()];
+        let statement = Statement::from_sql_and_values(backend, TOTALS.get(backend), values);
+        let Some(row) = store.reader().query_one_raw(statement).await? else {
+            return Ok(OwnedTotals::default());
+        };
+        let number = |name: &str| row.try_get::<i64>("", name);
+        Ok(OwnedTotals {
+            taxpayers: number("taxpayers")?,
+            attention: number("attention")?,
+            attention_invoices: number("attention_invoices")?,
+            waiting: number("waiting")?,
+            waiting_invoices: number("waiting_invoices")?,
+            webhook: number("webhook")?,
+            inactive: number("inactive")?,
+        })
+    }
+}
+
+/// Returns the taxpayer of a row; `None` if it was not there any more when it was looked up.
+fn read_row(
+    row: &QueryResult,
+    id: TaxpayerId,
+    known: &mut HashMap<TaxpayerId, Taxpayer>,
+) -> Result<Option<ListedTaxpayer>, StoreError> {
+    let Some(taxpayer) = known.remove(&id) else {
+        return Ok(None);
+    };
+    let at = RowRef {
+        table: "taxpayers",
+        id: id.0,
+    };
+    let trouble: Option<i64> = row.try_get("", "trouble")?;
+    let trouble = trouble.and_then(|number| usize::try_from(number).ok());
+    let last: Option<i64> = row.try_get("", "last_invoice_at")?;
+    Ok(Some(ListedTaxpayer {
+        taxpayer,
+        attention: row.try_get("", "attention")?,
+        waiting: row.try_get("", "waiting")?,
+        webhook: trouble.and_then(|number| BY_TROUBLE.get(number).copied()),
+        last_invoice_at: last.map(|micros| at.moment(micros)).transpose()?,
+        invoices: row.try_get("", "invoices")?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+
+    use super::*;
+    use crate::store::testing::{TestStore, add_taxpayer, query_plan, stores};
+
+    const USAGE: (Timestamp, Timestamp) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
+
+    async fn execute(test: &TestStore, sql: &str) {
+        let tx = test.store.begin().await.unwrap();
+        tx.execute_unprepared(sql).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Adds a taxpayer of an integrator, with this number of invoices in each of these states.
+    async fn add(test: &TestStore, integrator: i64, id: i64, invoices: &[(&str, usize)]) {
+        add_taxpayer(&test.store, id, integrator).await;
+        let states = invoices
+            .iter()
+            .flat_map(|(state, count)| vec![*state; *count]);
+        for (number, state) in states.enumerate() {
+            let key = format!("{id}-{number}");
+            execute(test, &format!(
+                "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, \
+                 invoice_date, currency, customer, lines, status, payment_status, payable, paid, authority_status, \
+                 qr_code, signed, extras, content_digest, created_at, updated_at) VALUES ({id}, {number}, '{key}', \
+                 '{key}', '{key}', 'B2B', '380', '2026-01-01', 'NGN', '{{}}', '[]', 'approved', 'PENDING', '1', '0', \
+                 '{state}', '', FALSE, '{{}}', '', {}, 1)",
+                1_000_000 + number
+            ))
+            .await;
+        }
+    }
+
+    /// Adds an endpoint with this key; `owner` is the taxpayer of an added one, else `NULL`.
+    async fn add_webhook(test: &TestStore, key: i64, owner: &str, is_active: bool, streak: &str) {
+        execute(test, &format!(
+            "INSERT INTO webhooks (taxpayer_id, id, owner_id, url, enabled_events, is_active, secret, \
+             previous_secrets, failure_streak, created_at, updated_at) VALUES ({key}, {key}, {owner}, \
+             'https://x.example', '[]', {is_active}, '', '[]', {streak}, 1, 1)"
+        ))
+        .await;
+    }
+
+    fn list(need: Option<TaxpayerNeed>, search: Option<&str>) -> OwnedList {
+        OwnedList {
+            integrator: IntegratorId(7),
+            search: search.map(str::to_owned),
+            need,
+            usage: USAGE,
+        }
+    }
+
+    async fn ids(test: &TestStore, list: &OwnedList, number: u64, per_page: u64) -> Vec<i64> {
+        let page = list
+            .page(&test.store, Page { number, per_page })
+            .await
+            .unwrap();
+        page.iter().map(|listed| listed.taxpayer.id.0).collect()
+    }
+
+    #[tokio::test]
+    async fn the_worst_is_first_and_each_need_lists_its_own() {
+        for test in stores().await {
+            add(&test, 7, 1, &[("SUBMITTED", 3)]).await;
+            add(&test, 7, 2, &[("REJECTED", 1), ("QUEUED", 1)]).await;
+            add(&test, 7, 3, &[("REJECTED", 1), ("FAILED", 1)]).await;
+            add(&test, 7, 4, &[("QUEUED", 2)]).await;
+            add(&test, 7, 5, &[]).await;
+            add(&test, 7, 6, &[]).await;
+            add(&test, 8, 9, &[("REJECTED", 9)]).await;
+            add_webhook(&test, 5, "NULL", true, "NULL").await;
+            // An added endpoint that is disabled is worse than one that fails.
+            add_webhook(&test, -15, "5", false, "NULL").await;
+            add_webhook(&test, 6, "NULL", true, "'{\"parked_until\":null}'").await;
+            add_webhook(&test, 1, "NULL", true, "NULL").await;
+            let order = [3, 2, 5, 6, 4, 1];
+            assert_eq!(ids(&test, &list(None, None), 1, 9).await, order);
+            assert_eq!(ids(&test, &list(None, None), 2, 4).await, order[4..]);
+            for (need, expected) in [
+                (TaxpayerNeed::Attention, vec![3, 2]),
+                (TaxpayerNeed::Webhook, vec![5, 6]),
+                (TaxpayerNeed::Waiting, vec![2, 4]),
+                (TaxpayerNeed::Inactive, vec![]),
+            ] {
+                assert_eq!(
+                    ids(&test, &list(Some(need), None), 1, 9).await,
+                    expected,
+                    "{need}"
+                );
+            }
+            assert_eq!(ids(&test, &list(None, Some("4")), 1, 9).await, [4]);
+            assert_eq!(ids(&test, &list(None, Some("%")), 1, 9).await, [0; 0]);
+            let totals = list(Some(TaxpayerNeed::Waiting), None)
+                .totals(&test.store)
+                .await
+                .unwrap();
+            let expected = OwnedTotals {
+                taxpayers: 6,
+                attention: 2,
+                attention_invoices: 3,
+                waiting: 2,
+                waiting_invoices: 3,
+                webhook: 2,
+                inactive: 0,
+            };
+            assert_eq!(totals, expected);
+            let page = Page {
+                number: 1,
+                per_page: 9,
+            };
+            let page = list(None, Some("1")).page(&test.store, page).await.unwrap();
+            let facts = (page[0].invoices, page[0].webhook, page[0].last_invoice_at);
+            let last = Timestamp::from_microsecond(1_000_002).unwrap();
+            assert_eq!(facts, (3, Some(EndpointHealth::Working), Some(last)));
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_looks_through_no_table_of_invoices() {
+        for test in stores().await {
+            // PostgreSQL goes by its statistics, and knows no rows here.
+            if test.store.backend() == DbBackend::Sqlite {
+                let values = vec![
+                    7_i64.into(),
+                    "%".into(),
+                    25_i64.into(),
+                    0_i64.into(),
+                    0_i64.into(),
+                    1_i64.into(),
+                ];
+                let sql = page_sql(None);
+                let plan = query_plan(&test.store, &sql, values).await.join("\n");
+                assert!(plan.contains("invoices_unsettled"), "{plan}");
+                assert!(plan.contains("invoices_as_listed"), "{plan}");
+                assert!(!plan.contains("SCAN invoices\n"), "{plan}");
+            }
+            test.store.close().await;
+        }
+    }
+}
