@@ -113,6 +113,7 @@ const STORY: &[(&str, u16)] = &[
     ("get_taxpayers_qr_svg", 200),
     ("get_taxpayers_qr_png", 200),
     ("list_deliveries", 200),
+    ("list_delivery_attempts", 200),
     ("list_own_dead_letters", 200),
     ("replay_own_dead_letter", 200),
     ("replay_delivery", 200),

@@ -216,12 +216,8 @@ mod tests {
 
     fn completed_attempt(delivery: Delivery) -> CompletedAttempt {
         let attempt = AttemptResult {
-            outcome: AttemptOutcome::Delivered,
             status: Some(204),
-            duration: Duration::ZERO,
-            phases: PhaseTimes::default(),
-            retry_after: None,
-            response_head: String::new(),
+            ..AttemptResult::without_response(AttemptOutcome::Delivered)
         };
         let at = Timestamp::UNIX_EPOCH;
         CompletedAttempt {
