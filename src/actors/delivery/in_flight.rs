@@ -185,11 +185,10 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use std::future::ready;
-    use std::time::Duration;
 
     use database::StoreError;
     use tokio::sync::oneshot;
-    use webhook_client::{AttemptOutcome, PhaseTimes};
+    use webhook_client::AttemptOutcome;
 
     use super::*;
     use crate::domain::events::delivery::DeliveryState;

@@ -129,6 +129,14 @@ impl From<PhaseDurations> for PhasesView {
     }
 }
 
+/// A link to a delivery. Whoever has it sees the delivery until it expires.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeliveryLink)]
+pub(crate) struct DeliveryLinkView {
+    pub(crate) url: String,
+    pub(crate) expires_at: String,
+}
+
 /// A delivery that was given up, with advice for the taxpayer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetter<'a> {

@@ -73,7 +73,7 @@ pub async fn page_owned_by(
 }
 
 /// Returns the spellings to search for: the given text and, if it is an IRN, its normal form and its stored spellings.
-async fn find_spellings(
+pub(crate) async fn find_spellings(
     store: &Store,
     taxpayer: TaxpayerId,
     text: String,
@@ -188,6 +188,19 @@ pub async fn logged_owned_by_with_id(
     with_headers(store, row).await.map(Some)
 }
 
+/// Loads a delivery to an endpoint with its last attempts and their headers. Use this only for whoever has a link to it.
+pub async fn logged_with_id(
+    store: &Store,
+    endpoint: EndpointKey,
+    id: uuid::Uuid,
+) -> Result<Option<LoggedDelivery>, StoreError> {
+    let key = (endpoint.0, id.to_string());
+    match Entity::find_by_id(key).one(store.reader()).await? {
+        Some(row) => with_headers(store, row).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Adds the last attempts of a delivery with their headers, oldest first.
 async fn with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, StoreError> {
     let attempts = attempt_row::Entity::find()
@@ -271,7 +284,7 @@ pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delive
         .transpose()
 }
 
-async fn load_page(
+pub(super) async fn load_page(
     store: &Store,
     found: Select<Entity>,
     page: Page,

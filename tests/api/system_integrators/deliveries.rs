@@ -14,7 +14,7 @@ const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
 
 /// A taxpayer with a delivered event, a dead letter and two newer events that were delivered.
-async fn with_a_log(world: &World) -> (Taxpayer, Integrator, Receiver, [Value; 2]) {
+pub(super) async fn with_a_log(world: &World) -> (Taxpayer, Integrator, Receiver, [Value; 2]) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
     let receiver = Receiver::start();
@@ -157,7 +157,7 @@ async fn an_attempt_shows_the_headers_that_went_and_came_without_secrets(world: 
         .expect_status(200);
     receiver.answer_next(&[Reply::RetryAfter(503, 0)]);
     taxpayer.invoice(&documents::invoice()).await;
-    let received = receiver.wait_for(2).await;
+    let notifications = receiver.wait_for(2).await;
     let webhook = format!("/v1/system-integrators/taxpayers/{}/webhook", taxpayer.id);
     let attempts = async || {
         let log = integrator
@@ -171,19 +171,16 @@ async fn an_attempt_shows_the_headers_that_went_and_came_without_secrets(world: 
         (attempts.len() == 2).then_some(attempts)
     };
     let attempts = eventually("both attempts", attempts).await;
-    for (attempt, received) in attempts.iter().zip(&received) {
+    for (attempt, sent) in attempts.iter().zip(&notifications) {
         for name in [
             "webhook-id",
             "webhook-timestamp",
             "traceparent",
             "content-type",
         ] {
-            assert_eq!(
-                header(attempt, "request_headers", name),
-                received.header(name)
-            );
+            assert_eq!(header(attempt, "request_headers", name), sent.header(name));
         }
-        let signature = received.header("webhook-signature");
+        let signature = sent.header("webhook-signature");
         let start: String = signature.chars().take(11).collect();
         let logged = header(attempt, "request_headers", "webhook-signature");
         assert_eq!(logged, &json!(format!("{start}… (hidden)")));

@@ -146,7 +146,7 @@ mod tests {
             .unwrap()
     }
 
-    fn value<'l>(logged: &'l LoggedHeaders, wanted: &str) -> &'l str {
+    fn value<'l>(logged: &'l [(String, String)], wanted: &str) -> &'l str {
         let found = logged.iter().find(|(name, _)| name == wanted);
         found.map_or("", |(_, value)| value.as_str())
     }
