@@ -72,7 +72,11 @@ const LAYERS: &[&[&str]] = &[
     &["http::state"],
     &["http::extract", "http::invitations", "http::onboarding"],
     &["http::stored_invoice"],
-    &["http::approval"],
+    &[
+        "http::approval",
+        "http::delivery_links",
+        "http::delivery_selection",
+    ],
     &[
         "http::invoice_files",
         "http::exports",

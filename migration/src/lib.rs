@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 33] = [
+const MIGRATIONS: [Script; 34] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -124,6 +124,10 @@ const MIGRATIONS: [Script; 33] = [
         include_str!("../sql/m0036_request_log.sql"),
     ),
     Script::new("m0037_notices", include_str!("../sql/m0037_notices.sql")),
+    Script::new(
+        "m0038_webhook_deliveries",
+        include_str!("../sql/m0038_webhook_deliveries.sql"),
+    ),
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or

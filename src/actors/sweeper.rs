@@ -1,5 +1,6 @@
-//! Deletes expired idempotency keys, old quarantined commands, abandoned uploads, old requests and old mails in small
-//! batches. Several replicas may do this at the same time, because each skips the rows that another has locked.
+//! Deletes expired idempotency keys, old quarantined commands, abandoned uploads, old requests, old mails and what belonged to
+//! deleted endpoints in small batches. Several replicas may do this at the same time: each skips the rows that another has
+//! locked, or finds them gone.
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::store::Store;
 use crate::store::idempotency;
 use crate::store::invoices::import_pieces;
 use crate::store::operations::{mails, notices, quarantine, request_log};
+use crate::store::webhooks::removed_endpoints;
 
 pub const SWEEP_EVERY: Duration = Duration::from_mins(1);
 /// The maximum number of rows deleted in one transaction. It is small, so that other writers do not wait long.
@@ -41,7 +43,15 @@ pub async fn sweep(
     let has_notices = notices::sweep(store, old, ROWS_MAX).await?;
     let has_pieces = import_pieces::sweep(store, now - UPLOAD_KEPT_FOR, PIECES_MAX).await?;
     let has_requests = request_log::sweep(store, requests.kept_since(now), ROWS_MAX).await?;
-    let has_more =
-        has_keys || has_commands || has_mails || has_notices || has_pieces || has_requests;
-    Ok(has_more.then_some(PAUSE))
+    let has_deliveries = removed_endpoints::sweep(store, ROWS_MAX).await?;
+    let has_some = [
+        has_keys,
+        has_commands,
+        has_mails,
+        has_notices,
+        has_pieces,
+        has_requests,
+        has_deliveries,
+    ];
+    Ok(has_some.contains(&true).then_some(PAUSE))
 }

@@ -8,6 +8,7 @@
 //! | `accounts` | the pages under `/dashboard` |
 //! | `sign_in` | signing in and out |
 //! | `verify` | the public page behind the link on a printed invoice |
+//! | `shared_delivery` | the public page behind a link to one delivery |
 //! | `landing` | where a person goes after signing in |
 //! | `session_start` | the opening of a session for a person whose password was right |
 //! | `password_change` | the change of a password |
@@ -48,6 +49,7 @@ mod second_factor;
 mod session;
 mod session_start;
 mod sessions;
+mod shared_delivery;
 mod sign_in;
 mod verify;
 
@@ -73,6 +75,7 @@ fn page_paths() -> Vec<Path> {
         confirm::endpoints(),
         mail_choices::endpoints(),
         verify::endpoints(),
+        shared_delivery::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),
         assets::endpoints(),

@@ -14,6 +14,7 @@ use crate::http::explain::local_faults;
 use crate::http::extract::json;
 use crate::http::forms::batch;
 use crate::http::forms::dead_letters;
+use crate::http::forms::delivery_selection;
 use crate::http::forms::notice;
 use crate::http::forms::payment_update;
 use crate::http::forms::profile;
@@ -67,6 +68,7 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, replay::read);
     form(body, catalog, replay::read_enable);
     form(body, catalog, dead_letters::read);
+    form(body, catalog, delivery_selection::read);
     form(body, catalog, notice::read);
     form(body, catalog, webhook::read_secret_type);
     form(body, catalog, |reader| transmit::read(reader, None));

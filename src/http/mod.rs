@@ -38,6 +38,8 @@ mod app_tests;
 pub(crate) mod approval;
 pub(crate) mod cached;
 pub(crate) mod corrections;
+pub(crate) mod delivery_links;
+pub(crate) mod delivery_selection;
 pub(crate) mod endpoint;
 pub(crate) mod explain;
 pub(crate) mod exports;

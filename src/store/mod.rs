@@ -127,6 +127,21 @@ impl Store {
         &self.ids
     }
 
+    /// Signs a text for this purpose with a key of this deployment.
+    pub(crate) fn sign(&self, purpose: &str, text: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let signature = self.vault.sign(purpose, text);
+        signature.ok_or_else(|| StoreError::Corrupt {
+            table: "secrets",
+            id: purpose.to_owned(),
+            reason: "no signing key can be derived".to_owned(),
+        })
+    }
+
+    /// Returns true if `sign` made this signature, with the present key or an older one.
+    pub(crate) fn verifies(&self, purpose: &str, text: &[u8], signature: &[u8]) -> bool {
+        self.vault.verifies(purpose, text, signature)
+    }
+
     pub(crate) fn vault(&self) -> &Vault {
         &self.vault
     }

@@ -18,6 +18,7 @@ mod payers;
 mod rate_limits;
 mod request_log_secrets;
 mod roles;
+mod shared_delivery;
 mod support;
 mod system_integrators;
 mod tax_payers;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use einvoice::internals::EventKind;
 use reqwest::redirect::Policy;
 use sandbox::{FaultKind, FaultOrder, Inbound, Operation as Upstream};
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 
+use crate::support::documented;
 use crate::support::world::World;
 
 /// Each operation by its id, and what it answers where the story stands.
@@ -42,6 +44,7 @@ const STORY: &[(&str, u16)] = &[
     ("replay_webhook_endpoint", 200),
     ("get_webhook_endpoint_replay", 200),
     ("list_webhook_endpoint_deliveries", 200),
+    ("replay_selected_endpoint_deliveries", 202),
     ("remove_webhook_endpoint", 200),
     ("set_integration", 200),
     ("get_integration", 200),
@@ -102,6 +105,7 @@ const STORY: &[(&str, u16)] = &[
     ("list_activity", 200),
     ("list_requests", 200),
     ("list_events", 200),
+    ("list_webhook_events", 200),
     ("list_supplier_invoices", 200),
     ("get_supplier_invoice", 200),
     ("get_supplier_invoice_pdf", 200),
@@ -113,6 +117,8 @@ const STORY: &[(&str, u16)] = &[
     ("get_taxpayers_qr_svg", 200),
     ("get_taxpayers_qr_png", 200),
     ("list_deliveries", 200),
+    ("list_delivery_attempts", 200),
+    ("share_delivery", 201),
     ("list_own_dead_letters", 200),
     ("replay_own_dead_letter", 200),
     ("replay_delivery", 200),
@@ -122,6 +128,7 @@ const STORY: &[(&str, u16)] = &[
     ("find_replay", 200),
     // It has come to its end.
     ("cancel_replay", 409),
+    ("replay_selected_deliveries", 202),
     ("enable_webhook", 200),
     ("supervision", 200),
     ("list_runs", 200),
@@ -195,6 +202,7 @@ async fn every_operation_answers_as_the_document_says_with_the_examples_it_shows
         walk.note(name, &answer);
     }
     walk.has_called_everything();
+    walk.events_are_as_the_catalogue_says().await;
 }
 
 /// One operation of the document.
@@ -380,6 +388,32 @@ impl<'w> Walk<'w> {
         if name == "create_taxpayer" {
             self.places.insert("taxpayer", text("/id"));
         }
+    }
+
+    /// Checks the examples of the catalogue, and all that happened in the story, against the schemas of their messages.
+    async fn events_are_as_the_catalogue_says(&self) {
+        let catalogue = self.call("list_webhook_events").await;
+        let mut schemas = BTreeMap::new();
+        for entry in catalogue.data().as_array().unwrap() {
+            let name = entry["name"].as_str().unwrap();
+            let schema = entry["schema"].as_str().unwrap();
+            let (_, schema) = schema.split_once('#').unwrap();
+            documented::check_value(schema, &entry["example"]);
+            schemas.insert(name.to_owned(), schema.to_owned());
+        }
+        let names: BTreeSet<_> = schemas.keys().map(String::as_str).collect();
+        let all: BTreeSet<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert_eq!(names, all);
+        let feed = self.call("list_events").await;
+        let events = feed.data()["events"].as_array().unwrap();
+        let mut seen = BTreeSet::new();
+        for event in events {
+            let name = event["type"].as_str().unwrap();
+            let data = format!("{}/properties/data", schemas[name]);
+            documented::check_value(&data, &event["data"]);
+            seen.insert(name);
+        }
+        assert!(seen.len() >= 10, "the story causes most events: {seen:?}");
     }
 
     fn taxpayer_id(&self) -> String {

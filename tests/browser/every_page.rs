@@ -56,7 +56,8 @@ const OWNER_PAGES: [&str; 8] = [
 ];
 
 /// Pages that those who only read may not see.
-const ACTING_PAGES: [&str; 5] = [
+const ACTING_PAGES: [&str; 6] = [
+    "/dashboard/{taxpayer}/webhooks/deliveries/bulk",
     "/dashboard/{taxpayer}/batches/{batch_no}/undo",
     "/dashboard/{taxpayer}/invoices/{id}/correct",
     "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
@@ -313,6 +314,7 @@ async fn walk_as_integrator(
 ) -> Vec<String> {
     let mut pages = pages_below(&shown.pages(), "/sign-in");
     pages.extend(pages_below(&shown.pages(), "/verify"));
+    pages.extend(pages_below(&shown.pages(), "/shared"));
     let mut findings = Walk {
         role: "nobody",
         visitor: Visitor::new(world).await,

@@ -78,7 +78,7 @@ impl Showcase {
             .await
             .expect_status(201);
         let supplied = supplies::received(world, taxpayer).await;
-        let delivery = wait_for_delivery(&integrator, id).await;
+        let log = LogFacts::gather(&integrator, id).await;
         receiver.answer_always(Reply::Status(500));
         let draft = taxpayer.invoice(&documents::invoice()).await;
         let operator = world.new_operator().await;
@@ -108,7 +108,7 @@ impl Showcase {
             batch: text(&batch.data()["batch_no"]),
             import: text(&imported.data()["import_no"]),
             supplied,
-            delivery,
+            log,
             endpoint,
             run,
             reconciliation: text(&compared.data()["id"]),
@@ -178,6 +178,16 @@ async fn verify_path(taxpayer: &Taxpayer, id: &Value) -> String {
     format!("/verify/{token}")
 }
 
+/// Returns the path of a link to a delivery.
+async fn share(integrator: &testkit::roles::Integrator, id: i64, delivery: &str) -> String {
+    let path = format!("{}/deliveries/{delivery}/link", testkit::roles::webhook(id));
+    let made = integrator.send("POST", &path, &json!({})).await;
+    let made = made.expect_status(201);
+    let url = made.data()["url"].as_str().unwrap();
+    let (_, path) = url.split_once("/shared/").unwrap();
+    format!("/shared/{path}")
+}
+
 /// Puts a command, a delivery and a task aside.
 async fn fill_quarantine(world: &World, taxpayer: i64) {
     let panic = "index out of bounds: the len is 3 but the index is 7 at src/domain/invoice/totals.rs:118:24";
@@ -222,6 +232,28 @@ async fn wait_for_dead_letter(operator: &testkit::roles::Operator, taxpayer: i64
     eventually("a dead letter", look).await;
 }
 
+/// What the parameters of paths in the log of the webhook are.
+struct LogFacts {
+    delivery: String,
+    replay: String,
+    /// The path of a link to the delivery.
+    shared: String,
+}
+
+impl LogFacts {
+    async fn gather(integrator: &testkit::roles::Integrator, id: i64) -> Self {
+        let delivery = wait_for_delivery(integrator, id).await;
+        // It finds nothing that is missing.
+        let replay = integrator.replay(id, json!(0), "missing").await;
+        let replay = replay.expect_status(200);
+        Self {
+            shared: share(integrator, id, &delivery).await,
+            replay: replay.data()["id"].as_str().unwrap().to_owned(),
+            delivery,
+        }
+    }
+}
+
 /// What the parameters of paths are.
 struct Facts {
     taxpayer: i64,
@@ -233,7 +265,7 @@ struct Facts {
     batch: String,
     import: String,
     supplied: String,
-    delivery: String,
+    log: LogFacts,
     endpoint: String,
     request: String,
     integrators_request: String,
@@ -280,6 +312,7 @@ impl Facts {
         let of_nobody = [
             ("/sign-in/invitation/{token}", self.invitation.clone()),
             ("/verify/{token}", self.verify.clone()),
+            ("/shared/deliveries/{token}", self.log.shared.clone()),
             (
                 "/dashboard/taxpayers/requests/{request}",
                 format!("/dashboard/taxpayers/requests/{}", self.integrators_request),
@@ -364,8 +397,6 @@ impl Facts {
             batch,
             import,
             supplied,
-            delivery,
-            endpoint,
             request,
             ..
         } = self;
@@ -432,6 +463,20 @@ impl Facts {
                 "/dashboard/{taxpayer}/requests/{request}",
                 format!("/requests/{request}"),
             ),
+        ];
+        let account = format!("/dashboard/{taxpayer}");
+        pages
+            .into_iter()
+            .chain(self.webhook_pages())
+            .map(move |(pattern, rest)| (pattern, format!("{account}{rest}")))
+    }
+
+    fn webhook_pages(&self) -> [(&'static str, String); 8] {
+        let Self { endpoint, log, .. } = self;
+        let LogFacts {
+            delivery, replay, ..
+        } = log;
+        [
             ("/dashboard/{taxpayer}/webhooks", "/webhooks".to_owned()),
             (
                 "/dashboard/{taxpayer}/webhooks/endpoints/new",
@@ -442,6 +487,10 @@ impl Facts {
                 format!("/webhooks/endpoints/{endpoint}"),
             ),
             (
+                "/dashboard/{taxpayer}/webhooks/events",
+                "/webhooks/events".to_owned(),
+            ),
+            (
                 "/dashboard/{taxpayer}/webhooks/deliveries",
                 "/webhooks/deliveries".to_owned(),
             ),
@@ -449,10 +498,14 @@ impl Facts {
                 "/dashboard/{taxpayer}/webhooks/deliveries/{delivery}",
                 format!("/webhooks/deliveries/{delivery}"),
             ),
-        ];
-        let account = format!("/dashboard/{taxpayer}");
-        pages
-            .into_iter()
-            .map(move |(pattern, rest)| (pattern, format!("{account}{rest}")))
+            (
+                "/dashboard/{taxpayer}/webhooks/deliveries/bulk",
+                "/webhooks/deliveries/bulk?all=true&filter=state%3Ddelivered".to_owned(),
+            ),
+            (
+                "/dashboard/{taxpayer}/webhooks/replays/{replay}",
+                format!("/webhooks/replays/{replay}"),
+            ),
+        ]
     }
 }

@@ -11,6 +11,7 @@ use aws_lc_rs::aead::{
     AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, RandomizedNonceKey, UnboundKey,
 };
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
@@ -24,6 +25,7 @@ const FORM_PREFIX: &str = "v2.";
 /// The purpose given to HKDF, so that the derived keys differ from keys that are derived for other uses.
 const PURPOSE: &[u8] = b"einvoice sealed text v2";
 const ID_PURPOSE: &[u8] = b"einvoice encryption key id";
+const SIGNING_PURPOSE: &[u8] = b"einvoice signature v1";
 /// The length of a key id in bytes. A written id has two hexadecimal digits for each byte.
 const ID_LEN: usize = 4;
 
@@ -124,6 +126,21 @@ impl Vault {
         self.seal(owner, &self.open(owner, sealed)?).map(Some)
     }
 
+    /// Signs a text (HMAC-SHA256) with a key that is derived for this purpose alone. Without the encryption key nobody
+    /// can make the signature.
+    pub fn sign(&self, purpose: &str, text: &[u8]) -> Option<Vec<u8>> {
+        let key = self.current.derive_signing_key(purpose)?;
+        Some(hmac::sign(&key, text).as_ref().to_vec())
+    }
+
+    /// Returns true if the current key or an older one made this signature.
+    pub fn verifies(&self, purpose: &str, text: &[u8], signature: &[u8]) -> bool {
+        let mut keys = self
+            .keys()
+            .filter_map(|key| key.derive_signing_key(purpose));
+        keys.any(|key| hmac::verify(&key, text, signature).is_ok())
+    }
+
     fn keys(&self) -> impl Iterator<Item = &EncryptionKey> {
         std::iter::once(&self.current).chain(&self.old)
     }
@@ -150,6 +167,13 @@ impl EncryptionKey {
         let extracted = Salt::new(HKDF_SHA256, salt).extract(&self.bytes);
         let expanded = extracted.expand(&[PURPOSE], &AES_256_GCM).ok()?;
         Some(LessSafeKey::new(UnboundKey::from(expanded)))
+    }
+
+    fn derive_signing_key(&self, purpose: &str) -> Option<hmac::Key> {
+        let extracted = Salt::new(HKDF_SHA256, SIGNING_PURPOSE).extract(&self.bytes);
+        let info = [purpose.as_bytes()];
+        let expanded = extracted.expand(&info, hmac::HMAC_SHA256).ok()?;
+        Some(hmac::Key::from(expanded))
     }
 
     fn open(&self, owner: &str, text: &str) -> Option<String> {
@@ -199,6 +223,19 @@ mod tests {
 
     fn vault(byte: u8) -> Vault {
         Vault::new(&key(byte)).unwrap()
+    }
+
+    #[test]
+    fn a_signature_counts_for_its_text_its_purpose_and_its_key() {
+        let signature = vault(1).sign("a link", b"text").unwrap();
+        assert!(vault(1).verifies("a link", b"text", &signature));
+        assert!(!vault(1).verifies("a link", b"texts", &signature));
+        assert!(!vault(1).verifies("a ticket", b"text", &signature));
+        assert!(!vault(1).verifies("a link", b"text", &signature[1..]));
+        assert!(!vault(2).verifies("a link", b"text", &signature));
+        let old = key(1);
+        let rotated = vault(2).with_old_keys([old.as_str()]).unwrap();
+        assert!(rotated.verifies("a link", b"text", &signature));
     }
 
     /// Seals a secret in the earlier format, which does not say which key was used.

@@ -8,6 +8,7 @@ use address_policy::UrlFault;
 use timing::retry_after::RetryAfter;
 
 use super::auth::AuthFault;
+use crate::http::LoggedHeaders;
 use crate::http::connect_policy::AddressesRefused;
 use crate::http::phases::PhaseTimes;
 
@@ -22,6 +23,10 @@ pub struct AttemptResult {
     pub retry_after: Option<RetryAfter>,
     /// The first bytes of the response body, as text.
     pub response_head: String,
+    /// The headers of the last request, without secrets. Empty if none was made.
+    pub request_headers: LoggedHeaders,
+    /// The headers of the response, without secrets.
+    pub response_headers: LoggedHeaders,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +74,8 @@ impl AttemptResult {
             phases: PhaseTimes::default(),
             retry_after: None,
             response_head: String::new(),
+            request_headers: Vec::new(),
+            response_headers: Vec::new(),
         }
     }
 

@@ -25,6 +25,6 @@ mod testing;
 
 pub use attempt::{AttemptOutcome, AttemptResult, TransportFault};
 pub use grading::{CheckResult, Grade, GradeCheck, GradeReport, grade_answers};
-pub use http::{ClientBuildError, GuardedClient, PhaseTimes, PostRequest};
+pub use http::{ClientBuildError, GuardedClient, LoggedHeaders, PhaseTimes, PostRequest};
 pub use schedule::RetrySchedule;
 pub use signing::{SecretFault, SignedMessage, SigningSecret};

@@ -185,11 +185,10 @@ impl InFlight {
 #[cfg(test)]
 mod tests {
     use std::future::ready;
-    use std::time::Duration;
 
     use database::StoreError;
     use tokio::sync::oneshot;
-    use webhook_client::{AttemptOutcome, PhaseTimes};
+    use webhook_client::AttemptOutcome;
 
     use super::*;
     use crate::domain::events::delivery::DeliveryState;
@@ -216,12 +215,8 @@ mod tests {
 
     fn completed_attempt(delivery: Delivery) -> CompletedAttempt {
         let attempt = AttemptResult {
-            outcome: AttemptOutcome::Delivered,
             status: Some(204),
-            duration: Duration::ZERO,
-            phases: PhaseTimes::default(),
-            retry_after: None,
-            response_head: String::new(),
+            ..AttemptResult::without_response(AttemptOutcome::Delivered)
         };
         let at = Timestamp::UNIX_EPOCH;
         CompletedAttempt {

@@ -11,7 +11,7 @@ use webhook_client::{AttemptOutcome, RetrySchedule};
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
 use crate::domain::events::delivery::{
-    Delivery, DeliveryAttempt, DeliveryState, Endpoint, PhaseDurations,
+    AttemptHeaders, Delivery, DeliveryAttempt, DeliveryState, Endpoint, PhaseDurations,
 };
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
@@ -99,6 +99,10 @@ fn log_entry(attempt: &webhook_client::AttemptResult, at: Timestamp) -> Delivery
         duration_ms: i64::try_from(attempt.duration.as_millis()).unwrap_or(i64::MAX),
         phases: to_phase_durations(attempt.phases),
         response: attempt.response_head.replace('\0', " "),
+        headers: Some(AttemptHeaders {
+            request: attempt.request_headers.clone(),
+            response: attempt.response_headers.clone(),
+        }),
     }
 }
 

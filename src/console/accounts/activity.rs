@@ -155,6 +155,7 @@ fn describe_action(action: &str) -> String {
         "webhook.rotate-secret" => "Created a signing secret",
         "webhook.replay" => "Sent events again",
         "webhook.cancel-replay" => "Cancelled a replay",
+        "webhook.share-delivery" => "Created a link to a delivery",
         "contact.add" => "Added a person",
         "contact.change-role" => "Changed a person's role",
         "contact.remove" => "Removed a person",

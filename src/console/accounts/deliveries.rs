@@ -16,6 +16,7 @@ use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
@@ -49,14 +50,16 @@ struct DeliveriesPage {
     /// The endpoints to choose from, each by the id that callers know and its address; empty if there is one at most.
     endpoints: Vec<(String, String)>,
     rows: Vec<DeliveryLine>,
+    /// The query of this list, for what is done with all that match.
+    query: String,
     pages: Pages,
 }
 
-struct DeliveryLine {
-    logged: LoggedDelivery,
-    badge: Badge,
+pub(in crate::console) struct DeliveryLine {
+    pub(in crate::console) logged: LoggedDelivery,
+    pub(in crate::console) badge: Badge,
     /// The result of the last attempt; empty before the first one.
-    last: String,
+    pub(in crate::console) last: String,
 }
 
 #[derive(Template)]
@@ -108,15 +111,17 @@ async fn list_deliveries(
         ),
     };
     let base = base(&session);
+    let query = filter_query(&values);
     show(&DeliveriesPage {
         frame: Frame::for_account(&session, "Deliveries"),
         pages: Pages::new(
             page.number,
             found.1,
             page.per_page,
-            list_address(&base, &values),
+            filter_address(&base, &query),
         ),
         base,
+        query,
         filter,
         states: DeliveryState::ALL
             .iter()
@@ -138,7 +143,12 @@ fn label(endpoint: &Endpoint) -> String {
     description.unwrap_or(&endpoint.url).clone()
 }
 
-fn list_address(base: &str, values: &FormValues) -> String {
+/// Returns the address of the list with this query.
+pub(super) fn filter_address(base: &str, query: &str) -> String {
+    format!("{base}/webhooks/deliveries?{query}")
+}
+
+fn filter_query(values: &FormValues) -> String {
     let mut pairs = Serializer::new(String::new());
     for name in FILTERS
         .into_iter()
@@ -146,11 +156,11 @@ fn list_address(base: &str, values: &FormValues) -> String {
     {
         pairs.append_pair(name, values.text(name));
     }
-    format!("{base}/webhooks/deliveries?{}", pairs.finish())
+    pairs.finish()
 }
 
 /// Returns the delivery whose id is in the path. Fails if it is not a delivery of this taxpayer.
-async fn find(
+pub(super) async fn find(
     state: &ApiState,
     session: &AccountSession,
     text: &str,
@@ -166,9 +176,7 @@ async fn show_delivery(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let logged = find(&state, &session, &ids.1).await?;
-    let sequence = logged.delivery.sequence;
-    let event = events::owned_by_after(&state.store, session.taxpayer, sequence - 1, 1).await?;
-    let event = event.into_iter().find(|event| event.sequence == sequence);
+    let body = event_text(&state, session.taxpayer, logged.delivery.sequence).await?;
     let last = logged.attempts.last();
     let failure = last.and_then(|attempt| attempt.failure.as_deref());
     let guidance = failure.map(|failure| {
@@ -187,13 +195,23 @@ async fn show_delivery(
         base: base(&session),
         endpoint: endpoint.as_ref().map(label).unwrap_or_default(),
         invoice: format!("{}/invoices?{query}", base(&session)),
-        body: event
-            .map(|event| indent_json(&event.notification()))
-            .unwrap_or_default(),
+        body,
         why,
         what_to_do,
         line: DeliveryLine::from(logged),
     })
+}
+
+/// Returns the event with this sequence as a webhook gets it; an empty text if there is none.
+pub(in crate::console) async fn event_text(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    sequence: i64,
+) -> Result<String, ApiError> {
+    let events = events::owned_by_after(&state.store, taxpayer, sequence - 1, 1).await?;
+    let event = events.into_iter().find(|event| event.sequence == sequence);
+    let text = event.map(|event| indent_json(&event.notification()));
+    Ok(text.unwrap_or_default())
 }
 
 /// Returns a JSON text with one line for each member; a text that is not JSON is returned unchanged.

@@ -14,6 +14,9 @@
 //! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
+//! | a link to one delivery, for support | `delivery_link` |
+//! | the catalogue of events | `webhook_events` |
+//! | sending many deliveries again, and how far that is | `deliveries_bulk` |
 //! | the endpoint that a page is about, its form, its health | `webhook_target`, `webhook_form`, `webhook_health` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
 //! | the VAT of a month | `reports` |
@@ -27,6 +30,8 @@ mod bulk_selection;
 mod contacts;
 mod correction;
 mod deliveries;
+mod deliveries_bulk;
+mod delivery_link;
 mod import;
 mod inbox;
 mod integration;
@@ -59,12 +64,14 @@ mod taxpayers_onboarding;
 mod taxpayers_webhooks;
 mod timeline;
 mod webhook_actions;
+mod webhook_events;
 mod webhook_form;
 mod webhook_health;
 mod webhook_new;
 mod webhook_target;
 mod webhooks;
 
+pub(super) use crate::console::accounts::deliveries::{DeliveryLine, event_text};
 use crate::console::frame::NavigationEntry;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::access::session::{ContactRole, SessionOwner};
@@ -119,7 +126,10 @@ pub(super) fn endpoints() -> Vec<Path> {
         webhooks::endpoints(),
         webhook_actions::endpoints(),
         webhook_new::endpoints(),
+        webhook_events::endpoints(),
+        deliveries_bulk::endpoints(),
         deliveries::endpoints(),
+        delivery_link::endpoints(),
     ];
     let all = of_account
         .into_iter()

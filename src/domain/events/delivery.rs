@@ -82,6 +82,15 @@ pub struct DeliveryAttempt {
     pub phases: PhaseDurations,
     /// The beginning of the response body.
     pub response: String,
+    /// `None` for attempts from before headers were kept, and where they were not read.
+    pub headers: Option<AttemptHeaders>,
+}
+
+/// The headers of the request and of the response of an attempt, each a name and a value, without secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AttemptHeaders {
+    pub request: Vec<(String, String)>,
+    pub response: Vec<(String, String)>,
 }
 
 /// How long each phase of an attempt took, in milliseconds. A phase that did not happen is `None`.

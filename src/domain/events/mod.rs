@@ -6,3 +6,4 @@ pub mod endpoint_health;
 pub mod event;
 pub mod log_position;
 pub mod replay;
+pub mod selection;

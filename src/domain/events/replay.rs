@@ -4,13 +4,28 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::selection::DeliverySelection;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 
 words! {
     /// `Failed`: events whose delivery is a dead letter. `Missing`: enabled events without a delivery. `All`: every
-    /// event that is enabled or has a delivery.
-    ReplayScope { Failed = "failed", Missing = "missing", All = "all" }
+    /// event that is enabled or has a delivery. `Selected`: the deliveries of a selection, which is no scope to ask for.
+    ReplayScope { Failed = "failed", Missing = "missing", All = "all", Selected = "selected" }
+}
+
+impl ReplayScope {
+    /// Parses a scope that a caller may ask for.
+    pub fn parse_asked(word: &str) -> Option<Self> {
+        Self::parse(word).filter(|scope| *scope != Self::Selected)
+    }
+
+    /// Returns the scopes that a caller may ask for, separated by commas.
+    pub fn allowed_asked() -> String {
+        let asked = Self::ALL.iter().filter(|scope| **scope != Self::Selected);
+        let words: Vec<_> = asked.map(|scope| scope.as_str()).collect();
+        words.join(", ")
+    }
 }
 
 words! {
@@ -42,6 +57,8 @@ pub struct Replay {
     pub taxpayer_id: TaxpayerId,
     pub endpoint: EndpointKey,
     pub scope: ReplayScope,
+    /// Set if the scope is `Selected`.
+    pub selection: Option<DeliverySelection>,
     pub state: ReplayState,
     /// The sequence before the first event of the range.
     pub after: i64,
@@ -56,9 +73,11 @@ pub struct Replay {
 }
 
 /// The events that a caller requests: those with a sequence above `after` and up to `until`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReplayRange {
     pub scope: ReplayScope,
+    /// Set if the scope is `Selected`.
+    pub selection: Option<DeliverySelection>,
     pub after: i64,
     pub until: i64,
 }
@@ -68,8 +87,19 @@ impl ReplayRange {
     pub fn from_sequence(scope: ReplayScope, sequence: i64) -> Self {
         Self {
             scope,
+            selection: None,
             after: sequence.max(1) - 1,
             until: i64::MAX,
+        }
+    }
+
+    /// Returns the range from `sequence` to `until`, of which only the selected deliveries are made again.
+    pub fn for_selection(selection: DeliverySelection, sequence: i64, until: i64) -> Self {
+        Self {
+            scope: ReplayScope::Selected,
+            selection: Some(selection),
+            after: sequence.max(1) - 1,
+            until,
         }
     }
 
@@ -77,6 +107,7 @@ impl ReplayRange {
     pub fn for_event(sequence: i64) -> Self {
         Self {
             scope: ReplayScope::All,
+            selection: None,
             after: sequence.max(1) - 1,
             until: sequence,
         }
@@ -99,6 +130,7 @@ impl Replay {
             taxpayer_id: endpoint.taxpayer_id,
             endpoint: endpoint.key,
             scope: range.scope,
+            selection: range.selection,
             state: ReplayState::Running,
             after,
             until,
@@ -147,9 +179,10 @@ impl Replay {
 
     /// True if this replay delivers the whole `range`, so that a request for this range starts no second replay. A
     /// replay of the same range counts even if it has already advanced, because the request is then a repetition.
-    pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
+    pub fn covers(&self, range: &ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
-        self.scope == range.scope && begins && range.until.min(head) <= self.until
+        let is_alike = self.scope == range.scope && self.selection == range.selection;
+        is_alike && begins && range.until.min(head) <= self.until
     }
 
     /// True if the replay has yet to process the event with this sequence.
@@ -178,6 +211,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::events::selection::DeliveryMatch;
 
     fn open(range: ReplayRange, head: i64) -> Replay {
         let now = Timestamp::UNIX_EPOCH;
@@ -255,31 +289,42 @@ mod tests {
     #[test]
     fn a_replay_covers_events_it_has_not_processed_and_no_newer_ones() {
         let range = ReplayRange::from_sequence(ReplayScope::Failed, 1);
-        let replay = open(range, 10);
-        assert!(replay.covers(range, 10));
-        assert!(!replay.covers(range, 11), "an event came since");
-        assert!(!replay.covers(
-            ReplayRange {
-                scope: ReplayScope::All,
-                ..range
-            },
-            10
-        ));
+        let replay = open(range.clone(), 10);
+        assert!(replay.covers(&range, 10));
+        assert!(!replay.covers(&range, 11), "an event came since");
+        assert!(!replay.covers(&ReplayRange::from_sequence(ReplayScope::All, 1), 10));
         let replay = replay.advance(4, 0, Timestamp::UNIX_EPOCH);
-        assert!(replay.covers(range, 10), "the same request again");
+        assert!(replay.covers(&range, 10), "the same request again");
         assert!(
-            !replay.covers(ReplayRange::from_sequence(ReplayScope::Failed, 3), 10),
+            !replay.covers(&ReplayRange::from_sequence(ReplayScope::Failed, 3), 10),
             "what it has passed by"
         );
-        assert!(replay.covers(ReplayRange::from_sequence(ReplayScope::Failed, 5), 10));
-        assert!(replay.covers(
-            ReplayRange {
-                scope: ReplayScope::Failed,
-                after: 6,
-                until: 7
-            },
-            10
-        ));
+        assert!(replay.covers(&ReplayRange::from_sequence(ReplayScope::Failed, 5), 10));
+        let part = ReplayRange {
+            after: 6,
+            until: 7,
+            ..range
+        };
+        assert!(replay.covers(&part, 10));
+    }
+
+    #[test]
+    fn a_replay_of_a_selection_covers_only_the_same_selection() {
+        let range = |selection| ReplayRange::for_selection(selection, 1, i64::MAX);
+        let chosen = |sequences: &[i64]| range(DeliverySelection::Chosen(sequences.to_vec()));
+        let replay = open(chosen(&[2, 5]), 10);
+        assert!(replay.covers(&chosen(&[2, 5]), 10));
+        assert!(!replay.covers(&chosen(&[2]), 10));
+        let all = DeliverySelection::Matching(DeliveryMatch::default());
+        assert!(!replay.covers(&range(all), 10));
+        assert!(!replay.covers(&ReplayRange::from_sequence(ReplayScope::All, 1), 10));
+    }
+
+    #[test]
+    fn a_caller_asks_for_no_selection_by_a_scope() {
+        assert_eq!(ReplayScope::allowed_asked(), "failed, missing, all");
+        let parsed = ["all", "Selected"].map(ReplayScope::parse_asked);
+        assert_eq!(parsed, [Some(ReplayScope::All), None]);
     }
 
     #[test]

@@ -42,6 +42,7 @@ words! {
         EnableWebhook = "webhook.enable",
         ReplayEvents = "webhook.replay",
         CancelReplay = "webhook.cancel-replay",
+        ShareDelivery = "webhook.share-delivery",
         RotateWebhookSecret = "webhook.rotate-secret",
         CreateIntegrator = "integrator.create",
         CreateOperator = "operator.create",

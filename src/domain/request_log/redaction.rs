@@ -27,7 +27,7 @@ const SECRET_NAME_PARTS: [&str; 14] = [
 /// Names that are secret as a whole: the settings with which an ERP system is called.
 const SECRET_NAMES: [&str; 2] = ["auth", "pwd"];
 /// Texts that a secret follows, whatever field holds them.
-const SECRET_BEGINNINGS: [&str; 8] = [
+const SECRET_BEGINNINGS: [&str; 9] = [
     "tpk_",
     "sik_",
     "opk_",
@@ -35,6 +35,7 @@ const SECRET_BEGINNINGS: [&str; 8] = [
     "/sign-in/invitation/",
     "/authority/notifications/",
     "/verify/",
+    "/shared/deliveries/",
     "Bearer ",
 ];
 

@@ -37,6 +37,8 @@ pub(crate) mod calculated;
 mod code_field;
 pub(crate) mod customer;
 pub(crate) mod dead_letters;
+pub(crate) mod delivery_link;
+pub(crate) mod delivery_selection;
 pub(crate) mod document;
 pub(crate) mod document_header;
 pub(crate) mod field;

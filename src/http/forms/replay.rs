@@ -15,7 +15,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
     let since = reader.required("since").log_position();
     let scope = reader
         .required("only")
-        .word(ReplayScope::parse, ReplayScope::allowed);
+        .word(ReplayScope::parse_asked, ReplayScope::allowed_asked);
     Some(ReplayForm {
         since: since?,
         scope: scope?,
@@ -60,6 +60,7 @@ mod tests {
             ("/only", None, "only: required"),
             ("/only", Some(json!("")), "only: required"),
             ("/only", Some(json!("none")), "only: one_of"),
+            ("/only", Some(json!("selected")), "only: one_of"),
             ("/only", Some(json!(1)), "only: type"),
             ("/only", Some(json!("MISSING")), ""),
         ];

@@ -18,8 +18,8 @@ use crate::http::state::ApiState;
 
 /// The route that is logged for a request without a matching path.
 const UNMATCHED_ROUTE: &str = "unmatched";
-/// The path of the authority's notices, without the token that follows it.
-const NOTIFICATIONS_PATH: &str = "authority/notifications";
+/// The paths that a secret token follows: of the authority's notices, and of links to deliveries.
+const TOKEN_PATHS: [&str; 2] = ["authority/notifications", "shared/deliveries"];
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
@@ -154,10 +154,10 @@ pub(crate) fn user_agent(headers: &HeaderMap) -> Option<String> {
 /// Returns the path of a request for the log. Hides a notification token, however the path is encoded.
 fn redact_path(path: &str) -> String {
     let decoded = percent_decode(path).to_ascii_lowercase();
-    if decoded.contains(NOTIFICATIONS_PATH) {
-        format!("/{NOTIFICATIONS_PATH}/***")
-    } else {
-        to_printable(path, PATH_CHARS_MAX)
+    let secret = TOKEN_PATHS.iter().find(|start| decoded.contains(*start));
+    match secret {
+        Some(start) => format!("/{start}/***"),
+        None => to_printable(path, PATH_CHARS_MAX),
     }
 }
 

@@ -132,7 +132,7 @@ impl RoutePolicy {
     }
 
     fn is_rate_limited(self) -> bool {
-        ["/v1/", "/verify/"]
+        ["/v1/", "/verify/", "/shared/"]
             .iter()
             .any(|start| self.pattern.starts_with(start))
     }

@@ -11,11 +11,13 @@
 //! | schemas of request bodies | `body_schema` |
 //! | schemas of responses: envelopes, pages and failures | `schema` |
 //! | schemas of the domain's types | `domain_types` |
+//! | schemas of the messages of webhooks | `event_schemas` |
 //! | inputs that make the simulator fail | `trying` |
 
 mod body_schema;
 pub(crate) mod document;
 mod domain_types;
+pub(crate) mod event_schemas;
 #[cfg(test)]
 mod fields;
 pub(crate) mod operation;

@@ -275,6 +275,12 @@ impl OperationDoc {
         }
     }
 
+    /// Adds schemas to the components of the document, for a response whose view refers to them.
+    pub(crate) fn defines(mut self, schemas: Vec<(String, RefOr<Schema>)>) -> Self {
+        self.components.extend(schemas);
+        self
+    }
+
     /// Adds the schema of a view to the components of the document. Returns a reference to it.
     fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         let name = T::name().into_owned();

@@ -1,4 +1,5 @@
-//! A webhook delivery with its attempts. A dead letter also has the reason of the failure and a remedy.
+//! A webhook delivery with its attempts, whose headers are shown apart. A dead letter also has the reason of the failure
+//! and a remedy.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -31,6 +32,25 @@ struct AttemptView<'a> {
     duration_ms: i64,
     phases: PhasesView,
     response: &'a str,
+}
+
+/// An attempt with its headers. They are null if they were not kept: the attempt is from before they were, or the service
+/// crashed during it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeliveryAttempt)]
+pub(crate) struct FullAttemptView<'a> {
+    #[serde(flatten)]
+    attempt: AttemptView<'a>,
+    request_headers: Option<Vec<HeaderView<'a>>>,
+    response_headers: Option<Vec<HeaderView<'a>>>,
+}
+
+/// A secret stands as `(hidden)`, and of a signature the first characters.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LoggedHeader)]
+struct HeaderView<'a> {
+    name: &'a str,
+    value: &'a str,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -74,6 +94,24 @@ impl<'a> From<&'a DeliveryAttempt> for AttemptView<'a> {
     }
 }
 
+impl<'a> From<&'a DeliveryAttempt> for FullAttemptView<'a> {
+    fn from(attempt: &'a DeliveryAttempt) -> Self {
+        let headers = attempt.headers.as_ref();
+        Self {
+            attempt: attempt.into(),
+            request_headers: headers.map(|headers| views(&headers.request)),
+            response_headers: headers.map(|headers| views(&headers.response)),
+        }
+    }
+}
+
+fn views(headers: &[(String, String)]) -> Vec<HeaderView<'_>> {
+    headers
+        .iter()
+        .map(|(name, value)| HeaderView { name, value })
+        .collect()
+}
+
 impl From<PhaseDurations> for PhasesView {
     fn from(phases: PhaseDurations) -> Self {
         let PhaseDurations {
@@ -89,6 +127,14 @@ impl From<PhaseDurations> for PhasesView {
             read_ms,
         }
     }
+}
+
+/// A link to a delivery. Whoever has it sees the delivery until it expires.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeliveryLink)]
+pub(crate) struct DeliveryLinkView {
+    pub(crate) url: String,
+    pub(crate) expires_at: String,
 }
 
 /// A delivery that was given up, with advice for the taxpayer.

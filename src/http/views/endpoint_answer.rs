@@ -45,12 +45,11 @@ mod tests {
         let response_head = text.to_owned();
         let phases = PhaseTimes::default();
         AttemptResult {
-            outcome,
             status,
             duration: Duration::ZERO,
             phases,
-            retry_after: None,
             response_head,
+            ..AttemptResult::without_response(outcome)
         }
     }
 

@@ -23,7 +23,7 @@
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
 //! | the authority's record of an invoice; its breakers and outages | `confirmation`, `breaker`, `outage` |
 //! | reconciliations, the audit log | `reconciliation`, `audit` |
-//! | the event feed | `feed` |
+//! | the event feed; the catalogue of events, and its examples | `feed`, `webhook_event`, `event_example` |
 //! | a request in the request log | `request_log` |
 //! | option lists | `choice` |
 //! | secrets that are shown once | `secret` |
@@ -42,6 +42,7 @@ pub(crate) mod correction;
 pub(crate) mod delivery;
 pub(crate) mod endpoint_answer;
 pub(crate) mod erp_settings;
+pub(crate) mod event_example;
 pub(crate) mod feed;
 pub(crate) mod grade;
 pub(crate) mod guidance;
@@ -72,3 +73,4 @@ pub(crate) mod taxpayer_usage;
 pub(crate) mod timeline;
 pub(crate) mod validated;
 pub(crate) mod webhook_endpoint;
+pub(crate) mod webhook_event;

@@ -8,6 +8,7 @@ use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
 use crate::domain::integration::IntegrationSummary;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::http::views::integration::Integration;
+use crate::store::webhooks::delivery_selection::SelectedCounts;
 
 const DISABLED_REASON: &str = "the webhook is disabled: enable it, or cancel the replay";
 
@@ -60,6 +61,27 @@ impl ReplayView {
         Self {
             waits_for: is_held.then_some(DISABLED_REASON),
             ..Self::from(replay)
+        }
+    }
+}
+
+/// The numbers of the deliveries that would be sent again, in all and by their state.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeliverySelectionPreview)]
+pub(crate) struct SelectionPreview {
+    deliveries: i64,
+    pending: i64,
+    delivered: i64,
+    dead: i64,
+}
+
+impl From<SelectedCounts> for SelectionPreview {
+    fn from(counts: SelectedCounts) -> Self {
+        Self {
+            deliveries: counts.total(),
+            pending: counts.pending,
+            delivered: counts.delivered,
+            dead: counts.dead,
         }
     }
 }

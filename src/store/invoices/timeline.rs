@@ -191,7 +191,7 @@ async fn attempts(
         .all(store.reader())
         .await?;
     let keys: BTreeSet<i64> = deliveries.iter().map(|row| row.endpoint_key).collect();
-    let made = attempt_row::Entity::find()
+    let made = attempt_row::find_without_headers()
         .filter(attempt_row::Column::EndpointKey.is_in(keys))
         .filter(attempt_row::Column::DeliveryId.is_in(deliveries.iter().map(|row| row.id.as_str())))
         .order_by_desc(attempt_row::Column::At)

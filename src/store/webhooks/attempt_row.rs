@@ -1,10 +1,11 @@
-//! The table of delivery attempts, one row for each attempt.
+//! The table of delivery attempts, one row for each attempt. Lists do not read the headers, which may be long.
 
 use database::StoreError;
 use database::column::RowRef;
 use sea_orm::entity::prelude::*;
+use sea_orm::{Iterable, QuerySelect, Select};
 
-use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
+use crate::domain::events::delivery::{AttemptHeaders, DeliveryAttempt, PhaseDurations};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "attempts")]
@@ -24,12 +25,27 @@ pub struct Model {
     pub connect_ms: Option<i64>,
     pub wait_ms: Option<i64>,
     pub read_ms: Option<i64>,
+    /// JSON lists of names and values. `None` if the headers were not kept.
+    pub request_headers: Option<String>,
+    pub response_headers: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+/// Selects attempts without their headers.
+pub fn find_without_headers() -> Select<Entity> {
+    let is_header =
+        |column: &Column| matches!(column, Column::RequestHeaders | Column::ResponseHeaders);
+    let absent = || Expr::cust("CAST(NULL AS text)");
+    Entity::find()
+        .select_only()
+        .columns(Column::iter().filter(|column| !is_header(column)))
+        .expr_as(absent(), "request_headers")
+        .expr_as(absent(), "response_headers")
+}
 
 impl TryFrom<Model> for DeliveryAttempt {
     type Error = StoreError;
@@ -44,6 +60,14 @@ impl TryFrom<Model> for DeliveryAttempt {
             .map(u16::try_from)
             .transpose()
             .map_err(|fault| at.corrupt(fault))?;
+        let request = row.request_headers.as_deref();
+        let headers = request.zip(row.response_headers.as_deref());
+        let headers = headers.map(|(request, response)| {
+            Ok::<_, StoreError>(AttemptHeaders {
+                request: at.json(request)?,
+                response: at.json(response)?,
+            })
+        });
         Ok(Self {
             at: at.moment(row.at)?,
             status,
@@ -56,6 +80,7 @@ impl TryFrom<Model> for DeliveryAttempt {
                 read_ms: row.read_ms,
             },
             response: row.response,
+            headers: headers.transpose()?,
         })
     }
 }

@@ -140,6 +140,7 @@ fn interrupt(
         duration_ms: 0,
         phases: PhaseDurations::default(),
         response: words.to_owned(),
+        headers: None,
     };
     let mut delivery = Delivery {
         attempts: before.attempts + 1,

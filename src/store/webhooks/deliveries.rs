@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 
+use database::column::json;
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict, Query};
@@ -81,6 +82,7 @@ pub async fn record(
 }
 
 fn to_attempt_row(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model {
+    let headers = attempt.headers.as_ref();
     attempt_row::Model {
         endpoint_key: delivery.endpoint.0,
         delivery_id: delivery.id.to_string(),
@@ -94,6 +96,8 @@ fn to_attempt_row(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row
         connect_ms: attempt.phases.connect_ms,
         wait_ms: attempt.phases.wait_ms,
         read_ms: attempt.phases.read_ms,
+        request_headers: headers.map(|headers| json(&headers.request)),
+        response_headers: headers.map(|headers| json(&headers.response)),
     }
 }
 

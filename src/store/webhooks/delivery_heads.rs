@@ -160,6 +160,7 @@ mod tests {
                 duration_ms: 1,
                 phases: PhaseDurations::default(),
                 response: String::new(),
+                headers: None,
             };
             (
                 Delivery {

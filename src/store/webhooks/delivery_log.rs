@@ -73,7 +73,7 @@ pub async fn page_owned_by(
 }
 
 /// Returns the spellings to search for: the given text and, if it is an IRN, its normal form and its stored spellings.
-async fn find_spellings(
+pub(crate) async fn find_spellings(
     store: &Store,
     taxpayer: TaxpayerId,
     text: String,
@@ -177,7 +177,7 @@ async fn find_row(
     Ok(found.one(store.reader()).await?)
 }
 
-/// Loads a delivery of a taxpayer with its last attempts.
+/// Loads a delivery of a taxpayer with its last attempts and their headers.
 pub async fn logged_owned_by_with_id(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -185,8 +185,42 @@ pub async fn logged_owned_by_with_id(
 ) -> Result<Option<LoggedDelivery>, StoreError> {
     let found = find_row(store, taxpayer, id).await?;
     let Some(row) = found else { return Ok(None) };
-    let mut attempts = attempts_by_delivery(store, std::slice::from_ref(&row)).await?;
-    logged_delivery(row, &mut attempts).map(Some)
+    with_headers(store, row).await.map(Some)
+}
+
+/// Loads a delivery to an endpoint with its last attempts and their headers. Use this only for whoever has a link to it.
+pub async fn logged_with_id(
+    store: &Store,
+    endpoint: EndpointKey,
+    id: uuid::Uuid,
+) -> Result<Option<LoggedDelivery>, StoreError> {
+    let key = (endpoint.0, id.to_string());
+    match Entity::find_by_id(key).one(store.reader()).await? {
+        Some(row) => with_headers(store, row).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Adds the last attempts of a delivery with their headers, oldest first.
+async fn with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, StoreError> {
+    let attempts = attempt_row::Entity::find()
+        .filter(attempts_of(&row))
+        .order_by_asc(attempt_row::Column::Attempt)
+        .all(store.reader())
+        .await?;
+    let attempts: Result<_, _> = attempts
+        .into_iter()
+        .map(DeliveryAttempt::try_from)
+        .collect();
+    logged_delivery(row, attempts?)
+}
+
+/// Returns the condition that a row is one of the last attempts of a delivery.
+fn attempts_of(row: &Model) -> Condition {
+    Condition::all()
+        .add(attempt_row::Column::EndpointKey.eq(row.endpoint_key))
+        .add(attempt_row::Column::DeliveryId.eq(row.id.as_str()))
+        .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN_MAX)))
 }
 
 /// The numbers of a taxpayer's deliveries that have not arrived.
@@ -250,7 +284,7 @@ pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delive
         .transpose()
 }
 
-async fn load_page(
+pub(super) async fn load_page(
     store: &Store,
     found: Select<Entity>,
     page: Page,
@@ -259,22 +293,23 @@ async fn load_page(
     let mut attempts = attempts_by_delivery(store, &rows).await?;
     let logged = rows
         .into_iter()
-        .map(|row| logged_delivery(row, &mut attempts))
+        .map(|row| {
+            let attempts = attempts.remove(&row.id).unwrap_or_default();
+            logged_delivery(row, attempts)
+        })
         .collect::<Result<_, _>>()?;
     Ok((logged, total))
 }
 
-/// Converts the row of a delivery, and takes its attempts out of the map.
 fn logged_delivery(
     row: Model,
-    attempts: &mut HashMap<String, Vec<DeliveryAttempt>>,
+    attempts: Vec<DeliveryAttempt>,
 ) -> Result<LoggedDelivery, StoreError> {
     let at = RowRef {
         table: "deliveries",
         id: row.id.clone(),
     };
     let kind = at.parse(&row.kind)?;
-    let attempts = attempts.remove(&row.id).unwrap_or_default();
     Ok(LoggedDelivery {
         kind,
         attempts,
@@ -289,16 +324,12 @@ async fn attempts_by_delivery(
 ) -> Result<HashMap<String, Vec<DeliveryAttempt>>, StoreError> {
     let mut any = Condition::any();
     for row in rows.iter().filter(|row| row.attempts > 0) {
-        let last = Condition::all()
-            .add(attempt_row::Column::EndpointKey.eq(row.endpoint_key))
-            .add(attempt_row::Column::DeliveryId.eq(row.id.as_str()))
-            .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN_MAX)));
-        any = any.add(last);
+        any = any.add(attempts_of(row));
     }
     if any.is_empty() {
         return Ok(HashMap::new());
     }
-    let found = attempt_row::Entity::find()
+    let found = attempt_row::find_without_headers()
         .filter(any)
         .order_by_asc(attempt_row::Column::Attempt)
         .all(store.reader())

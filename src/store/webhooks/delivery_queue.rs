@@ -280,6 +280,7 @@ mod tests {
             duration_ms: 1,
             phases: PhaseDurations::default(),
             response: String::new(),
+            headers: None,
         };
         let tx = test.store.begin().await.unwrap();
         let outcome = (ended, EventKind::InvoiceCreated, attempt);

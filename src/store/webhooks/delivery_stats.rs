@@ -101,6 +101,7 @@ mod tests {
                     duration_ms: 10 * sequence,
                     phases: PhaseDurations::default(),
                     response: String::new(),
+                    headers: None,
                 };
                 (delivery, EventKind::InvoiceCreated, attempt)
             };

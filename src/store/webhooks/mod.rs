@@ -7,10 +7,12 @@ pub mod delivery_heads;
 pub mod delivery_log;
 pub mod delivery_queue;
 pub mod delivery_row;
+pub mod delivery_selection;
 pub mod delivery_stats;
 pub mod endpoint_list;
 pub mod integration_row;
 pub mod integrations;
+pub mod removed_endpoints;
 pub mod replay_row;
 pub mod replays;
 pub mod secrets;
@@ -28,7 +30,7 @@ use sea_orm::{
     QueryFilter, QueryOrder, QueryResult, Statement,
 };
 
-use crate::domain::events::delivery::{DeliveryState, Endpoint};
+use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::{DEFAULT_ENDPOINT, EndpointKey, TaxpayerId, parse_number};
@@ -295,28 +297,21 @@ pub async fn save(
     Ok(())
 }
 
-/// Removes added endpoints with what they have not received: pending deliveries, dead letters, and all replays. Removes
-/// their lanes too, so that a worker that still holds one writes nothing more. The caller must hold the lanes.
+/// Removes added endpoints. Their deliveries, attempts and replays belong to nobody from then on; `removed_endpoints`
+/// deletes them afterwards, because there may be very many. Removes their lanes too, so that a worker that still holds
+/// one writes nothing more. The caller must hold the lanes.
 pub async fn remove(tx: &Transaction, keys: &[EndpointKey]) -> Result<(), StoreError> {
     if keys.is_empty() {
         return Ok(());
     }
-    let keys = || keys.iter().map(|key| key.0);
-    let undelivered = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
-    delivery_row::Entity::delete_many()
-        .filter(delivery_row::Column::EndpointKey.is_in(keys()))
-        .filter(delivery_row::Column::State.is_in(undelivered))
-        .exec(tx)
-        .await?;
-    replay_row::Entity::delete_many()
-        .filter(replay_row::Column::EndpointKey.is_in(keys()))
-        .exec(tx)
-        .await?;
+    for key in keys {
+        removed_endpoints::add(tx, *key).await?;
+    }
     Entity::delete_many()
-        .filter(Column::EndpointKey.is_in(keys()))
+        .filter(Column::EndpointKey.is_in(keys.iter().map(|key| key.0)))
         .exec(tx)
         .await?;
-    let lanes: Vec<_> = keys().map(|key| key.to_string()).collect();
+    let lanes: Vec<_> = keys.iter().map(ToString::to_string).collect();
     lanes::remove(tx, LaneKind::Endpoint, &lanes).await
 }
 

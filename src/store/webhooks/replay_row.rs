@@ -1,7 +1,7 @@
 //! The table of replays. A replay sends past events to an endpoint again.
 
 use database::StoreError;
-use database::column::RowRef;
+use database::column::{RowRef, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
@@ -26,6 +26,8 @@ pub struct Model {
     pub updated_at: i64,
     /// The taxpayer of an added endpoint; `None` for a default endpoint, whose key is its taxpayer's id.
     pub owner_id: Option<i64>,
+    /// JSON of the selection; `None` if the scope says what the replay is for.
+    pub selection: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -46,6 +48,11 @@ impl TryFrom<Model> for Replay {
             taxpayer_id: TaxpayerId(row.owner_id.unwrap_or(row.endpoint_key)),
             endpoint: EndpointKey(row.endpoint_key),
             scope: at.parse(&row.scope)?,
+            selection: row
+                .selection
+                .as_deref()
+                .map(|text| at.json(text))
+                .transpose()?,
             state: at.parse(&row.state)?,
             after: row.after,
             until: row.until,
@@ -72,6 +79,7 @@ impl From<&Replay> for Model {
             created_at: micros(replay.created_at),
             updated_at: micros(replay.updated_at),
             owner_id: owner_id(replay.endpoint, replay.taxpayer_id),
+            selection: replay.selection.as_ref().map(json),
         }
     }
 }

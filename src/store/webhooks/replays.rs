@@ -22,6 +22,7 @@ use crate::store::webhooks::crashed_deliveries;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row;
+use crate::store::webhooks::delivery_selection::is_selected;
 use crate::store::webhooks::replay_row::{Column, Entity, Model};
 use crate::store::webhooks::select_keys;
 
@@ -171,12 +172,18 @@ pub async fn queue(
     }
     let (position, queued) = match replay.scope {
         ReplayScope::Failed => {
-            requeue_batch(tx, &replay, Some(DeliveryState::Dead), replay.until, now).await?
+            let dead = delivery_row::Column::State.eq(DeliveryState::Dead.as_str());
+            requeue_batch(tx, &replay, Condition::all().add(dead), replay.until, now).await?
+        }
+        ReplayScope::Selected => {
+            let selection = replay.selection.as_ref().ok_or(StoreError::Stale)?;
+            let selected = is_selected(replay.taxpayer_id, selection);
+            requeue_batch(tx, &replay, selected, replay.until, now).await?
         }
         ReplayScope::Missing => add_missing(tx, &replay, enabled, now).await?,
         ReplayScope::All => {
             let (position, added) = add_missing(tx, &replay, enabled, now).await?;
-            let (_, repeated) = requeue_batch(tx, &replay, None, position, now).await?;
+            let (_, repeated) = requeue_batch(tx, &replay, Condition::all(), position, now).await?;
             (position, added + repeated)
         }
     };
@@ -185,23 +192,21 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next batch pending again, except those that are already queued and have not been
+/// Makes the next batch of the deliveries with this condition pending again, except those that are already queued and have not been
 /// attempted since then. Returns the new position and the number of queued deliveries.
 async fn requeue_batch(
     tx: &Transaction,
     replay: &Replay,
-    state: Option<DeliveryState>,
+    which: Condition,
     until: i64,
     now: Timestamp,
 ) -> Result<(i64, usize), StoreError> {
     let batch = usize::try_from(EVENTS_PER_BATCH).unwrap_or(usize::MAX);
-    let mut found = delivery_row::Entity::find()
+    let found = delivery_row::Entity::find()
         .filter(delivery_row::Column::EndpointKey.eq(replay.endpoint.0))
         .filter(delivery_row::Column::Sequence.gt(replay.position))
-        .filter(delivery_row::Column::Sequence.lte(until));
-    if let Some(state) = state {
-        found = found.filter(delivery_row::Column::State.eq(state.as_str()));
-    }
+        .filter(delivery_row::Column::Sequence.lte(until))
+        .filter(which);
     let rows = found
         .order_by_asc(delivery_row::Column::Sequence)
         .limit(batch as u64)

@@ -31,6 +31,22 @@ pub(crate) fn check(exchange: Exchange<'_>) {
     );
 }
 
+/// Panics if a value differs from the schema at this pointer into the document.
+pub(crate) fn check_value(schema: &str, value: &Value) {
+    let found = DOCUMENT.text.pointer(schema);
+    let found = found.unwrap_or_else(|| panic!("{schema} is not in the document"));
+    let validator = DOCUMENT.validator(found);
+    let faults = validator.iter_errors(value);
+    let faults: Vec<_> = faults
+        .map(|fault| format!("{fault} at `{}`", fault.instance_path()))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "{schema}: {}: {value}",
+        faults.join("; ")
+    );
+}
+
 /// One path of the document: its segments, where `None` stands for a parameter, and its operations by method.
 struct Path {
     template: String,

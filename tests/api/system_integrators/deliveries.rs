@@ -14,7 +14,7 @@ const CREATED: &str = "invoice.created";
 const UPDATED: &str = "invoice.status-updated";
 
 /// A taxpayer with a delivered event, a dead letter and two newer events that were delivered.
-async fn with_a_log(world: &World) -> (Taxpayer, Integrator, Receiver, [Value; 2]) {
+pub(super) async fn with_a_log(world: &World) -> (Taxpayer, Integrator, Receiver, [Value; 2]) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
     let receiver = Receiver::start();
@@ -137,6 +137,64 @@ async fn the_log_shows_each_delivery_with_its_attempts(world: &World) {
     }
     assert_eq!(delivered["attempts"][0]["status"], json!(204));
     assert_eq!(delivered["attempts"][0]["failure"], Value::Null);
+}
+
+/// The value of a header of an attempt; null if it has no such header.
+fn header<'a>(attempt: &'a Value, side: &str, name: &str) -> &'a Value {
+    let headers = attempt[side].as_array().unwrap();
+    let found = headers.iter().find(|header| header["name"] == name);
+    found.map_or(&Value::Null, |header| &header["value"])
+}
+
+#[each_database]
+async fn an_attempt_shows_the_headers_that_went_and_came_without_secrets(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
+    integrator
+        .set_webhook(taxpayer.id, &receiver.url(), &[CREATED])
+        .await
+        .expect_status(200);
+    receiver.answer_next(&[Reply::RetryAfter(503, 0)]);
+    taxpayer.invoice(&documents::invoice()).await;
+    let notifications = receiver.wait_for(2).await;
+    let webhook = format!("/v1/system-integrators/taxpayers/{}/webhook", taxpayer.id);
+    let attempts = async || {
+        let log = integrator
+            .deliveries(taxpayer.id, "")
+            .await
+            .expect_status(200);
+        let id = items(&log)[0]["id"].as_str().unwrap().to_owned();
+        let path = format!("{webhook}/deliveries/{id}/attempts");
+        let attempts = integrator.get(&path).await.expect_status(200);
+        let attempts = attempts.data().as_array().unwrap().clone();
+        (attempts.len() == 2).then_some(attempts)
+    };
+    let attempts = eventually("both attempts", attempts).await;
+    for (attempt, sent) in attempts.iter().zip(&notifications) {
+        for name in [
+            "webhook-id",
+            "webhook-timestamp",
+            "traceparent",
+            "content-type",
+        ] {
+            assert_eq!(header(attempt, "request_headers", name), sent.header(name));
+        }
+        let signature = sent.header("webhook-signature");
+        let start: String = signature.chars().take(11).collect();
+        let logged = header(attempt, "request_headers", "webhook-signature");
+        assert_eq!(logged, &json!(format!("{start}… (hidden)")));
+    }
+    assert_eq!(header(&attempts[0], "response_headers", "retry-after"), "0");
+    assert_eq!(
+        (&attempts[0]["status"], &attempts[1]["status"]),
+        (&json!(503), &json!(204))
+    );
+    let unknown = format!("{webhook}/deliveries/{}/attempts", uuid::Uuid::nil());
+    integrator
+        .get(&unknown)
+        .await
+        .expect_refusal(404, "DELIVERY_NOT_FOUND");
 }
 
 #[each_database]

@@ -11,6 +11,7 @@ mod replay;
 mod replays;
 mod retry_schedule;
 mod rotate_api_key;
+mod selected_deliveries;
 mod verification;
 mod webhook;
 mod webhook_endpoints;

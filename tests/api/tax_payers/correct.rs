@@ -43,11 +43,14 @@ async fn correct(taxpayer: &Taxpayer, stored: &Value, query: &str, body: &Value)
 
 /// Waits until the correction at this path has come to a state.
 async fn wait_for(taxpayer: &Taxpayer, path: &str, state: &str) -> Value {
-    eventually(&format!("a correction that is {state}"), async || {
-        let read = taxpayer.get(path).await.expect_status(200);
-        (read.data()["state"] == state).then(|| read.data().clone())
-    })
-    .await
+    let what = format!("a correction that is {state}");
+    eventually(&what, async || in_state(taxpayer, path, state).await).await
+}
+
+/// Returns the correction at this path if it is in this state.
+async fn in_state(taxpayer: &Taxpayer, path: &str, state: &str) -> Option<Value> {
+    let read = taxpayer.get(path).await.expect_status(200);
+    (read.data()["state"] == state).then(|| read.data().clone())
 }
 
 /// Returns the kind and the payable of each document of a plan.
@@ -374,11 +377,12 @@ async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &
              wait_reason = NULL, next_attempt_at = NULL WHERE irn = '{}' AND state <> 'running'",
             irn.as_str().unwrap()
         );
-        eventually("a rejected credit note", async || {
-            (world.execute(&reject).await > 0).then_some(())
+        // A step of the run that has begun overwrites it, so it is written until it has been seen.
+        let stopped = eventually("a rejected credit note", async || {
+            world.execute(&reject).await;
+            in_state(&taxpayer, &path, "stopped").await
         })
         .await;
-        let stopped = wait_for(&taxpayer, &path, "stopped").await;
         let reason = stopped["reason"].as_str().unwrap();
         assert!(
             reason.contains("rejected the credit note")

@@ -290,6 +290,18 @@ pub(super) fn webhook_cases(taxpayer: i64, receiver: &str) -> Vec<Case> {
             "",
             audit_query("webhook.replay"),
         ),
+        case(
+            "/dashboard/{taxpayer}/webhooks/deliveries/{delivery}",
+            "/dashboard/{taxpayer}/webhooks/deliveries/{delivery}/link",
+            "valid_for_s=86400",
+            audit_query("webhook.share-delivery"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/webhooks/deliveries/bulk",
+            "/dashboard/{taxpayer}/webhooks/deliveries/bulk",
+            "",
+            audit_query("webhook.replay"),
+        ),
     ]
 }
 

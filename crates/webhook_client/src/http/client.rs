@@ -18,6 +18,7 @@ use crate::attempt::{AttemptOutcome, AttemptResult};
 use crate::auth::{Credentials, challenge};
 use crate::http::connect_policy::{ConnectPolicy, ConnectScope};
 use crate::http::keep_alive::KeepAliveHosts;
+use crate::http::logged_headers::{RequestSecrets, log_request};
 use crate::http::request_context::{ConnectPolicyLayer, RequestContext};
 use crate::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 
@@ -255,22 +256,35 @@ impl GuardedClient {
         if !self.keep_alive.may_keep_alive(url_origin, Instant::now()) {
             request = request.header(CONNECTION, "close");
         }
-        let (mut attempt, challenge) = match context.scope(request.send()).await {
+        let request = match request.build() {
+            Ok(request) => request,
+            Err(error) => return (without_response(&error), None),
+        };
+        let request_headers = log_request(&request, self.user_agent);
+        let secrets = RequestSecrets::find(&request);
+        let (attempt, challenge) = match context.scope(client.execute(request)).await {
             Ok(response) => {
                 context.clock().record_answer();
                 let challenge = challenge(response.headers());
-                (self.read_answer(response, post.keep_bytes).await, challenge)
+                let answer = self.read_answer(response, &secrets, post.keep_bytes).await;
+                (answer, challenge)
             }
-            Err(error) => (
-                AttemptResult::without_response(AttemptOutcome::from_error(&error)),
-                None,
-            ),
+            Err(error) => (without_response(&error), None),
         };
-        attempt.phases = context.clock().phases();
+        let attempt = AttemptResult {
+            phases: context.clock().phases(),
+            request_headers,
+            ..attempt
+        };
         (attempt, challenge)
     }
 
-    async fn read_answer(&self, response: Response, keep_bytes: usize) -> AttemptResult {
+    async fn read_answer(
+        &self,
+        response: Response,
+        secrets: &RequestSecrets,
+        keep_bytes: usize,
+    ) -> AttemptResult {
         let status = response.status().as_u16();
         let header = |name| {
             response
@@ -281,15 +295,21 @@ impl GuardedClient {
         let retry_after =
             header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
         let outcome = AttemptOutcome::from_response(status, has_abort_header(response.headers()));
+        let response_headers = secrets.log_response(response.headers());
         let body = read_body(response, self.body_bytes_max).await;
         let response_head = body_head(&body, keep_bytes);
         AttemptResult {
             status: Some(status),
             retry_after,
             response_head,
+            response_headers,
             ..AttemptResult::without_response(outcome)
         }
     }
+}
+
+fn without_response(error: &reqwest::Error) -> AttemptResult {
+    AttemptResult::without_response(AttemptOutcome::from_error(error))
 }
 
 /// Returns true if the response asks us not to send this message again.
@@ -400,6 +420,15 @@ mod tests {
             assert!(request.contains(part), "{part} in {request}");
         }
         assert!(!request.contains("accept-encoding"));
+        let head = request.split("\r\n\r\n").next().unwrap();
+        let mut sent: Vec<_> = head.lines().skip(1).map(str::to_owned).collect();
+        let logged = attempt.request_headers.iter();
+        let mut logged: Vec<_> = logged
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        sent.sort();
+        logged.sort();
+        assert_eq!(logged, sent, "the log shows what was sent");
     }
 
     #[tokio::test]
@@ -420,6 +449,8 @@ mod tests {
                 attempt.retry_after,
                 Some(RetryAfter::Wait(Duration::from_secs(9)))
             );
+            let retry_after = ("retry-after".to_owned(), "9".to_owned());
+            assert!(attempt.response_headers.contains(&retry_after));
             assert_eq!(attempt.response_head, "thanks\u{fffd}");
         }
     }

@@ -5,11 +5,13 @@
 //! | the client: limits of time and size, no redirects, no proxy | `client` |
 //! | the check of `address_policy` at each connection | `connect_policy`, applied by `resolver` and `request_context` |
 //! | connections that are kept open | `keep_alive` |
+//! | headers for the log of attempts, without secrets | `logged_headers` |
 //! | times of the phases of an attempt | `phases` |
 
 pub(super) mod client;
 pub(super) mod connect_policy;
 mod keep_alive;
+mod logged_headers;
 pub(super) mod phases;
 mod request_context;
 mod resolver;
@@ -17,4 +19,5 @@ mod resolver;
 mod ssrf;
 
 pub use client::{ClientBuildError, GuardedClient, PostRequest};
+pub use logged_headers::LoggedHeaders;
 pub use phases::PhaseTimes;

@@ -18,6 +18,7 @@
 //! | API keys | `keys` |
 //! | webhook endpoints: the default one and what can be done with each, those that are added | `webhook`, `endpoints` |
 //! | replays | `replays` |
+//! | the record of a link to a delivery | `share_delivery` |
 //! | how the ERP receives notifications | `integration` |
 
 mod account;
@@ -35,6 +36,7 @@ mod payment;
 mod replays;
 mod resolve_customer_and_items;
 mod runs;
+mod share_delivery;
 mod steps;
 mod update;
 mod webhook;
@@ -55,6 +57,7 @@ pub use operator_actions::ApplyOperatorAction;
 pub use payment::Pay;
 pub use replays::{CancelReplay, StartReplay};
 pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
+pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
 pub use update::{ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};
 pub use webhook::{DisableEndpoint, EnableEndpoint, EnabledEndpoint, RotateSecret, SetWebhook};

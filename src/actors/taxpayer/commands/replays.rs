@@ -40,7 +40,7 @@ impl TaxpayerCommand for StartReplay {
         if !endpoint.is_active {
             return Err(Refusal::WebhookDisabled);
         }
-        let replay = start_replay(uow, &endpoint, self.range)?;
+        let replay = start_replay(uow, &endpoint, self.range.clone())?;
         let entry = if let Some((by, delivery)) = &self.by {
             let (action, subject) = match delivery {
                 Some(delivery) => (AuditAction::ReplayDelivery, delivery),
@@ -101,7 +101,7 @@ pub(super) fn start_replay(
     let head = uow.head.sequence;
     let replays = uow.replays.iter();
     let mut open = replays.filter(|replay| replay.endpoint == endpoint.key && replay.is_open());
-    if let Some(replay) = open.clone().find(|replay| replay.covers(range, head)) {
+    if let Some(replay) = open.clone().find(|replay| replay.covers(&range, head)) {
         return Ok(replay.clone());
     }
     if open.nth(OPEN_REPLAYS_MAX - 1).is_some() {

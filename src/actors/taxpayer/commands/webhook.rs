@@ -165,16 +165,11 @@ impl TaxpayerCommand for EnableEndpoint {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<EnabledEndpoint, Refusal> {
         let before = configured_endpoint(uow, self.endpoint)?;
         let endpoint = before.clone().enable(uow.now);
-        let range = self.replay.map(|scope| match scope {
-            ReplayScope::Failed => ReplayRange::from_sequence(scope, 1),
-            ReplayScope::Missing | ReplayScope::All => {
-                let after = before.disabled_after.unwrap_or(0);
-                ReplayRange {
-                    scope,
-                    after,
-                    until: i64::MAX,
-                }
-            }
+        let range = self.replay.map(|scope| {
+            let is_failed = scope == ReplayScope::Failed;
+            let after = before.disabled_after.filter(|_| !is_failed);
+            let after = after.unwrap_or(0);
+            ReplayRange::from_sequence(scope, after.saturating_add(1))
         });
         let replay = range
             .map(|range| start_replay(uow, &endpoint, range))

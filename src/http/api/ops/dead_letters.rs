@@ -175,7 +175,7 @@ pub(crate) async fn replay_all(
     for endpoint in keys {
         let command = StartReplay {
             endpoint,
-            range,
+            range: range.clone(),
             by: Some((by.clone(), None)),
         };
         let replay = state.taxpayers.send(taxpayer, command).await?;

@@ -1,4 +1,4 @@
-//! The deliveries of a taxpayer's webhook: list them, and deliver one event again.
+//! The deliveries of a taxpayer's webhook: list them, show the attempts of one, and deliver one event again.
 
 use actix_web::web;
 
@@ -18,7 +18,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::views::delivery::DeliveryView;
+use crate::http::views::delivery::{DeliveryView, FullAttemptView};
 use crate::http::views::paginator::Paginator;
 use crate::http::views::replay::ReplayView;
 use crate::store::events;
@@ -27,6 +27,8 @@ use crate::store::webhooks::delivery_log::DeliveryFilter;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     let deliveries = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries";
+    let attempts =
+        "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/attempts";
     let replay = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
     vec![
         path(deliveries).get(list_deliveries, || {
@@ -34,6 +36,15 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_deliveries",
                 "The log of deliveries, newest first",
             ))
+        }),
+        path(attempts).get(list_attempts, || {
+            doc("list_delivery_attempts", "The last 50 attempts at a delivery with their headers, oldest first")
+                .with_note(
+                    "Of the headers of a request, and of those of its response, the first 4 KiB are kept. Credentials and cookies \
+                     stand as `(hidden)`, and of a signature the first characters.",
+                )
+                .gives_list::<FullAttemptView<'_>>("Delivery attempts retrieved successfully")
+                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
         }),
         path(replay).post(replay_delivery, || {
             doc("replay_delivery", "Deliver one event again")
@@ -111,6 +122,25 @@ fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), F
         }
         (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),
     }
+}
+
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/attempts: shows the attempts at a delivery to
+/// any endpoint of the taxpayer.
+async fn list_attempts(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    path: web::Path<(String, String)>,
+) -> Result<ApiResponse, ApiError> {
+    let (taxpayer, delivery) = path.into_inner();
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
+    let id = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
+    let found = delivery_log::logged_owned_by_with_id(&state.store, taxpayer.id, id).await?;
+    let found = found.ok_or(Refusal::DeliveryNotFound)?;
+    let views: Vec<_> = found.attempts.iter().map(FullAttemptView::from).collect();
+    Ok(ApiResponse::ok(
+        "Delivery attempts retrieved successfully",
+        views,
+    ))
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: delivers an event again.

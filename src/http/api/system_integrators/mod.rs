@@ -2,11 +2,13 @@
 
 mod audit;
 mod deliveries;
+mod delivery_links;
 mod endpoints;
 mod invitations;
 mod invoice_files;
 mod replays;
 mod requests;
+mod selected_deliveries;
 mod taxpayers;
 mod webhook;
 
@@ -16,7 +18,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let webhooks = [
         webhook::endpoints(),
         replays::endpoints(),
+        selected_deliveries::endpoints(),
         deliveries::endpoints(),
+        delivery_links::endpoints(),
         endpoints::endpoints(),
     ];
     let all = [

@@ -1,4 +1,4 @@
-//! The event feed of a taxpayer, and the dead letters of the taxpayer's own webhook.
+//! The event feed of a taxpayer, the catalogue of events, and the dead letters of the taxpayer's own webhook.
 
 use actix_web::web;
 
@@ -11,6 +11,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
+use crate::http::openapi::event_schemas::event_schemas;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -19,6 +20,7 @@ use crate::http::views::delivery::DeadLetter;
 use crate::http::views::feed::Feed;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::replay::ReplayView;
+use crate::http::views::webhook_event::{WebhookEventView, catalogue};
 use crate::store::events;
 use crate::store::webhooks::delivery_log;
 
@@ -42,6 +44,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .fails(&[ErrorCode::InvalidTransition])
             },
         ),
+        path("/v1/tax-payers/webhook-events").get(list_webhook_events, || {
+            doc(
+                "list_webhook_events",
+                "Every event that a webhook can get: when it is sent, its schema and an example",
+            )
+            .gives_list::<WebhookEventView>("Webhook events retrieved successfully")
+            .defines(event_schemas())
+        }),
         path("/v1/tax-payers/events").get(list_events, || {
             doc(
                 "list_events",
@@ -57,6 +67,15 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .fails(&[ErrorCode::ValidationFailed])
         }),
     ]
+}
+
+/// GET /v1/tax-payers/webhook-events: the catalogue of events, which is the same for everybody.
+async fn list_webhook_events(_: TaxpayerCaller) -> ApiResponse {
+    std::future::ready(ApiResponse::ok(
+        "Webhook events retrieved successfully",
+        catalogue(),
+    ))
+    .await
 }
 
 const LIMIT_DEFAULT: usize = 100;

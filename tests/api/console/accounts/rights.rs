@@ -21,6 +21,7 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
         "/inbox",
         "/webhooks",
         "/webhooks/deliveries",
+        "/webhooks/events",
         "/profile",
         "/reports",
     ];
@@ -67,6 +68,7 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         "/webhooks/endpoints/1/replay".to_owned(),
         "/webhooks/endpoints/1/remove".to_owned(),
         format!("/webhooks/replays/{id}/cancel"),
+        format!("/webhooks/deliveries/{id}/link"),
         "/contacts".to_owned(),
         "/notifications".to_owned(),
         "/contacts/1/role".to_owned(),
@@ -93,6 +95,7 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         "/invoices/bulk".to_owned(),
         format!("/inbox/{irn}/acknowledge"),
         format!("/webhooks/deliveries/{id}/resend"),
+        "/webhooks/deliveries/bulk".to_owned(),
     ];
     (owners.into(), accountants.into())
 }

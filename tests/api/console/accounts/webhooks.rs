@@ -45,7 +45,7 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
     };
     let log = eventually("a delivery in the log", delivered).await;
     let id = log
-        .split("/webhooks/deliveries/")
+        .split(r#"name="id" value=""#)
         .nth(1)
         .unwrap()
         .split('"')

@@ -1,0 +1,213 @@
+//! The headers of a request and of its response, as the log of attempts keeps them: at most 4 KiB of each, and without
+//! anything that could be used by a reader of the log.
+
+use reqwest::Request;
+use reqwest::header::{
+    ACCEPT, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
+
+/// The text that stands in place of a hidden value.
+const HIDDEN: &str = "(hidden)";
+/// The largest number of bytes of all names and values together.
+const BYTES_MAX: usize = 4 * 1_024;
+/// The number of characters of a signature that are kept. They suffice to compare it with another one, and not to
+/// send the message again.
+const SIGNATURE_CHARS: usize = 8;
+const SIGNATURE_HEADER: &str = "webhook-signature";
+/// Response headers with secrets of the receiver.
+const SECRET_RESPONSE_HEADERS: [&str; 6] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "set-cookie",
+    "set-cookie2",
+    "authentication-info",
+];
+/// A shorter part of a secret is not searched for in the response: it would be found everywhere.
+const SECRET_PART_BYTES_MIN: usize = 8;
+
+/// Names and values, in the order in which they were sent.
+pub type LoggedHeaders = Vec<(String, String)>;
+
+/// The headers of a request that are secrets. A response may repeat them.
+pub(crate) struct RequestSecrets(Vec<(HeaderName, HeaderValue)>);
+
+impl RequestSecrets {
+    pub(crate) fn find(request: &Request) -> Self {
+        let headers = request.headers().iter();
+        let secret = headers.filter(|(_, value)| value.is_sensitive());
+        Self(
+            secret
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
+    }
+
+    /// Returns the headers of the response. Hides those that carry a secret of the receiver or of the request.
+    pub(crate) fn log_response(&self, headers: &HeaderMap) -> LoggedHeaders {
+        let logged = headers.iter().map(|(name, value)| {
+            let is_secret = SECRET_RESPONSE_HEADERS.contains(&name.as_str())
+                || self.0.iter().any(|(secret, _)| secret == name)
+                || self.are_in(value);
+            (name.as_str(), logged_text(value, is_secret))
+        });
+        keep_within_limit(logged)
+    }
+
+    fn are_in(&self, value: &HeaderValue) -> bool {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        self.0.iter().any(|(_, secret)| {
+            let secret = String::from_utf8_lossy(secret.as_bytes());
+            let mut parts = secret.split_whitespace();
+            let is_long = |part: &str| part.len() >= SECRET_PART_BYTES_MIN;
+            text.contains(&*secret) || parts.any(|part| is_long(part) && text.contains(part))
+        })
+    }
+}
+
+/// Returns the headers that the client sends for this request. The transport adds some of them itself.
+pub(crate) fn log_request(request: &Request, user_agent: &str) -> LoggedHeaders {
+    let url = request.url();
+    let host = url.host_str().unwrap_or_default();
+    let host = url
+        .port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    let body = request.body().and_then(|body| body.as_bytes());
+    let added = [
+        (HOST, host),
+        (USER_AGENT, user_agent.to_owned()),
+        (ACCEPT, "*/*".to_owned()),
+        (CONTENT_LENGTH, body.map_or(0, <[u8]>::len).to_string()),
+    ];
+    let headers = request.headers();
+    let added = added
+        .iter()
+        .filter(|(name, _)| !headers.contains_key(name))
+        .map(|(name, value)| (name.as_str(), value.clone()));
+    let own = headers.iter().map(|(name, value)| {
+        let text = match name.as_str() {
+            SIGNATURE_HEADER => shorten_signatures(value),
+            _ => logged_text(value, value.is_sensitive()),
+        };
+        (name.as_str(), text)
+    });
+    keep_within_limit(added.chain(own))
+}
+
+fn logged_text(value: &HeaderValue, is_secret: bool) -> String {
+    if is_secret {
+        return HIDDEN.to_owned();
+    }
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// Keeps the version and the first characters of each signature.
+fn shorten_signatures(value: &HeaderValue) -> String {
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let shortened = text.split(' ').map(|one| {
+        let (version, signature) = one.split_once(',').unwrap_or_default();
+        let start: String = signature.chars().take(SIGNATURE_CHARS).collect();
+        format!("{version},{start}… {HIDDEN}")
+    });
+    shortened.collect::<Vec<_>>().join(" ")
+}
+
+/// Keeps the first headers. The value at the limit is cut, and those after it are left out.
+fn keep_within_limit<'n>(headers: impl Iterator<Item = (&'n str, String)>) -> LoggedHeaders {
+    let mut left = BYTES_MAX;
+    let mut kept = Vec::new();
+    for (name, mut value) in headers {
+        if name.len() >= left {
+            break;
+        }
+        left -= name.len();
+        value.truncate(value.floor_char_boundary(left));
+        left -= value.len();
+        kept.push((name.to_owned(), value));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::Client;
+
+    use super::*;
+    use crate::auth::Credentials;
+
+    fn request(credentials: &Credentials) -> Request {
+        let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE= v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw==";
+        Client::new()
+            .post("http://receiver.example:8080/hook")
+            .headers(credentials.headers())
+            .header(SIGNATURE_HEADER, signature)
+            .body("{}")
+            .build()
+            .unwrap()
+    }
+
+    fn value<'l>(logged: &'l [(String, String)], wanted: &str) -> &'l str {
+        let found = logged.iter().find(|(name, _)| name == wanted);
+        found.map_or("", |(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn a_logged_request_has_no_secret_and_only_the_start_of_a_signature() {
+        for (credentials, name) in [
+            (Credentials::basic("erp", "open sesame"), "authorization"),
+            (Credentials::bearer("mF_9.B5f-4.1JqM"), "authorization"),
+            (
+                Credentials::api_key("x-erp-key", "swordfish-9"),
+                "x-erp-key",
+            ),
+        ] {
+            let logged = log_request(&request(&credentials.unwrap()), "caller/1.0");
+            assert_eq!(value(&logged, name), HIDDEN);
+            assert_eq!(
+                value(&logged, SIGNATURE_HEADER),
+                "v1,g0hM9SsE… (hidden) v1a,hnO3f9T8… (hidden)"
+            );
+            for (name, expected) in [
+                ("host", "receiver.example:8080"),
+                ("user-agent", "caller/1.0"),
+                ("accept", "*/*"),
+                ("content-length", "2"),
+            ] {
+                assert_eq!(value(&logged, name), expected, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_logged_response_repeats_no_secret() {
+        let credentials = Credentials::bearer("mF_9.B5f-4.1JqM").unwrap();
+        let secrets = RequestSecrets::find(&request(&credentials));
+        for (name, sent, expected) in [
+            ("set-cookie", "session=1", HIDDEN),
+            ("authorization", "Bearer other", HIDDEN),
+            ("x-echo", "Bearer mF_9.B5f-4.1JqM", HIDDEN),
+            ("x-echo", "you sent mF_9.B5f-4.1JqM to us", HIDDEN),
+            ("x-echo", "Bearer", "Bearer"),
+            ("content-type", "text/plain", "text/plain"),
+        ] {
+            let name = HeaderName::from_static(name);
+            let headers = HeaderMap::from_iter([(name.clone(), HeaderValue::from_static(sent))]);
+            let logged = secrets.log_response(&headers);
+            assert_eq!(logged, [(name.to_string(), expected.to_owned())]);
+        }
+    }
+
+    #[test]
+    fn headers_are_kept_up_to_their_limit() {
+        let long = || "x".repeat(3_000);
+        let kept =
+            keep_within_limit([("one", long()), ("two", long()), ("three", long())].into_iter());
+        let lengths: Vec<_> = kept
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.len()))
+            .collect();
+        assert_eq!(lengths, [("one", 3_000), ("two", 1_090)]);
+        let wide = keep_within_limit([("one", "ü".repeat(3_000))].into_iter());
+        assert_eq!(wide[0].1.len(), 4_092);
+    }
+}

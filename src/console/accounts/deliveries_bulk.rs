@@ -1,0 +1,205 @@
+//! Sends many deliveries of the list again at once. A person ticks rows, or takes all that match the filter; the next page
+//! shows how many and which they are, and starts the replay that sends them. The page of the replay says how far it is.
+
+use actix_web::web;
+use askama::Template;
+
+use crate::actors::taxpayer::commands::StartReplay;
+use crate::console::accounts::base;
+use crate::console::accounts::deliveries::{DeliveryLine, filter_address};
+use crate::console::accounts::webhook_target::Target;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::form_values::FormValues;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::accounts::{AccountSession, Accountant, Reader};
+use crate::domain::events::delivery::{DeliveryState, Endpoint};
+use crate::domain::events::event::EventKind;
+use crate::domain::events::replay::{Replay, ReplayRange};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::delivery_selection::to_range;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::delivery_selection::{MatchForm, SelectionForm};
+use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::events;
+use crate::store::webhooks;
+use crate::store::webhooks::delivery_selection::{SelectedCounts, count_by_state, newest};
+use crate::store::webhooks::replays;
+
+/// The number of deliveries that the preview names.
+const SHOWN_MAX: u64 = 25;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/webhooks/deliveries/bulk")
+            .page(preview)
+            .form(go),
+        path("/dashboard/{taxpayer}/webhooks/replays/{replay}").page(show_replay),
+    ]
+}
+
+/// The deliveries that a person took from the list.
+struct Chosen {
+    endpoint: Endpoint,
+    range: ReplayRange,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/deliveries_bulk.html")]
+struct PreviewPage {
+    frame: Frame,
+    base: String,
+    endpoint: Endpoint,
+    counts: SelectedCounts,
+    lines: Vec<DeliveryLine>,
+    /// The hidden fields of the form, which name the same deliveries again.
+    fields: Vec<(&'static str, String)>,
+    list_address: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/replay.html")]
+struct ReplayPage {
+    frame: Frame,
+    base: String,
+    replay: Replay,
+    badge: Badge,
+    /// True if it waits for the endpoint to be enabled.
+    is_held: bool,
+    /// The page of the endpoint.
+    endpoint: String,
+    deliveries: String,
+}
+
+/// Returns the deliveries that the fields name. `until` is the newest event that the preview knew of.
+async fn choose(
+    state: &ApiState,
+    session: &AccountSession,
+    values: &FormValues,
+) -> Result<Chosen, ApiError> {
+    let query = Query::from_text(values.text("filter"));
+    let name = query.trimmed_text("endpoint");
+    let name = name.unwrap_or_else(|| "default".to_owned());
+    let reader = state.store.reader();
+    let found = webhooks::owned_by_with_name(reader, session.taxpayer, &name).await?;
+    let (endpoint, _) = found.ok_or(Refusal::EndpointNotFound)?;
+    let form = if values.text("all").is_empty() {
+        SelectionForm::Chosen(ticked_ids(values)?)
+    } else {
+        SelectionForm::Matching(read_filter(&query)?)
+    };
+    let mut range = to_range(state, session.taxpayer, endpoint.key, form).await?;
+    if let Ok(until) = values.text("until").parse::<i64>() {
+        range.until = range.until.min(until);
+    }
+    Ok(Chosen { endpoint, range })
+}
+
+fn ticked_ids(values: &FormValues) -> Result<Vec<uuid::Uuid>, ApiError> {
+    let ids: Vec<_> = values
+        .checked_values("id")
+        .filter_map(path_ids::uuid)
+        .collect();
+    if ids.is_empty() {
+        let message = "Nothing is chosen. Go back and tick what you mean.";
+        return Err(ApiError::new(ErrorCode::ValidationFailed, message));
+    }
+    Ok(ids)
+}
+
+fn read_filter(query: &Query) -> Result<MatchForm, Fault> {
+    Ok(MatchForm {
+        state: query.word("state", DeliveryState::parse, DeliveryState::allowed)?,
+        event: query.word("event", EventKind::parse, EventKind::allowed)?,
+        irn: query.trimmed_text("irn"),
+        since: None,
+    })
+}
+
+/// Shows how many deliveries would be sent again, and changes nothing.
+async fn preview(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    query: Query,
+) -> Answer {
+    let values = FormValues::from(&query);
+    let Chosen {
+        endpoint,
+        mut range,
+    } = choose(&state, &session, &values).await?;
+    let store = &state.store;
+    let head = events::head(store.reader(), session.taxpayer).await?;
+    range.until = range.until.min(head.sequence);
+    let counts = count_by_state(store, session.taxpayer, endpoint.key, &range).await?;
+    let lines = newest(store, session.taxpayer, endpoint.key, &range, SHOWN_MAX).await?;
+    let mut fields = vec![
+        ("filter", values.text("filter").to_owned()),
+        ("all", values.text("all").to_owned()),
+        ("until", range.until.to_string()),
+    ];
+    let ids = values.checked_values("id").filter_map(path_ids::uuid);
+    if values.text("all").is_empty() {
+        fields.extend(ids.map(|id| ("id", id.to_string())));
+    }
+    let base = base(&session);
+    show(&PreviewPage {
+        frame: Frame::for_account(&session, "Send again").below("Deliveries"),
+        list_address: filter_address(&base, values.text("filter")),
+        base,
+        endpoint,
+        counts,
+        lines: lines.into_iter().map(DeliveryLine::from).collect(),
+        fields,
+    })
+}
+
+/// Starts the replay of what the preview showed.
+async fn go(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    form: Form<FormValues>,
+) -> Answer {
+    let Chosen { endpoint, range } = choose(&state, &session, &form.0).await?;
+    let command = StartReplay {
+        endpoint: endpoint.key,
+        range,
+        by: None,
+    };
+    let replay = session.send(&state, command).await?;
+    let here = format!("{}/webhooks/replays/{}", base(&session), replay.id);
+    Ok(go_to(
+        &here,
+        "They are sent again. This page shows how far it is.",
+    ))
+}
+
+async fn show_replay(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let id = path_ids::uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
+    let found = replays::owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    let replay = found.ok_or(Refusal::ReplayNotFound)?;
+    let endpoint = webhooks::with_key(state.store.reader(), replay.endpoint).await?;
+    let is_active = endpoint.is_some_and(|endpoint| endpoint.is_active);
+    let base = base(&session);
+    show(&ReplayPage {
+        frame: Frame::for_account(&session, "Replay").below("Webhooks"),
+        endpoint: Target::new(&session, replay.endpoint).path,
+        deliveries: format!(
+            "{base}/webhooks/deliveries?endpoint={}",
+            replay.endpoint.name()
+        ),
+        base,
+        badge: replay.state.into(),
+        is_held: replay.is_open() && !is_active,
+        replay,
+    })
+}

@@ -1,0 +1,51 @@
+//! A link with which support sees one delivery, made by an owner.
+
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use jiff::Timestamp;
+
+use crate::console::accounts::base;
+use crate::console::accounts::deliveries::find;
+use crate::console::filters;
+use crate::console::form_values::FormValues;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, show};
+use crate::console::session::accounts::Owner;
+use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make};
+use crate::http::endpoint::{Path, path};
+use crate::http::state::ApiState;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}/link").form(create_link)]
+}
+
+/// The only page that shows the link.
+#[derive(Template)]
+#[template(path = "accounts/delivery_link.html")]
+struct LinkPage {
+    frame: Frame,
+    url: String,
+    expires_at: Timestamp,
+    /// The page of the delivery.
+    here: String,
+}
+
+async fn create_link(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    request: HttpRequest,
+    form: Form<FormValues>,
+) -> Answer {
+    let delivery = find(&state, &session, &ids.1).await?.delivery;
+    let asked = form.0.text("valid_for_s").parse().ok();
+    let valid_for_s = asked.unwrap_or(VALID_FOR_S_DEFAULT).min(VALID_FOR_S_MAX);
+    let link = make(&state, &delivery, valid_for_s, session.by).await?;
+    let origin = state.origin(&request).unwrap_or_default();
+    show(&LinkPage {
+        frame: Frame::for_account(&session, "Link to a delivery").below("Deliveries"),
+        url: format!("{origin}{}", link.path),
+        expires_at: link.expires_at,
+        here: format!("{}/webhooks/deliveries/{}", base(&session), delivery.id),
+    })
+}

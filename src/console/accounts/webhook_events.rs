@@ -1,0 +1,31 @@
+//! The catalogue of webhook events: of each its name, when it is sent, and an example.
+
+use askama::Template;
+
+use crate::console::accounts::base;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, show};
+use crate::console::session::accounts::Reader;
+use crate::http::endpoint::{Path, path};
+use crate::http::views::webhook_event::{WebhookEventView, catalogue};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/dashboard/{taxpayer}/webhooks/events").page(show_events)]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/webhook_events.html")]
+struct EventsPage {
+    frame: Frame,
+    base: String,
+    events: Vec<WebhookEventView>,
+}
+
+async fn show_events(Reader(session): Reader) -> Answer {
+    std::future::ready(show(&EventsPage {
+        frame: Frame::for_account(&session, "Webhook events").below("Webhooks"),
+        base: base(&session),
+        events: catalogue(),
+    }))
+    .await
+}

@@ -1,0 +1,69 @@
+//! A link with which somebody without a key, such as a support engineer, sees one delivery.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, web};
+
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::invoice::invoice_view::precise_time;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::reader::Reader;
+use crate::http::forms::{delivery_link, report};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::delivery::DeliveryLinkView;
+use crate::store::webhooks::delivery_log;
+
+const CREATED: &str = "Link to the delivery created successfully";
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    let link = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/link";
+    vec![path(link).post(share_delivery, || {
+        doc(
+            "share_delivery",
+            "A link with which support sees this delivery, without an account",
+        )
+        .with_note(
+            "The page shows the event, the attempts with their headers, and nothing else of the account. The link ends after \
+             `valid_for_s` (7 days by default, 30 at most), and earlier if the endpoint gets a new signing secret or is deleted.",
+        )
+        .may_take(read, example!("share_delivery"))
+        .gives::<DeliveryLinkView>(201, CREATED)
+        .writes()
+        .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
+        .fails(&[ErrorCode::EndpointNotFound, ErrorCode::WebhookNotConfigured])
+    })]
+}
+
+fn read(reader: &mut Reader<'_>) -> Option<u32> {
+    delivery_link::read(reader, VALID_FOR_S_MAX, VALID_FOR_S_DEFAULT)
+}
+
+/// POST `…/webhook/deliveries/{delivery_id}/link`: makes a link to a delivery to any endpoint of the taxpayer.
+async fn share_delivery(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: web::Path<(String, String)>,
+    request: HttpRequest,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0).await?;
+    let id = path_ids::uuid(&ids.1).ok_or(Refusal::DeliveryNotFound)?;
+    let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, id).await?;
+    let delivery = found.ok_or(Refusal::DeliveryNotFound)?;
+    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), read)?;
+    let link = make(&state, &delivery, form.value, Actor::Integrator(integrator)).await?;
+    let origin = state.origin(&request).unwrap_or_default();
+    let view = DeliveryLinkView {
+        url: format!("{origin}{}", link.path),
+        expires_at: precise_time(link.expires_at),
+    };
+    Ok(ApiResponse::with_status(StatusCode::CREATED, CREATED, view).warn(&form.warnings))
+}

@@ -1,0 +1,118 @@
+//! Chosen deliveries, or all that match, are sent again: as a replay of their own, after a preview that changes nothing.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+
+use crate::actors::taxpayer::commands::StartReplay;
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
+use crate::http::delivery_selection::to_range;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
+use crate::http::forms::query::Query;
+use crate::http::forms::{delivery_selection, report};
+use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::replay::{ReplayView, SelectionPreview};
+use crate::store::webhooks::delivery_selection::count_by_state;
+
+const PREVIEWED: &str = "Selected deliveries counted; nothing was sent";
+const STARTED: &str = "Webhook replay started successfully";
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    let of_default = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/replay";
+    let of_one =
+        "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries/replay";
+    vec![
+        path(of_default).post(replay_selected, || {
+            describe(doc(
+                "replay_selected_deliveries",
+                "Send chosen deliveries again, or all that match",
+            ))
+            .fails(&[ErrorCode::WebhookNotConfigured])
+        }),
+        path(of_one).post(replay_selected_of_one, || {
+            describe(doc(
+                "replay_selected_endpoint_deliveries",
+                "Send chosen deliveries to an endpoint again, or all that match",
+            ))
+            .fails(&[ErrorCode::EndpointNotFound])
+        }),
+    ]
+}
+
+fn describe(doc: OperationDoc) -> OperationDoc {
+    doc.with_note(
+        "Either `delivery_ids`, or `matching` with the filters of the list; `{}` matches every delivery. The answer is 202 at \
+         once, and the replay goes on by itself, also after a restart. Its progress is under `webhook/replays/{replay_id}`.",
+    )
+    .query(
+        "preview",
+        "true to change nothing and see how many deliveries would be sent again",
+    )
+    .takes(delivery_selection::read, example!("replay_selected_deliveries"))
+    .gives::<SelectionPreview>(200, PREVIEWED)
+    .gives::<ReplayView>(202, STARTED)
+    .writes()
+    .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::InvalidTransition])
+}
+
+/// POST …/webhook/deliveries/replay: sends deliveries to the default endpoint again.
+async fn replay_selected(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    id: web::Path<String>,
+    query: Query,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = find_taxpayer(&state, integrator, &id).await?;
+    start(&state, taxpayer.id, taxpayer.id.into(), &query, body).await
+}
+
+/// POST `…/webhook/endpoints/{endpoint_id}/deliveries/replay`: sends deliveries to this endpoint again.
+async fn replay_selected_of_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: web::Path<(String, String)>,
+    query: Query,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    start(&state, endpoint.taxpayer_id, endpoint.key, &query, body).await
+}
+
+async fn start(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
+    query: &Query,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let is_preview = query.flag("preview")?;
+    let catalog = state.catalog.get();
+    let form = report::read(&*body.object().await?, &catalog, delivery_selection::read)?;
+    let range = to_range(state, taxpayer, endpoint, form.value).await?;
+    let counts = count_by_state(&state.store, taxpayer, endpoint, &range).await?;
+    let nothing = (counts.total() == 0).then(|| "no delivery matches".to_owned());
+    let warnings: Vec<_> = form.warnings.into_iter().chain(nothing).collect();
+    if is_preview {
+        let preview = SelectionPreview::from(counts);
+        return Ok(ApiResponse::ok(PREVIEWED, preview).warn(&warnings));
+    }
+    let command = StartReplay {
+        endpoint,
+        range,
+        by: None,
+    };
+    let replay = state.taxpayers.send(taxpayer, command).await?;
+    let place = format!(
+        "/v1/system-integrators/taxpayers/{taxpayer}/webhook/replays/{}",
+        replay.id
+    );
+    let answer = ApiResponse::with_status(StatusCode::ACCEPTED, STARTED, ReplayView::from(&replay));
+    Ok(answer.with_location(&place).warn(&warnings))
+}

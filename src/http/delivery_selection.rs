@@ -1,0 +1,72 @@
+//! The deliveries that a caller or a person chose to send again, as the range of a replay.
+
+use crate::domain::events::replay::ReplayRange;
+use crate::domain::events::selection::{DeliveryMatch, DeliverySelection};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
+use crate::http::forms::delivery_selection::{MatchForm, SelectionForm};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::events;
+use crate::store::webhooks::delivery_log;
+use crate::store::webhooks::delivery_selection::sequences_with_ids;
+use uuid::Uuid;
+
+/// Returns the range of the selected deliveries to an endpoint. Fails if a chosen one is not a delivery to it.
+pub(crate) async fn to_range(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
+    form: SelectionForm,
+) -> Result<ReplayRange, ApiError> {
+    match form {
+        SelectionForm::Chosen(ids) => chosen_range(state, endpoint, &ids).await,
+        SelectionForm::Matching(form) => matching_range(state, taxpayer, form).await,
+    }
+}
+
+async fn chosen_range(
+    state: &ApiState,
+    endpoint: EndpointKey,
+    ids: &[Uuid],
+) -> Result<ReplayRange, ApiError> {
+    let found = sequences_with_ids(&state.store, endpoint, ids).await?;
+    let unknown = ids.iter().enumerate();
+    let unknown = unknown.filter(|(_, id)| !found.contains_key(*id));
+    let faults: Faults = unknown
+        .map(|(index, id)| {
+            let sentence = format!("{id} is the id of no delivery to this endpoint: leave it out.");
+            Fault::new(format!("delivery_ids.{index}"), "exists", sentence)
+        })
+        .collect();
+    if !faults.is_empty() {
+        return Err(ApiError::invalid(faults));
+    }
+    let mut sequences: Vec<_> = found.into_values().collect();
+    sequences.sort_unstable();
+    let first = sequences.first().copied().unwrap_or_default();
+    let last = sequences.last().copied().unwrap_or_default();
+    let selection = DeliverySelection::Chosen(sequences);
+    Ok(ReplayRange::for_selection(selection, first, last))
+}
+
+async fn matching_range(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    form: MatchForm,
+) -> Result<ReplayRange, ApiError> {
+    let first = match form.since {
+        Some(since) => events::sequence_at(&state.store, taxpayer, since).await?,
+        None => 1,
+    };
+    let irns = match form.irn {
+        Some(irn) => Some(delivery_log::find_spellings(&state.store, taxpayer, irn).await?),
+        None => None,
+    };
+    let selection = DeliverySelection::Matching(DeliveryMatch {
+        state: form.state,
+        event: form.event,
+        irns,
+    });
+    Ok(ReplayRange::for_selection(selection, first, i64::MAX))
+}

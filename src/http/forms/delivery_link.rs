@@ -1,0 +1,42 @@
+//! Reads for how long a link to a delivery is valid. By default it is 7 days.
+
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::http::forms::reader::Reader;
+
+const FIELD: &str = "valid_for_s";
+/// The shortest time, in seconds. A shorter one would be over before anybody opens the link.
+const VALID_FOR_S_MIN: u32 = 60;
+
+/// `max` and `default` are in seconds.
+pub(crate) fn read(reader: &mut Reader<'_>, max: u32, default: u32) -> Option<u32> {
+    let asked = reader.optional(FIELD).whole_number(max);
+    if asked.is_some_and(|seconds| seconds < VALID_FOR_S_MIN) {
+        let sentence = format!("must be at least {VALID_FOR_S_MIN}");
+        reader.report_fault(FIELD, FieldRule::other("min", sentence));
+        return None;
+    }
+    Some(asked.unwrap_or(default))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/valid_for_s", None, ""),
+            ("/valid_for_s", Some(json!(60)), ""),
+            ("/valid_for_s", Some(json!(900)), ""),
+            ("/valid_for_s", Some(json!(59)), "valid_for_s: min"),
+            ("/valid_for_s", Some(json!(901)), "valid_for_s: integer"),
+            ("/valid_for_s", Some(json!("day")), "valid_for_s: type"),
+        ];
+        check(&json!({ "valid_for_s": 300 }), &cases, |reader| {
+            read(reader, 900, 300)
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! Reads the deliveries to send again: some by their ids, or all that match. One of the two is required, so that a
+//! forgotten field cannot cause many events to be sent.
+
+use uuid::Uuid;
+
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::event::EventKind;
+use crate::domain::events::log_position::LogPosition;
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::http::forms::field::IRN_CHARS_MAX;
+use crate::http::forms::reader::Reader;
+
+const IDS: &str = "delivery_ids";
+const MATCHING: &str = "matching";
+/// The maximum number of deliveries that are chosen by their ids.
+const IDS_MAX: usize = 1_000;
+const ID_CHARS: usize = 36;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SelectionForm {
+    Chosen(Vec<Uuid>),
+    Matching(MatchForm),
+}
+
+/// A field that is `None` matches all deliveries.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct MatchForm {
+    pub(crate) state: Option<DeliveryState>,
+    pub(crate) event: Option<EventKind>,
+    pub(crate) irn: Option<String>,
+    pub(crate) since: Option<LogPosition>,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
+    let has_matching = reader.has(MATCHING);
+    let ids = reader.required_if(!has_matching, IDS).texts(ID_CHARS);
+    let matching = reader.optional(MATCHING).object(read_match);
+    let is_empty = ids.as_ref().is_some_and(Vec::is_empty);
+    let ids = ids.filter(|_| !is_empty);
+    match (ids, matching) {
+        (Some(_), Some(_)) => {
+            let sentence = "must not be sent together with matching";
+            reader.report_fault(IDS, FieldRule::other("conflict", sentence));
+            None
+        }
+        (Some(ids), None) if !has_matching => read_ids(reader, &ids),
+        (None, Some(matching)) => Some(SelectionForm::Matching(matching)),
+        (None, None) if is_empty && !has_matching => {
+            reader.report_fault(IDS, FieldRule::Required);
+            None
+        }
+        _ => None,
+    }
+}
+
+fn read_ids(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> {
+    if ids.len() > IDS_MAX {
+        reader.report_fault(IDS, FieldRule::MaxItems(IDS_MAX));
+        return None;
+    }
+    let ids = ids.iter().enumerate().map(|(index, text)| {
+        let id = Uuid::parse_str(text).ok();
+        if id.is_none() {
+            let rule = FieldRule::must_be("format", "the id of a delivery");
+            reader.report_fault(&format!("{IDS}.{index}"), rule);
+        }
+        id
+    });
+    // Collected twice, so that the caller sees the faults of all ids.
+    let ids: Vec<_> = ids.collect();
+    ids.into_iter()
+        .collect::<Option<_>>()
+        .map(SelectionForm::Chosen)
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "forms are read alike, and this one requires nothing"
+)]
+fn read_match(reader: &mut Reader<'_>) -> Option<MatchForm> {
+    let state = reader
+        .optional("state")
+        .word(DeliveryState::parse, DeliveryState::allowed);
+    let event = reader
+        .optional("event")
+        .word(EventKind::parse, EventKind::allowed);
+    let irn = reader.optional("irn").text(IRN_CHARS_MAX);
+    let since = reader.optional("since").log_position();
+    Some(MatchForm {
+        state,
+        event,
+        irn,
+        since,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::http::forms::testing::{broken_rules, read as read_with};
+
+    const ID: &str = "01900000-0000-7000-8000-000000000001";
+
+    #[test]
+    fn one_of_the_two_ways_to_choose_is_required() {
+        let cases: [(Value, &[&str]); 10] = [
+            (json!({}), &["delivery_ids: required"]),
+            (json!({ "delivery_ids": [] }), &["delivery_ids: required"]),
+            (json!({ "delivery_ids": ID }), &["delivery_ids: type"]),
+            (json!({ "delivery_ids": [1] }), &["delivery_ids.0: type"]),
+            (
+                json!({ "delivery_ids": ["a", ID, "b"] }),
+                &["delivery_ids.0: format", "delivery_ids.2: format"],
+            ),
+            (
+                json!({ "delivery_ids": vec![ID; 1_001] }),
+                &["delivery_ids: max"],
+            ),
+            (
+                json!({ "delivery_ids": [ID], "matching": {} }),
+                &["delivery_ids: conflict"],
+            ),
+            (json!({ "matching": "all" }), &["matching: type"]),
+            (
+                json!({ "matching": { "state": "lost" } }),
+                &["matching.state: one_of"],
+            ),
+            (
+                json!({ "matching": { "since": "soon" } }),
+                &["matching.since: format"],
+            ),
+        ];
+        for (body, rules) in cases {
+            assert_eq!(broken_rules(read_with(body.clone(), read)), rules, "{body}");
+        }
+    }
+
+    #[test]
+    fn ids_or_what_matches_are_read() {
+        let form = |body| read_with(body, read).unwrap().value;
+        let id = Uuid::parse_str(ID).unwrap();
+        assert_eq!(
+            form(json!({ "delivery_ids": [ID] })),
+            SelectionForm::Chosen(vec![id])
+        );
+        assert_eq!(
+            form(json!({ "matching": {} })),
+            SelectionForm::Matching(MatchForm::default())
+        );
+        let matching =
+            json!({ "matching": { "state": "dead", "event": "invoice.created", "since": 7 } });
+        assert_eq!(
+            form(matching),
+            SelectionForm::Matching(MatchForm {
+                state: Some(DeliveryState::Dead),
+                event: Some(EventKind::InvoiceCreated),
+                irn: None,
+                since: Some(LogPosition::Sequence(7)),
+            })
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! The deliveries that a caller chose: how many they are, which they are, and the condition by which a replay finds them.
+
+use std::collections::HashMap;
+
+use database::StoreError;
+use database::column::RowRef;
+use database::page::Page;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::replay::ReplayRange;
+use crate::domain::events::selection::DeliverySelection;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
+use crate::store::Store;
+use crate::store::webhooks::delivery_log::{LoggedDelivery, load_page, select_sequences_about};
+use crate::store::webhooks::delivery_row::{Column, Entity};
+
+/// The numbers of the selected deliveries by their state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SelectedCounts {
+    pub pending: i64,
+    pub delivered: i64,
+    pub dead: i64,
+}
+
+impl SelectedCounts {
+    pub fn total(self) -> i64 {
+        self.pending + self.delivered + self.dead
+    }
+}
+
+/// Returns the condition that a delivery is selected. The endpoint and the range are conditions of the caller.
+pub(super) fn is_selected(taxpayer: TaxpayerId, selection: &DeliverySelection) -> Condition {
+    let wanted = match selection {
+        DeliverySelection::Chosen(sequences) => {
+            let chosen = Column::Sequence.is_in(sequences.iter().copied());
+            return Condition::all().add(chosen);
+        }
+        DeliverySelection::Matching(wanted) => wanted,
+    };
+    let about = |irns: &Vec<String>| select_sequences_about(taxpayer, irns.iter().cloned());
+    let sequences = wanted.irns.as_ref().map(about);
+    Condition::all()
+        .add_option(wanted.state.map(|state| Column::State.eq(state.as_str())))
+        .add_option(wanted.event.map(|event| Column::Kind.eq(event.as_str())))
+        .add_option(sequences.map(|about| Column::Sequence.in_subquery(about)))
+}
+
+fn is_in_range(taxpayer: TaxpayerId, endpoint: EndpointKey, range: &ReplayRange) -> Condition {
+    let selection = range.selection.as_ref();
+    Condition::all()
+        .add(Column::EndpointKey.eq(endpoint.0))
+        .add(Column::Sequence.gt(range.after))
+        .add(Column::Sequence.lte(range.until))
+        .add_option(selection.map(|selection| is_selected(taxpayer, selection)))
+}
+
+/// Counts the selected deliveries of an endpoint.
+pub async fn count_by_state(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
+    range: &ReplayRange,
+) -> Result<SelectedCounts, StoreError> {
+    let rows: Vec<(String, i64)> = Entity::find()
+        .select_only()
+        .column(Column::State)
+        .column_as(Column::Id.count(), "deliveries")
+        .filter(is_in_range(taxpayer, endpoint, range))
+        .group_by(Column::State)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let mut counts = SelectedCounts::default();
+    for (state, count) in rows {
+        let at = RowRef {
+            table: "deliveries",
+            id: endpoint.0,
+        };
+        match at.parse(&state)? {
+            DeliveryState::Pending => counts.pending = count,
+            DeliveryState::Delivered => counts.delivered = count,
+            DeliveryState::Dead => counts.dead = count,
+        }
+    }
+    Ok(counts)
+}
+
+/// Loads the newest of the selected deliveries.
+pub async fn newest(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
+    range: &ReplayRange,
+    limit: u64,
+) -> Result<Vec<LoggedDelivery>, StoreError> {
+    let selected = Entity::find()
+        .filter(is_in_range(taxpayer, endpoint, range))
+        .order_by_desc(Column::Sequence);
+    let page = Page {
+        number: 1,
+        per_page: limit,
+    };
+    Ok(load_page(store, selected, page).await?.0)
+}
+
+/// Returns the sequences of the events of these deliveries to an endpoint. Ids of other deliveries are left out.
+pub async fn sequences_with_ids(
+    store: &Store,
+    endpoint: EndpointKey,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, i64>, StoreError> {
+    let rows: Vec<(String, i64)> = Entity::find()
+        .select_only()
+        .columns([Column::Id, Column::Sequence])
+        .filter(Column::EndpointKey.eq(endpoint.0))
+        .filter(Column::Id.is_in(ids.iter().map(Uuid::to_string)))
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    rows.into_iter()
+        .map(|(id, sequence)| {
+            let at = RowRef {
+                table: "deliveries",
+                id: &id,
+            };
+            Ok((at.parse(&id)?, sequence))
+        })
+        .collect()
+}

@@ -1,0 +1,158 @@
+//! `/shared/deliveries/{token}`: a link with which somebody without an account sees one delivery.
+
+use serde_json::{Value, json};
+use testkit::documents;
+use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::receiver::Receiver;
+use testkit::roles::{Integrator, Taxpayer, webhook};
+
+use crate::support::account::Account;
+use crate::support::visitor::Visitor;
+use crate::support::world::World;
+
+const CREATED: &str = "invoice.created";
+
+/// A taxpayer with two delivered events, and their deliveries.
+async fn with_deliveries(world: &World) -> (Taxpayer, Integrator, Receiver, Vec<Value>) {
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
+    let url = receiver.url_at("/hook/with-a-secret");
+    integrator
+        .set_webhook(taxpayer.id, &url, &[CREATED])
+        .await
+        .expect_status(200);
+    for _ in 0..2 {
+        taxpayer.invoice(&documents::invoice()).await;
+    }
+    let delivered = async || {
+        let log = integrator.deliveries(taxpayer.id, "?state=delivered").await;
+        let log = log.expect_status(200);
+        let items = log.data()["data"].as_array().unwrap().clone();
+        (items.len() == 2).then_some(items)
+    };
+    let items = eventually("two deliveries", delivered).await;
+    (taxpayer, integrator, receiver, items)
+}
+
+/// Makes a link and returns its path.
+async fn share(
+    world: &World,
+    integrator: &Integrator,
+    taxpayer: &Taxpayer,
+    delivery: &Value,
+) -> String {
+    let id = delivery["id"].as_str().unwrap();
+    let path = format!("{}/deliveries/{id}/link", webhook(taxpayer.id));
+    let made = integrator
+        .send("POST", &path, &json!({}))
+        .await
+        .expect_status(201);
+    let url = made.data()["url"].as_str().unwrap();
+    url.strip_prefix(&world.root()).unwrap().to_owned()
+}
+
+#[each_database]
+async fn a_link_shows_one_delivery_and_no_secret(world: &World) {
+    let (taxpayer, integrator, receiver, all) = with_deliveries(world).await;
+    let secret = integrator.rotate_secret(taxpayer.id).await;
+    let link = share(world, &integrator, &taxpayer, &all[0]).await;
+    let event = |delivery: &Value| delivery["event_id"].as_str().unwrap().to_owned();
+    let [shown, hidden] = [event(&all[0]), event(&all[1])];
+    let notifications = receiver.received_notifications();
+    let sent = notifications.iter().find(|one| one.id == shown).unwrap();
+    let page = Visitor::new(world).get(&link).await.expect(200);
+    let page = page.shows_all(&[CREATED, &shown, "Delivered", "(hidden)", "traceparent"]);
+    page.hides_all(&[
+        &secret,
+        "whsec_",
+        "with-a-secret",
+        &hidden,
+        "csrf",
+        &sent.header("webhook-signature")[3..],
+    ]);
+    let answer = reqwest::get(format!("{}{link}", world.root()))
+        .await
+        .unwrap();
+    for (name, value) in [
+        ("x-robots-tag", "noindex, nofollow"),
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+    ] {
+        assert_eq!(answer.headers()[name], value, "{name}");
+    }
+}
+
+#[each_database]
+async fn a_link_that_was_changed_or_has_ended_shows_nothing(world: &World) {
+    let (taxpayer, integrator, _receiver, all) = with_deliveries(world).await;
+    let link = share(world, &integrator, &taxpayer, &all[0]).await;
+    let other = share(world, &integrator, &taxpayer, &all[1]).await;
+    let visitor = Visitor::new(world);
+    visitor.get(&link).await.expect(200);
+    let (start, token) = link.rsplit_once('/').unwrap();
+    let other = other.rsplit_once('/').unwrap().1;
+    // The first 43 characters are the delivery and the end of the link, the others are the signature.
+    let mixed = format!("{}{}", &token[..43], &other[43..]);
+    for token in [&token[..80], &mixed, "x", "%00", &"x".repeat(2_000)] {
+        let page = visitor.get(&format!("{start}/{token}")).await.expect(404);
+        page.shows("not valid");
+    }
+    integrator.rotate_secret(taxpayer.id).await;
+    visitor.get(&link).await.expect(404);
+    let again = share(world, &integrator, &taxpayer, &all[0]).await;
+    visitor.get(&again).await.expect(200);
+}
+
+#[each_database]
+async fn a_link_is_made_only_to_an_own_delivery_and_for_a_time_within_limits(world: &World) {
+    let (taxpayer, integrator, _receiver, all) = with_deliveries(world).await;
+    let path = |id: &str| format!("{}/deliveries/{id}/link", webhook(taxpayer.id));
+    for seconds in [59, 2_592_001] {
+        let body = json!({ "valid_for_s": seconds });
+        integrator
+            .send("POST", &path(all[0]["id"].as_str().unwrap()), &body)
+            .await
+            .expect_faults(&["valid_for_s"]);
+    }
+    let nobodys = path(&uuid::Uuid::nil().to_string());
+    integrator
+        .send("POST", &nobodys, &json!({}))
+        .await
+        .expect_refusal(404, "DELIVERY_NOT_FOUND");
+    let stranger = world.new_integrator().await;
+    stranger
+        .send("POST", &path(all[0]["id"].as_str().unwrap()), &json!({}))
+        .await
+        .expect_refusal(404, "TAXPAYER_NOT_FOUND");
+}
+
+#[each_database]
+async fn an_owner_makes_a_link_on_the_page_of_a_delivery(world: &World) {
+    let account = Account::new(world).await;
+    let receiver = Receiver::start();
+    let url = receiver.url();
+    let fields = [("webhook_url", url.as_str()), ("enabled_events", CREATED)];
+    account.post("/webhooks", &fields).await.expect(303);
+    account.taxpayer.invoice(&documents::invoice()).await;
+    let delivered = async || {
+        let log = account.page("/webhooks/deliveries?state=delivered").await;
+        let (_, rest) = log.split_once("name=\"id\" value=\"")?;
+        rest.split('"').next().map(str::to_owned)
+    };
+    let id = eventually("a delivery in the log", delivered).await;
+    let page = format!("/webhooks/deliveries/{id}");
+    let made = account
+        .post(&format!("{page}/link"), &[("valid_for_s", "86400")])
+        .await
+        .expect(200);
+    let (_, link) = made.html.split_once("id=\"link\">").unwrap();
+    let link = link.split('<').next().unwrap();
+    let link = link.strip_prefix(&world.root()).unwrap();
+    Visitor::new(world)
+        .get(link)
+        .await
+        .expect(200)
+        .shows(CREATED);
+}
