@@ -39,9 +39,24 @@ pub(crate) struct Frame {
     pub(crate) can_act: bool,
     /// True if the person may change the account itself: keys, webhooks, people.
     pub(crate) can_own: bool,
-    /// The address that the search form in the top bar sends to; empty if the page has no search form.
-    pub(crate) search: &'static str,
+    /// The search form in the top bar; `None` if the page has none.
+    pub(crate) search: Option<&'static SearchForm>,
 }
+
+/// A search form in the top bar.
+#[derive(Debug)]
+pub(crate) struct SearchForm {
+    /// The address that the form sends to.
+    pub(crate) action: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) placeholder: &'static str,
+}
+
+const OPERATORS_SEARCH: SearchForm = SearchForm {
+    action: "/console/search",
+    label: "Search by IRN, invoice number, TIN, taxpayer, run or event",
+    placeholder: "IRN, invoice, TIN, run, event …",
+};
 
 impl Frame {
     /// Returns the frame of a page under `/console`.
@@ -55,7 +70,7 @@ impl Frame {
             csrf: session.csrf.clone(),
             can_act: session.role >= OperatorRole::Operator,
             can_own: session.role >= OperatorRole::Admin,
-            search: "/console/search",
+            search: Some(&OPERATORS_SEARCH),
             ..Self::for_visitor(title)
         }
     }
@@ -106,7 +121,7 @@ impl Frame {
             csrf: String::new(),
             can_act: false,
             can_own: false,
-            search: "",
+            search: None,
         }
     }
 }

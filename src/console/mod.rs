@@ -7,6 +7,7 @@
 //! | `operators` | the pages under `/console` |
 //! | `accounts` | the pages under `/dashboard` |
 //! | `sign_in` | signing in and out |
+//! | `docs` | the documentation under `/docs/` |
 //! | `verify` | the public page behind the link on a printed invoice |
 //! | `landing` | where a person goes after signing in |
 //! | `session_start` | the opening of a session for a person whose password was right |
@@ -33,6 +34,7 @@ mod badges;
 mod chart;
 mod confirm;
 mod deadline_words;
+mod docs;
 mod filters;
 mod form_values;
 mod frame;
@@ -69,6 +71,7 @@ fn page_paths() -> Vec<Path> {
         sessions::endpoints(),
         confirm::endpoints(),
         verify::endpoints(),
+        docs::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),
         assets::endpoints(),
@@ -82,6 +85,11 @@ pub fn page_patterns() -> Vec<&'static str> {
         .into_iter()
         .filter(|path| path.allowed.contains(&Method::GET));
     pages.map(|path| path.pattern).collect()
+}
+
+/// Returns the paths of all guides, for the test that opens each of them.
+pub fn guide_paths() -> Vec<String> {
+    docs::guide_paths()
 }
 
 /// A path of `/ops` or `/console`, and the least role of an operator that its handler asks for.

@@ -194,9 +194,16 @@ fn remove_read_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse
 fn is_page(request: &HttpRequest) -> bool {
     let matched = request.extensions().get::<MatchedRoute>().copied();
     let path = matched.map_or_else(|| request.path(), |matched| matched.0);
-    ["/console", "/dashboard", "/sign-", "/account/", "/verify/"]
-        .iter()
-        .any(|start| path.starts_with(start))
+    [
+        "/console",
+        "/dashboard",
+        "/docs",
+        "/sign-",
+        "/account/",
+        "/verify/",
+    ]
+    .iter()
+    .any(|start| path.starts_with(start))
 }
 
 /// Returns what an operator should know when a page cannot be shown because the database is silent.
