@@ -1,11 +1,14 @@
 //! The `webhooks` of the API document: the notification of each event, as a webhook endpoint receives it.
 
+use std::iter;
+
 use utoipa::ToSchema;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Paths};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{
     ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
+use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, RefOr, Required, ResponseBuilder};
 
 use crate::domain::events::event::EventKind;
@@ -189,6 +192,8 @@ pub(super) fn webhooks() -> Webhooks {
                 kind.as_str().replace(['.', '-'], "_")
             )))
             .summary(Some(sentence(kind)))
+            // A notification is signed; it carries no key.
+            .securities(Some(iter::empty::<SecurityRequirement>()))
             .request_body(Some(body.build()))
             .response("200", taken.build());
         paths.add_path_operation(kind.as_str(), vec![HttpMethod::Post], operation.build());
