@@ -22,7 +22,9 @@ pub mod internals {
         ChangeProfile, CreateInvoice, Onboard, SetStatus, SetWebhook,
     };
     pub use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-    pub use crate::console::{OperatorPath, form_patterns, operator_paths, page_patterns};
+    pub use crate::console::{
+        OperatorPath, form_patterns, guide_paths, operator_paths, page_patterns,
+    };
     pub use crate::domain::access::api_key::KeyTerms;
     pub use crate::domain::access::session::OperatorRole;
     pub use crate::domain::events::delivery::ScheduleChange;

@@ -88,7 +88,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::metrics::process"],
     &["http::incidents", "http::replicas"],
     &["http::metrics"],
-    &["http::middleware"],
+    &["http::middleware", "http::known_paths"],
     &["http::endpoint"],
     &["http::api"],
     &["http"],
@@ -129,6 +129,7 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
     ("rust_xlsxwriter", &["src/http/exports/workbook"]),
     ("ubl", &["src/http/invoice_files", "src/domain/import"]),
     ("calamine", &["src/domain/import/xlsx_table"]),
+    ("pulldown_cmark", &["src/console/docs/markdown"]),
     ("csv", &["src/http/exports/csv_rows", "src/domain/import"]),
     ("zip", &["src/domain/import/xlsx_table"]),
     (

@@ -18,22 +18,22 @@ pub(crate) struct NavigationEntry {
 }
 
 /// A search form in the top bar.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SearchBox {
-    /// The address that it sends to.
-    pub(crate) path: &'static str,
+#[derive(Debug)]
+pub(crate) struct SearchForm {
+    /// The address that the form sends to.
+    pub(crate) action: &'static str,
     pub(crate) label: &'static str,
     pub(crate) placeholder: &'static str,
 }
 
-const OPERATORS_SEARCH: SearchBox = SearchBox {
-    path: "/console/search",
+const OPERATORS_SEARCH: SearchForm = SearchForm {
+    action: "/console/search",
     label: "Search by IRN, invoice number, TIN, taxpayer, run or event",
     placeholder: "IRN, invoice, TIN, run, event …",
 };
 /// Leads an integrator from any page to one of its taxpayers.
-const SWITCHER: SearchBox = SearchBox {
-    path: "/dashboard/taxpayers/open",
+const SWITCHER: SearchForm = SearchForm {
+    action: "/dashboard/taxpayers/open",
     label: "Switch to a taxpayer by name, TIN or email",
     placeholder: "Switch to: name, TIN, email …",
 };
@@ -60,8 +60,8 @@ pub(crate) struct Frame {
     pub(crate) can_act: bool,
     /// True if the person may change the account itself: keys, webhooks, people.
     pub(crate) can_own: bool,
-    /// The search form in the top bar, if the page has one.
-    pub(crate) search: Option<SearchBox>,
+    /// The search form in the top bar; `None` if the page has none.
+    pub(crate) search: Option<&'static SearchForm>,
 }
 
 impl Frame {
@@ -76,7 +76,7 @@ impl Frame {
             csrf: session.csrf.clone(),
             can_act: session.role >= OperatorRole::Operator,
             can_own: session.role >= OperatorRole::Admin,
-            search: Some(OPERATORS_SEARCH),
+            search: Some(&OPERATORS_SEARCH),
             ..Self::for_visitor(title)
         }
     }
@@ -89,7 +89,8 @@ impl Frame {
             notice: session.notice.clone(),
             can_act: session.role >= ContactRole::Accountant,
             can_own: session.role >= ContactRole::Owner,
-            search: matches!(session.person.owner, SessionOwner::Integrator(_)).then_some(SWITCHER),
+            search: matches!(session.person.owner, SessionOwner::Integrator(_))
+                .then_some(&SWITCHER),
             ..Self::for_person(&session.person, &session.csrf, title)
         }
     }
@@ -101,7 +102,7 @@ impl Frame {
             notice: integrator.notice.clone(),
             can_act: true,
             can_own: true,
-            search: Some(SWITCHER),
+            search: Some(&SWITCHER),
             ..Self::for_person(&integrator.person, &integrator.csrf, title)
         }
     }

@@ -7,6 +7,7 @@
 //! | `operators` | the pages under `/console` |
 //! | `accounts` | the pages under `/dashboard` |
 //! | `sign_in` | signing in and out |
+//! | `docs` | the documentation under `/docs/` |
 //! | `verify` | the public page behind the link on a printed invoice |
 //! | `shared_delivery` | the public page behind a link to one delivery |
 //! | `landing` | where a person goes after signing in |
@@ -34,6 +35,7 @@ mod badges;
 mod chart;
 mod confirm;
 mod deadline_words;
+mod docs;
 mod filters;
 mod forgotten;
 mod form_values;
@@ -76,6 +78,7 @@ fn page_paths() -> Vec<Path> {
         mail_choices::endpoints(),
         verify::endpoints(),
         shared_delivery::endpoints(),
+        docs::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),
         assets::endpoints(),
@@ -89,6 +92,11 @@ pub fn page_patterns() -> Vec<&'static str> {
         .into_iter()
         .filter(|path| path.allowed.contains(&Method::GET));
     pages.map(|path| path.pattern).collect()
+}
+
+/// Returns the paths of all guides, for the test that opens each of them.
+pub fn guide_paths() -> Vec<String> {
+    docs::guide_paths()
 }
 
 /// A path of `/ops` or `/console`, and the least role of an operator that its handler asks for.

@@ -197,6 +197,7 @@ fn is_page(request: &HttpRequest) -> bool {
     let starts = [
         "/console",
         "/dashboard",
+        "/docs",
         "/sign-",
         "/account/",
         "/verify/",

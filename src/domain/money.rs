@@ -113,6 +113,11 @@ impl Amount {
         Self(value)
     }
 
+    /// Writes the amount for people: with two digits after the decimal point at least, and with commas between thousands.
+    pub fn grouped(self) -> String {
+        group_digits(&self.with_digits(2).to_string())
+    }
+
     /// True if two totals differ by no more than `TOLERANCE`.
     pub fn is_about(self, other: Self) -> bool {
         self.minus(other)

@@ -6,7 +6,7 @@ use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
 use actix_web::guard;
 use actix_web::http::Method;
 use actix_web::middleware::{Compat, Compress, Condition, from_fn};
-use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
+use actix_web::{FromRequest, Handler, HttpRequest, Resource, Responder, Route, web};
 use utoipa::openapi::path::HttpMethod;
 
 use crate::domain::access::session::OperatorRole;
@@ -14,7 +14,9 @@ use crate::http::extract::body::BodyKind;
 use crate::http::extract::form::FormContent;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
+use crate::http::known_paths::KnownPaths;
 use crate::http::limits::SensitiveOperation;
+use crate::http::listener::Listener;
 use crate::http::middleware::encodings::ignore_unknown_encodings;
 use crate::http::middleware::held_answer::tag_answer;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
@@ -239,6 +241,11 @@ impl Path {
         self
     }
 
+    /// Returns true if the API document lists the path.
+    pub(crate) fn is_documented(&self) -> bool {
+        !self.documented.is_empty()
+    }
+
     /// Returns the documented operations of the path, each with the kinds of keys that the path's policy accepts.
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
         let path = self.pattern;
@@ -368,9 +375,20 @@ impl HttpServiceFactory for Path {
     }
 }
 
-/// Answers a request that matches no path.
-pub(crate) async fn answer_unknown_path() -> Result<&'static str, ApiError> {
-    std::future::ready(Err(ApiError::route_not_found())).await
+/// Answers a request that matches no path, with the path that was probably meant.
+pub(crate) async fn answer_unknown_path(
+    request: HttpRequest,
+    known: web::Data<KnownPaths>,
+) -> Result<&'static str, ApiError> {
+    let listener = Listener::from_request(&request);
+    std::future::ready(Err(match known.nearest(request.path(), listener) {
+        Some(path) => ApiError::new(
+            ErrorCode::RouteNotFound,
+            format!("No such path (did you mean {path}?)"),
+        ),
+        None => ApiError::route_not_found(),
+    }))
+    .await
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `api` | the endpoints and their handlers, a folder for each part of the API |
 //! | `endpoint` | a line of the table: one path |
+//! | `known_paths` | the path that a caller of an unknown one probably meant |
 //! | `middleware` | code around every handler: request id, access log, policy |
 //! | `incidents` | the incidents that this process sees now |
 //! | `replicas` | the signs that the replicas give to each other |
@@ -54,6 +55,7 @@ pub(crate) mod incidents;
 pub(crate) mod invitations;
 pub(crate) mod invoice_files;
 pub(crate) mod key_generation;
+mod known_paths;
 pub(crate) mod limits;
 pub(crate) mod listener;
 pub(crate) mod metrics;
@@ -88,6 +90,7 @@ pub use import_files::{IMPORTS_MAX, ImportWorker};
 pub use incidents::log::IncidentLog;
 pub use incidents::schedules::Schedules;
 pub use incidents::watch as watch_incidents;
+use known_paths::KnownPaths;
 pub(crate) use limits::GuardedStream;
 pub use limits::{
     AnswerMemory, AnswerMemoryLimits, BodyMemory, BodyMemoryLimits, ConcurrentCalls,
@@ -134,7 +137,14 @@ pub fn openapi_document() -> &'static str {
 
 pub fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(ApiDocument(openapi_document)));
-    for path in endpoint::sort_by_precedence(table()) {
+    let paths = endpoint::sort_by_precedence(table());
+    // A path with a secret in it must look like one that does not exist, so it is never suggested.
+    let suggested = paths
+        .iter()
+        .filter(|path| path.is_documented() && !path.pattern.contains("{token}"));
+    let known = suggested.map(|path| (path.policy.audience(), path.pattern));
+    config.app_data(web::Data::new(KnownPaths::new(known)));
+    for path in paths {
         config.service(path);
     }
     config.default_service(web::to(endpoint::answer_unknown_path));

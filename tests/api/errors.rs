@@ -228,6 +228,7 @@ async fn a_failure_names_its_request(world: &World) {
     insta::assert_snapshot!(stable(&answer.body, &[]), @r#"
             {
               "data": null,
+              "doc_url": "/docs/errors/UNAUTHENTICATED",
               "error_code": "UNAUTHENTICATED",
               "message": "The x-api-key header is required",
               "request_id": "r-1",

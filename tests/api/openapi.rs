@@ -1,5 +1,5 @@
-//! GET /openapi.json, /docs: the document is true. Every operation of it is called, in the order of a story that
-//! begins with a new taxpayer, with the very examples that the document shows.
+//! GET /openapi.json: the document is true. Every operation of it is called, in the order of a story that begins with a new
+//! taxpayer, with the very examples that the document and the pages of the reference show.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,8 @@ use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 
-use crate::support::documented;
+use crate::docs::PastedCommand;
+use crate::support::documented::{self, notification_differences};
 use crate::support::world::World;
 
 /// Each operation by its id, and what it answers where the story stands.
@@ -203,6 +204,7 @@ async fn every_operation_answers_as_the_document_says_with_the_examples_it_shows
     }
     walk.has_called_everything();
     walk.events_are_as_the_catalogue_says().await;
+    walk.check_events().await;
 }
 
 /// One operation of the document.
@@ -223,6 +225,30 @@ struct Walk<'w> {
     places: BTreeMap<&'static str, String>,
 }
 
+impl Operation {
+    /// Takes the body of the command that the operation's page shows, so that the story sends what a developer pastes.
+    fn take_pasted_body(&mut self, command: PastedCommand) {
+        assert_eq!(command.method, self.method, "{}", self.path);
+        let pairs = self.path.split('/').zip(command.path.split('/'));
+        for (step, pasted) in pairs {
+            assert!(
+                step == pasted || step.starts_with('{') && !pasted.is_empty(),
+                "{} is pasted as {}",
+                self.path,
+                command.path
+            );
+        }
+        let variable = self.schemes.first().map(|scheme| match scheme.as_str() {
+            "integrator_key" => "SIK",
+            "operator_key" => "OPK",
+            _ => "KEY",
+        });
+        assert_eq!(command.key.as_deref(), variable, "{}", self.path);
+        assert_eq!(command.body, self.example, "{}", self.path);
+        self.example = command.body;
+    }
+}
+
 impl<'w> Walk<'w> {
     async fn through(world: &'w World, document: &Value) -> Self {
         let keys = [
@@ -240,9 +266,13 @@ impl<'w> Walk<'w> {
             ("reference", uuid::Uuid::nil().to_string()),
             ("correction_no", "C20260115-0000000000000000".to_owned()),
         ];
+        let mut operations = operations(document);
+        for (name, operation) in &mut operations {
+            operation.take_pasted_body(PastedCommand::of_page(world, name).await);
+        }
         Self {
             world,
-            operations: operations(document),
+            operations,
             keys: keys.into(),
             places: places.into(),
         }
@@ -420,6 +450,29 @@ impl<'w> Walk<'w> {
         self.places["taxpayer"].clone()
     }
 
+    /// Each event of the story is as the document says of its notification.
+    async fn check_events(&self) {
+        let feed = self.call("list_events").await;
+        let events = feed.data()["events"].as_array().unwrap();
+        let mut kinds = BTreeSet::new();
+        for event in events {
+            let mut notification = with(
+                event,
+                "taxpayer_id",
+                json!(self.taxpayer_id().parse::<i64>().unwrap()),
+            );
+            let members = notification.as_object_mut().unwrap();
+            members.remove("irn");
+            if members["actor"].is_null() {
+                members.remove("actor");
+            }
+            kinds.insert(event["type"].as_str().unwrap());
+            let differences = notification_differences(&notification);
+            assert_eq!(differences, [""; 0], "{notification}");
+        }
+        assert!(kinds.len() > 9, "{kinds:?}");
+    }
+
     fn has_called_everything(&self) {
         let called: BTreeSet<_> = STORY.iter().map(|(name, _)| *name).chain(NO_JSON).collect();
         let names = self
@@ -511,54 +564,6 @@ async fn the_code_of_a_refused_irn_is_in_the_document(world: &World) {
 }
 
 #[each_database]
-async fn the_pages_of_the_document_need_nothing_from_elsewhere(world: &World) {
-    let page = async |path: &str| {
-        let url = format!("{}{path}", world.root());
-        let answer = reqwest::get(url).await.unwrap();
-        (answer.status().as_u16(), answer.text().await.unwrap())
-    };
-    let (status, html) = page("/docs").await;
-    assert_eq!((status, html.contains("swagger-ui")), (200, true));
-    assert!(
-        !html.contains("//cdn") && !html.contains("https://"),
-        "{html}"
-    );
-    for file in [
-        "swagger-ui.css",
-        "swagger-ui-bundle.js",
-        "swagger-initializer.js",
-    ] {
-        assert_eq!(page(&format!("/docs/{file}")).await.0, 200, "{file}");
-    }
-    let (_, settings) = page("/docs/swagger-initializer.js").await;
-    assert!(
-        settings.contains("/openapi.json") && settings.contains("\"none\""),
-        "{settings}"
-    );
-    world
-        .anonymous()
-        .get("/docs/no-such-page")
-        .await
-        .expect_refusal(404, "ROUTE_NOT_FOUND");
-    for file in ["", "index.html", "swagger-ui-bundle.js", "swagger-ui.css"] {
-        let answer = reqwest::get(format!("{}/docs/{file}", world.root()))
-            .await
-            .unwrap();
-        let header = |name: &str| answer.headers()[name].to_str().unwrap();
-        assert_eq!(header("x-content-type-options"), "nosniff", "{file}");
-        let policy = header("content-security-policy");
-        assert!(
-            policy.starts_with("default-src 'none'; script-src 'self';"),
-            "{policy}"
-        );
-        assert!(
-            policy.contains("frame-ancestors 'none'") && !policy.contains("http"),
-            "{policy}"
-        );
-    }
-}
-
-#[each_database]
 async fn the_address_of_the_service_leads_to_the_document_and_a_browser_to_the_sign_in(
     world: &World,
 ) {
@@ -569,7 +574,6 @@ async fn the_address_of_the_service_leads_to_the_document_and_a_browser_to_the_s
     let http = http.build().unwrap();
     for (path, accept, expected) in [
         ("/", "*/*", (307, "/docs/")),
-        ("/docs", "*/*", (307, "/docs/")),
         (
             "/",
             "text/html,application/xhtml+xml,*/*;q=0.8",

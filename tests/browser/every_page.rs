@@ -25,7 +25,7 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 15] = [
+const PATHS_WITHOUT_PAGE: [&str; 17] = [
     "/dashboard/{taxpayer}/live/overview",
     "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
     "/dashboard/{taxpayer}/invoices/files/{file}",
@@ -41,6 +41,8 @@ const PATHS_WITHOUT_PAGE: [&str; 15] = [
     "/dashboard/taxpayers/open",
     "/dashboard/taxpayers/usage.csv",
     "/sign-in/code",
+    "/docs",
+    "/llms.txt",
 ];
 
 /// Pages that the accountant and the reader of an account may not see.
@@ -315,6 +317,7 @@ async fn walk_as_integrator(
     let mut pages = pages_below(&shown.pages(), "/sign-in");
     pages.extend(pages_below(&shown.pages(), "/verify"));
     pages.extend(pages_below(&shown.pages(), "/shared"));
+    pages.extend(pages_below(&shown.pages(), "/docs"));
     let mut findings = Walk {
         role: "nobody",
         visitor: Visitor::new(world).await,

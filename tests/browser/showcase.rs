@@ -1,6 +1,6 @@
 //! An account with something on each of its pages, and on each page of operators.
 
-use einvoice::internals::{MailLinks, NoticeTopic};
+use einvoice::internals::{MailLinks, NoticeTopic, guide_paths};
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
@@ -254,6 +254,29 @@ impl LogFacts {
     }
 }
 
+/// Returns the pages of the documentation: all of the guides, and of the reference the longest and the shortest.
+fn docs_pages() -> Vec<(&'static str, String)> {
+    const GUIDE: &str = "/docs/guides/{guide}";
+    const SECTION: &str = "/docs/guides/{guide}/{section}";
+    const OPERATION: &str = "/docs/reference/{operation}";
+    let as_they_are = [
+        ("/docs/", "/docs/"),
+        ("/docs/search", "/docs/search?q=webhook"),
+        ("/docs/reference", "/docs/reference"),
+        (OPERATION, "/docs/reference/create_full_invoice"),
+        (OPERATION, "/docs/reference/overview"),
+        (OPERATION, "/docs/reference/live"),
+        ("/docs/errors", "/docs/errors"),
+        ("/docs/errors/{code}", "/docs/errors/VALIDATION_FAILED"),
+    ];
+    let guides = guide_paths().into_iter().map(|path| {
+        let is_section = path.matches('/').count() > 3;
+        (if is_section { SECTION } else { GUIDE }, path)
+    });
+    let as_they_are = as_they_are.map(|(pattern, path)| (pattern, path.to_owned()));
+    as_they_are.into_iter().chain(guides).collect()
+}
+
 /// What the parameters of paths are.
 struct Facts {
     taxpayer: i64,
@@ -328,6 +351,7 @@ impl Facts {
         ];
         let as_they_are = as_they_are.into_iter().chain(of_nobody);
         as_they_are
+            .chain(docs_pages())
             .chain(self.operator_pages())
             .chain(self.account_pages())
             .collect()

@@ -9,9 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::calculation_line::{LineInput, LineSums};
-use crate::domain::invoice::calculation_terms::{
-    amount, document_charges, group, join_terms, member,
-};
+use crate::domain::invoice::calculation_terms::{amount, document_charges, join_terms, member};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
@@ -249,7 +247,7 @@ impl Work {
                 Some(stated) => {
                     let path = format!("invoice_line.{at}.total_tax");
                     self.check(&path, stated, sums.tax.into(), || {
-                        format!("{} % of {}", sums.percent, group(sums.net))
+                        format!("{} % of {}", sums.percent, sums.net.grouped())
                     });
                 }
                 None => line["total_tax"] = json!(sums.tax),
@@ -278,7 +276,7 @@ impl Work {
             let sum = Amount::sum(amounts.collect::<Option<Vec<_>>>().unwrap_or_default())?;
             let parts: Vec<_> = taxes
                 .iter()
-                .map(|part| format!("{} % of {}", part.percent, group(part.base)))
+                .map(|part| format!("{} % of {}", part.percent, part.base.grouped()))
                 .collect();
             self.check("tax_total", sum, computed.into(), || join_terms(&parts));
             return Some(sum);
@@ -314,17 +312,17 @@ impl Work {
                 .unwrap_or_default(),
             digits: self.digits,
         };
-        let nets: Vec<_> = lines.iter().map(|line| group(line.net)).collect();
+        let nets: Vec<_> = lines.iter().map(|line| line.net.grouped()).collect();
         let sum = Amount::sum(lines.iter().map(|line| line.net))?;
         let sum = totals.settle(self, "line_extension_amount", sum, || join_terms(&nets));
-        let exclusive = totals.settle(self, "tax_exclusive_amount", sum, || group(sum));
+        let exclusive = totals.settle(self, "tax_exclusive_amount", sum, || sum.grouped());
         let inclusive = exclusive.plus(tax)?;
         let inclusive = totals.settle(self, "tax_inclusive_amount", inclusive, || {
-            format!("{} + {}", group(exclusive), group(tax))
+            format!("{} + {}", exclusive.grouped(), tax.grouped())
         });
         let payable = inclusive.plus(charges)?.max(Amount::ZERO);
         totals.settle(self, "payable_amount", payable, || {
-            format!("{}{terms}", group(inclusive))
+            format!("{}{terms}", inclusive.grouped())
         });
         let totals = Value::Object(totals.stated);
         document.insert("legal_monetary_total".to_owned(), totals.clone());
@@ -344,7 +342,7 @@ impl Work {
         if difference.is_some_and(|difference| difference.abs() <= tolerance) {
             return;
         }
-        let sentence = format!("is off: {} ≠ {}", group(stated), terms());
+        let sentence = format!("is off: {} ≠ {}", stated.grouped(), terms());
         self.faults
             .push(Fault::field(path, FieldRule::other("sum", sentence)));
     }

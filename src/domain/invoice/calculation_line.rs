@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-use crate::domain::invoice::calculation_terms::{group, member};
+use crate::domain::invoice::calculation_terms::member;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
@@ -184,7 +184,7 @@ impl LineInput {
             Price::BeforeTax(price) => (price, String::new()),
             Price::WithTax(price) => (price, format!(" without {} % tax", self.percent)),
         };
-        let mut text = format!("{} × {}", self.quantity.normalize(), group(price));
+        let mut text = format!("{} × {}", self.quantity.normalize(), price.grouped());
         if self.base_quantity != Decimal::ONE {
             // Writing into a string never fails.
             let _ = write!(text, " / {}", self.base_quantity.normalize());

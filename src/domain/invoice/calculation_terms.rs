@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::domain::money::{Amount, group_digits};
+use crate::domain::money::Amount;
 
 /// A sum shows at most this many of its terms.
 const TERMS_SHOWN_MAX: usize = 5;
@@ -27,7 +27,7 @@ pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount,
         if at < TERMS_SHOWN_MAX {
             let sign = if is_charge { '+' } else { '-' };
             // Writing into a string never fails.
-            let _ = write!(terms, " {sign} {}", group(amount));
+            let _ = write!(terms, " {sign} {}", amount.grouped());
         }
     }
     Some((sum, terms))
@@ -40,11 +40,6 @@ pub(super) fn member(object: &Value, name: &str) -> Option<Amount> {
 /// Returns a number of JSON as an amount; `None` if it is none.
 pub(super) fn amount(value: &Value) -> Option<Amount> {
     Amount::parse(&value.as_number()?.to_string()).ok()
-}
-
-/// Writes an amount with two digits at least, and with commas between thousands.
-pub(super) fn group(amount: Amount) -> String {
-    group_digits(&amount.with_digits(2).to_string())
 }
 
 pub(super) fn join_terms(terms: &[String]) -> String {

@@ -9,6 +9,10 @@ use crate::domain::money::Amount;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldRule {
     Required,
+    /// The field is required. It is missing, and a field whose name is nearly the same was sent, which nobody knows.
+    Misspelt {
+        sent: String,
+    },
     /// The JSON type that the field must have, such as `a number`.
     Type(&'static str),
     MinChars(usize),
@@ -86,7 +90,7 @@ impl FieldRule {
 
     pub fn id(&self) -> &'static str {
         match self {
-            Self::Required => "required",
+            Self::Required | Self::Misspelt { .. } => "required",
             Self::Type(_) => "type",
             Self::MinChars(_) | Self::MinItems(_) | Self::AtLeast(_) => "min",
             Self::MaxChars(_) | Self::MaxItems(_) | Self::AtMost(_) => "max",
@@ -103,7 +107,7 @@ impl FieldRule {
     /// Returns the expected value; `None` if the rule only excludes values.
     pub fn expected_value(&self) -> Option<String> {
         Some(match self {
-            Self::Required => "a value".to_owned(),
+            Self::Required | Self::Misspelt { .. } => "a value".to_owned(),
             Self::Type(name) => (*name).to_owned(),
             Self::MinChars(min) => format!("at least {min} characters"),
             Self::MaxChars(max) => format!("at most {max} characters"),
@@ -130,6 +134,9 @@ impl fmt::Display for FieldRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Required => f.write_str("is required"),
+            Self::Misspelt { sent } => {
+                write!(f, "is required (you sent {sent}, which is no field)")
+            }
             Self::Type(name) => write!(f, "must be {name}"),
             Self::MinChars(min) => write!(f, "must be at least {min} characters"),
             Self::MaxChars(max) => write!(f, "must not be greater than {max} characters"),
@@ -178,6 +185,14 @@ mod tests {
         };
         check([
             (FieldRule::Required, "required", "is required", "a value"),
+            (
+                FieldRule::Misspelt {
+                    sent: "custmer".to_owned(),
+                },
+                "required",
+                "is required (you sent custmer, which is no field)",
+                "a value",
+            ),
             (
                 FieldRule::Type("a number"),
                 "type",

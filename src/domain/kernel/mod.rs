@@ -9,6 +9,7 @@ pub mod field_rule;
 pub mod formula_mark;
 pub mod ids;
 pub mod invisible;
+pub mod nearest_word;
 pub mod refusal;
 pub mod tracked;
 pub mod upstream;

@@ -24,7 +24,7 @@ pub enum Refusal {
         "The tax authority has not confirmed this taxpayer: ask the operator of this service to verify it"
     )]
     TaxpayerUnverified,
-    #[error("The invoice is {0} and can no longer be changed")]
+    #[error("The invoice is {0} and can no longer be changed: correct it with a credit note")]
     InvoiceLocked(WorkflowStatus),
     #[error("The invoice must be approved before it can be paid; it is {0}")]
     InvoiceNotApproved(WorkflowStatus),

@@ -19,6 +19,7 @@ use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::domain::kernel::ids::{IntegratorId, KeyId, TaxpayerId};
 use crate::http::extract::key_name::KeyName;
+use crate::http::extract::key_refusal::{missing_key_message, refused_key_message};
 use crate::http::extract::role::{self, NeedsRole};
 use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
@@ -88,13 +89,18 @@ impl Surface {
         )
     }
 
+    /// Returns the error for a refused key of this kind; the kind is `None` if no key of this service begins like it.
+    fn refuse_key(self, sent: Option<KeyKind>) -> ApiError {
+        ApiError::new(self.refused_key_code, refused_key_message(self.kinds, sent))
+    }
+
     /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognise_account(request)
             .await?
             .filter(|account| self.kinds.contains(&account.kind));
         let Some(account) = account else {
-            return Err(authentication_error(request, self.refused_key_code));
+            return Err(authentication_error(request, self));
         };
         check_scope(request).await?;
         request.extensions_mut().insert(account);
@@ -307,7 +313,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
 
 /// Logs and counts a failed authentication. Returns the error for a missing or refused key, or for too many failures
 /// from the client's address.
-fn authentication_error(request: &HttpRequest, refused_key_code: ErrorCode) -> ApiError {
+fn authentication_error(request: &HttpRequest, surface: Surface) -> ApiError {
     let counted = api_state(request).map(|state| {
         log_failure(request, state);
         state.traffic.count_failed_authentication();
@@ -323,15 +329,14 @@ fn authentication_error(request: &HttpRequest, refused_key_code: ErrorCode) -> A
     match header_key(request.headers()) {
         Err(UnusableKey::Missing) => ApiError::new(
             ErrorCode::Unauthenticated,
-            "The x-api-key header is required",
+            missing_key_message(request.headers()),
         ),
         Err(UnusableKey::Twice) => ApiError::new(
             ErrorCode::Unauthenticated,
             "The x-api-key header must be sent once",
         ),
-        Err(UnusableKey::Garbled) | Ok(_) => {
-            ApiError::new(refused_key_code, "The API key is not valid here")
-        }
+        Err(UnusableKey::Garbled) => surface.refuse_key(None),
+        Ok(key) => surface.refuse_key(KeyKind::from_key(key)),
     }
 }
 

@@ -21,6 +21,9 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
+/// A message shows at most this many characters of a header.
+const HEADER_CHARS_SHOWN_MAX: usize = 100;
+
 /// A body that has not been parsed yet.
 pub(crate) struct Body {
     source: BodySource,
@@ -47,8 +50,8 @@ pub(crate) enum BodyKind {
 /// The properties of a body according to the headers of the request.
 #[derive(Debug)]
 struct ContentHeaders {
-    /// True if the type of the body is one that the path takes.
-    is_taken: bool,
+    /// The header that names a type or an encoding that the path does not take; `None` if it takes the body.
+    refused: Option<Box<str>>,
     length: Option<usize>,
 }
 
@@ -109,14 +112,33 @@ impl FromRequest for Body {
 impl ContentHeaders {
     fn from_headers(headers: &HeaderMap, kind: BodyKind) -> Self {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        let plain =
-            text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
+        let coding =
+            text(CONTENT_ENCODING).filter(|coding| !coding.eq_ignore_ascii_case("identity"));
+        let other_type = text(CONTENT_TYPE)
+            .filter(|content_type| kind == BodyKind::Json && !is_json_type(content_type));
+        let coding = coding.map(|coding| shown_header("content-encoding", coding));
+        let refused = coding.or_else(|| other_type.map(|kind| shown_header("content-type", kind)));
         Self {
-            is_taken: plain
-                && (kind == BodyKind::File || text(CONTENT_TYPE).is_none_or(is_json_type)),
+            refused: refused.map(String::into_boxed_str),
             length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
         }
     }
+
+    /// Refuses a body that the path does not take.
+    fn check(&self) -> Result<(), ApiError> {
+        self.refused.as_deref().map_or(Ok(()), |header| {
+            let message = format!(
+                "The request body must be application/json in UTF-8, without content encoding; you sent {header}"
+            );
+            Err(ApiError::new(ErrorCode::UnsupportedMediaType, message))
+        })
+    }
+}
+
+/// Returns a header as the message of a refusal shows it.
+fn shown_header(name: &str, value: &str) -> String {
+    let shown: String = value.chars().take(HEADER_CHARS_SHOWN_MAX).collect();
+    format!("{name}: {shown}")
 }
 
 /// Returns true for any type with JSON syntax and the charset UTF-8 (RFC 8259, section 8.1).
@@ -175,9 +197,7 @@ impl Body {
 
     /// Returns the whole body as it was sent, for a handler that parses the body itself.
     pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
-        if !self.declared.is_taken {
-            return Err(not_json_error());
-        }
+        self.declared.check()?;
         self.read_in_time().await
     }
 
@@ -214,8 +234,8 @@ impl Body {
         else {
             return Err(ApiError::internal("the body was read before"));
         };
-        if !declared.is_taken && declared.length.is_some_and(|length| length > 0) {
-            return Err(not_json_error());
+        if declared.length.is_some_and(|length| length > 0) {
+            declared.check()?;
         }
         if declared.length.is_some_and(|length| length > bytes_max) {
             return Err(too_large_error(bytes_max));
@@ -224,9 +244,7 @@ impl Body {
         let mut bytes = Vec::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed_error("The request body ended too early."))?;
-            if !declared.is_taken {
-                return Err(not_json_error());
-            }
+            declared.check()?;
             let length = bytes.len() + chunk.len();
             if length > bytes_max {
                 return Err(too_large_error(bytes_max));
@@ -371,11 +389,6 @@ fn too_large_error(bytes_max: usize) -> ApiError {
     )
 }
 
-fn not_json_error() -> ApiError {
-    let message = "The request body must be application/json in UTF-8, without content encoding";
-    ApiError::new(ErrorCode::UnsupportedMediaType, message)
-}
-
 pub(super) fn too_slow_error(limit: Duration) -> ApiError {
     let message = format!(
         "The request body did not come in within {} s",
@@ -394,15 +407,40 @@ mod tests {
 
     use super::*;
 
-    fn is_json(name: HeaderName, value: &'static str) -> bool {
+    fn refusal(name: HeaderName, value: &'static str) -> Option<String> {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        ContentHeaders::from_headers(&headers, BodyKind::Json).is_taken
+        let declared = ContentHeaders::from_headers(&headers, BodyKind::Json);
+        declared.check().err().map(|error| error.message.into())
+    }
+
+    fn is_json(name: HeaderName, value: &'static str) -> bool {
+        refusal(name, value).is_none()
+    }
+
+    #[test]
+    fn a_refusal_names_the_header_that_came() {
+        for (name, value, shown) in [
+            (
+                CONTENT_TYPE,
+                "text/plain",
+                "; you sent content-type: text/plain",
+            ),
+            (
+                CONTENT_ENCODING,
+                "gzip",
+                "; you sent content-encoding: gzip",
+            ),
+        ] {
+            let message = refusal(name, value).unwrap();
+            assert!(message.ends_with(shown), "{message}");
+        }
     }
 
     #[test]
     fn a_body_is_json_by_its_type_or_by_default() {
-        assert!(ContentHeaders::from_headers(&HeaderMap::new(), BodyKind::Json).is_taken);
+        let none = ContentHeaders::from_headers(&HeaderMap::new(), BodyKind::Json);
+        assert_eq!(none.refused, None);
         for json in [
             "application/json",
             "Application/JSON; charset=utf-8",

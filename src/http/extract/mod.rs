@@ -8,6 +8,7 @@
 //! | the form of a page | `form` |
 //! | ids in the path | `path_ids` |
 //! | the name of the key | `key_name` |
+//! | the sentence for a missing or refused key | `key_refusal` |
 //! | how long the caller waits for a run | `prefer` |
 //! | the least role of an operator that a handler asks for | `role` |
 
@@ -17,6 +18,7 @@ pub(crate) mod body;
 pub(crate) mod form;
 pub(crate) mod json;
 pub(crate) mod key_name;
+mod key_refusal;
 pub(crate) mod path_ids;
 pub(crate) mod prefer;
 pub(crate) mod role;

@@ -112,18 +112,25 @@ pub(crate) fn lines(
     let Some((amounts, totals)) = amounts.zip(totals) else {
         return;
     };
-    if !Amount::sum(amounts).is_some_and(|sum| sum.is_about(totals.lines)) {
-        reader.report_fault("invoice_line", lines_sum_rule());
-    }
+    check_lines_sum(reader, Amount::sum(amounts), totals);
 }
 
-pub(crate) fn lines_sum_rule() -> FieldRule {
-    let sentence = "must add up to legal_monetary_total.line_extension_amount";
-    FieldRule::with_expected(
-        "sum",
-        sentence,
-        "items that add up to legal_monetary_total.line_extension_amount",
-    )
+/// Reports a fault if the amounts of the lines do not add up to the stated total. `sum` is `None` if it is too large.
+pub(crate) fn check_lines_sum(reader: &Reader<'_>, sum: Option<Amount>, totals: Totals) {
+    if sum.is_some_and(|sum| sum.is_about(totals.lines)) {
+        return;
+    }
+    let numbers = sum.map(|sum| format!(": {} ≠ {}", sum.grouped(), totals.lines.grouped()));
+    let sentence = format!(
+        "must add up to legal_monetary_total.line_extension_amount{}",
+        numbers.unwrap_or_default()
+    );
+    let rule = FieldRule::Other {
+        id: "sum",
+        sentence: sentence.into(),
+        expected: Some("items that add up to legal_monetary_total.line_extension_amount"),
+    };
+    reader.report_fault("invoice_line", rule);
 }
 
 /// Reads a line of Submit and returns its amount.
@@ -189,12 +196,20 @@ fn price(reader: &mut Reader<'_>) -> Option<()> {
 pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let amount = reader.required("tax_amount").amount(Bounds::NOT_NEGATIVE);
     let parts = reader.required("tax_subtotal").objects(1, tax_subtotal);
+    let amount = amount?;
     let sum = Amount::sum(parts?)?;
-    if !sum.is_about(amount?) {
-        reader.report_fault(
-            "tax_amount",
-            FieldRule::must_be("sum", "the sum of its tax subtotals"),
+    if !sum.is_about(amount) {
+        let sentence = format!(
+            "must be the sum of its tax subtotals: {} ≠ {}",
+            amount.grouped(),
+            sum.grouped()
         );
+        let rule = FieldRule::Other {
+            id: "sum",
+            sentence: sentence.into(),
+            expected: Some("the sum of its tax subtotals"),
+        };
+        reader.report_fault("tax_amount", rule);
     }
     Some(())
 }

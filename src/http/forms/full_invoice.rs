@@ -177,8 +177,8 @@ fn lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
         .required("invoice_line")
         .objects(1, full_line::read)?;
     let sum = Amount::sum(lines.iter().map(|line| line.amount));
-    if totals.is_some_and(|totals| !sum.is_some_and(|sum| sum.is_about(totals.lines))) {
-        reader.report_fault("invoice_line", document::lines_sum_rule());
+    if let Some(totals) = totals {
+        document::check_lines_sum(reader, sum, totals);
     }
     Some(
         lines

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::invisible;
+use crate::domain::kernel::nearest_word::nearest_word;
 use crate::http::forms::field::Field;
 use crate::http::forms::form_schema::{Presence, SchemaRecorder};
 use crate::http::forms::report::Report;
@@ -66,9 +67,28 @@ impl<'r> Reader<'r> {
             .keys()
             .filter(|name| !reader.requested.contains(&name.as_str()))
         {
-            report.add_unknown(JsonPath::Field(&path, name).steps());
+            reader.report_unknown(name);
         }
         value
+    }
+
+    /// Reports a field that the form has not requested, with the absent field that its sender probably meant.
+    fn report_unknown(&self, name: &str) {
+        let steps = JsonPath::Field(&self.path, name).steps();
+        if !self.report.has_room_for_guess() {
+            return self.report.add_unknown(steps, None);
+        }
+        let absent = self
+            .requested
+            .iter()
+            .copied()
+            .filter(|name| !self.has(name));
+        let meant = nearest_word(name, absent);
+        self.report.add_unknown(steps, meant);
+        if let Some(meant) = meant {
+            let path = JsonPath::Field(&self.path, meant).dotted_path();
+            self.report.name_misspelling(&path, name);
+        }
     }
 
     /// Creates a reader for recording a schema: it records each field that the form requests.

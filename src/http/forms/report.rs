@@ -18,10 +18,17 @@ const PATH_CHARS_SHOWN_MAX: usize = 100;
 pub(crate) struct Report<'c> {
     pub(crate) catalog: &'c Catalog,
     faults: RefCell<Faults>,
-    /// The paths of the unknown fields, each as a list of names and indexes.
-    unknown: RefCell<Vec<Vec<String>>>,
+    unknown: RefCell<Vec<UnknownField>>,
     unchecked: RefCell<BTreeSet<ReferenceList>>,
     warnings: RefCell<Vec<String>>,
+}
+
+/// A field of the body that no form requests.
+struct UnknownField {
+    /// The names and indexes from the root to the field.
+    steps: Vec<String>,
+    /// The absent field that its sender probably meant.
+    meant: Option<&'static str>,
 }
 
 /// The value read from a valid body, and the warnings for the caller.
@@ -74,11 +81,23 @@ fn read_up_to<T>(
     let report = Report::new(catalog, faults_max);
     let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
-    let unknown = report.unknown.take();
+    let unknown = report.unknown.take().into_iter();
+    let unknown = unknown.map(|field| field.steps).collect();
     let faults = report.faults.into_inner();
     match value {
         Some(value) if faults.is_empty() => Ok((Accepted { value, warnings }, unknown)),
         _ => Err(faults),
+    }
+}
+
+impl UnknownField {
+    fn in_words(&self) -> String {
+        let path = self.steps.join(".");
+        let shown: String = path.chars().take(PATH_CHARS_SHOWN_MAX).collect();
+        match self.meant {
+            Some(name) => format!("{shown} (did you mean {name}?)"),
+            None => shown,
+        }
     }
 }
 
@@ -102,8 +121,20 @@ impl<'c> Report<'c> {
         self.faults.borrow().is_full()
     }
 
-    pub(crate) fn add_unknown(&self, steps: Vec<String>) {
-        self.unknown.borrow_mut().push(steps);
+    pub(crate) fn add_unknown(&self, steps: Vec<String>, meant: Option<&'static str>) {
+        let field = UnknownField { steps, meant };
+        self.unknown.borrow_mut().push(field);
+    }
+
+    /// Returns true if a further unknown field is named in the warning. There is no guess for the others, so that a body
+    /// of unknown fields costs little.
+    pub(super) fn has_room_for_guess(&self) -> bool {
+        self.unknown.borrow().len() < UNKNOWN_FIELDS_SHOWN_MAX
+    }
+
+    /// Names, in the fault of the missing field at `path`, the unknown field that was sent in its place.
+    pub(super) fn name_misspelling(&self, path: &str, sent: &str) {
+        self.faults.borrow_mut().name_misspelling(path, sent);
     }
 
     /// Records that a code was not checked, because its list has not been fetched from the authority yet.
@@ -127,7 +158,7 @@ impl<'c> Report<'c> {
             let named: Vec<String> = unknown
                 .iter()
                 .take(UNKNOWN_FIELDS_SHOWN_MAX)
-                .map(|steps| steps.join(".").chars().take(PATH_CHARS_SHOWN_MAX).collect())
+                .map(UnknownField::in_words)
                 .collect();
             let more = unknown.len().saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
             let rest = if more == 0 {

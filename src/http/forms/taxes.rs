@@ -27,11 +27,12 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
         .minus(totals.tax_exclusive)
         .filter(|tax| !tax.is_negative())?;
     let Some((id, percent)) = fitting_category(tax, totals.tax_exclusive, reader.catalog()) else {
-        let sentence = "is required: no tax category's percent leads from tax_exclusive_amount to tax_inclusive_amount";
-        reader.report_fault(
-            "tax_total",
-            FieldRule::with_expected("required", sentence, "a value"),
-        );
+        let rule = FieldRule::Other {
+            id: "required",
+            sentence: no_fitting_category(tax, totals, reader.catalog()).into(),
+            expected: Some("a value"),
+        };
+        reader.report_fault("tax_total", rule);
         return None;
     };
     Some(json!([{
@@ -42,6 +43,23 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
             "tax_category": { "id": id, "percent": percent },
         }],
     }]))
+}
+
+/// Returns the sentence of the fault if no percent fits. It shows the tax that the standard category would ask for.
+fn no_fitting_category(tax: Amount, totals: Totals, catalog: &Catalog) -> String {
+    let (standard, _) = STANDARD_CATEGORY;
+    let due = catalog
+        .tax_percent(standard)
+        .to_percent(totals.tax_exclusive);
+    let due = due.filter(|due| !due.is_zero());
+    let due = due.map(|due| format!("; {standard} asks for {}", due.grouped()));
+    format!(
+        "is required: tax_inclusive_amount − tax_exclusive_amount is {} − {} = {}, and no tax category has that tax{}",
+        totals.tax_inclusive.grouped(),
+        totals.tax_exclusive.grouped(),
+        tax.grouped(),
+        due.unwrap_or_default(),
+    )
 }
 
 /// Returns a tax category whose percent of `amount` is `tax`, within the tolerance of the specification. Prefers the

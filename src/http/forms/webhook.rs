@@ -8,6 +8,7 @@ use address_policy::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 use crate::domain::events::delivery::{ScheduleChange, SecretType};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::nearest_word::suggestion;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 
@@ -60,7 +61,7 @@ pub(crate) fn enabled_events(reader: &mut Reader<'_>, need: Need) -> Option<Vec<
         reader.report_fault(EVENTS_FIELD, FieldRule::other("max", sentence));
     }
     let unknown = names.iter().flatten().filter(|name| !is_event_name(name));
-    let unknown: Vec<_> = unknown.take(20).map(String::as_str).collect();
+    let unknown: Vec<_> = unknown.take(20).map(|name| unknown_event(name)).collect();
     if !unknown.is_empty() {
         reader.warn(format!("unknown event: {}", unknown.join(", ")));
     }
@@ -122,6 +123,12 @@ fn remove_duplicates(names: Vec<String>) -> Vec<String> {
         .into_iter()
         .filter(|name| seen.insert(name.clone()))
         .collect()
+}
+
+/// Returns an unknown name of an event, with the event that its sender probably meant.
+fn unknown_event(name: &str) -> String {
+    let known = EventKind::ALL.iter().map(|kind| kind.as_str());
+    format!("{name}{}", suggestion(name, known))
 }
 
 /// Returns true if this is the name of an event of this service. The comparison is case-sensitive.
@@ -277,11 +284,14 @@ mod tests {
         let unknown = with_member(
             &url,
             "/enabled_events",
-            Some(json!(["invoice.created", "odd"])),
+            Some(json!(["invoice.created", "odd", "invoice.transmited"])),
         );
         let form = read_with(unknown, |reader| read(reader, &policy)).unwrap();
-        assert_eq!(form.warnings, ["unknown event: odd"]);
-        assert_eq!(form.value.enabled_events.unwrap().len(), 2);
+        assert_eq!(
+            form.warnings,
+            ["unknown event: odd, invoice.transmited (did you mean invoice.transmitted?)"]
+        );
+        assert_eq!(form.value.enabled_events.unwrap().len(), 3);
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl RoutePolicy {
             .any(|start| self.pattern.starts_with(start))
     }
 
-    fn audience(self) -> Audience {
+    pub(crate) fn audience(self) -> Audience {
         let is_one_of = |starts: &[&str], paths: &[&str]| {
             starts.iter().any(|start| self.pattern.starts_with(start))
                 || paths.contains(&self.pattern)
@@ -145,8 +145,8 @@ impl RoutePolicy {
         if is_one_of(&["/ops/", "/console/"], &["/console", "/metrics"]) {
             Audience::Operators
         } else if is_one_of(
-            &["/health/", "/assets/", "/account/", "/sign-in/"],
-            &["/sign-in", "/sign-out"],
+            &["/health/", "/assets/", "/docs", "/account/", "/sign-in/"],
+            &["/sign-in", "/sign-out", "/llms.txt"],
         ) {
             Audience::Everybody
         } else {

@@ -6,6 +6,7 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 
+use crate::domain::kernel::nearest_word::suggestion;
 use crate::http::forms::query::Query;
 use crate::http::respond::envelope::{WARNING_HEADER, warning_value};
 
@@ -53,7 +54,10 @@ fn unknown_names(query: &str, known: impl FnOnce() -> Vec<String>) -> Option<Str
     let named: Vec<String> = unknown
         .iter()
         .take(NAMES_SHOWN_MAX)
-        .map(|name| name.chars().take(NAME_CHARS_SHOWN_MAX).collect())
+        .map(|name| {
+            let shown: String = name.chars().take(NAME_CHARS_SHOWN_MAX).collect();
+            shown + &suggestion(name, known.iter().map(String::as_str))
+        })
         .collect();
     Some(format!(
         "unknown query parameter: {}{rest}",
@@ -71,7 +75,14 @@ mod tests {
         for (query, expected) in [
             ("", None),
             ("page=2&status=draft", None),
-            ("Page=2", Some("unknown query parameter: Page")),
+            (
+                "Page=2",
+                Some("unknown query parameter: Page (did you mean page?)"),
+            ),
+            (
+                "stauts=approved&x",
+                Some("unknown query parameter: stauts (did you mean status?), x"),
+            ),
             (
                 "colour=draft&page=2&colour=paid&x",
                 Some("unknown query parameter: colour, x"),

@@ -49,9 +49,12 @@ where
 {
     let request_id = find_request_id(&request);
     let span = begin_span(&request, &request_id);
-    let prefs = response_prefs(&request, request_id, span.context());
-    request.extensions_mut().insert(prefs.clone());
     let state = request.app_data::<web::Data<ApiState>>().cloned();
+    let mut prefs = response_prefs(&request, request_id, span.context());
+    prefs.public_url = state
+        .as_ref()
+        .and_then(|state| state.settings.public_url.clone());
+    request.extensions_mut().insert(prefs.clone());
     let client = find_client_address(&request, state.as_deref());
     request.extensions_mut().insert(ClientAddress(client));
     let line = RequestTimer::begin(&request, client, span);
@@ -176,6 +179,7 @@ fn response_prefs(
         request_id,
         trace,
         wants_problem,
+        public_url: None,
     }
 }
 

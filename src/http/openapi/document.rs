@@ -6,7 +6,7 @@ use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Server};
 
 use crate::http::openapi::operation::{Operation, SCHEMES};
-use crate::http::openapi::{schema, trying};
+use crate::http::openapi::{response_headers, schema, trying, webhooks};
 
 const DESCRIPTION: &str = "A relay between taxpayers, the integrators that act for them, and the tax authority. \
     Answers are wrapped: `{ success, message, data }`; failures carry `error_code` and, where fields are at \
@@ -57,12 +57,18 @@ fn document(tags: Vec<Tag>) -> OpenApi {
             }
         }
     }
+    for (name, header) in response_headers::components() {
+        components = components.header(name, header);
+    }
+    let webhooks = webhooks::webhooks();
+    components = components.schemas_from_iter(webhooks.components);
     let servers = [Server::new("/")];
     OpenApiBuilder::new()
         .info(info.build())
         .servers(Some(servers))
         .tags(Some(described))
         .paths(paths)
+        .webhooks(Some(webhooks.paths))
         .components(Some(components.build()))
         .build()
 }

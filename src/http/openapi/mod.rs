@@ -8,6 +8,8 @@
 //! | what an endpoint says about its operation: parameters, body, answers, failures | `operation_doc` |
 //! | one operation of the document, with its path, methods and keys | `operation` |
 //! | parameters of paths and query strings | `parameter` |
+//! | headers of responses | `response_headers` |
+//! | notifications of events | `webhooks` |
 //! | schemas of request bodies | `body_schema` |
 //! | schemas of responses: envelopes, pages and failures | `schema` |
 //! | schemas of the domain's types | `domain_types` |
@@ -23,9 +25,11 @@ mod fields;
 pub(crate) mod operation;
 mod operation_doc;
 mod parameter;
+mod response_headers;
 pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 mod trying;
+mod webhooks;
 
 pub(crate) use operation_doc::{OperationDoc, doc, example, invoice_file};

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{ContentBuilder, ResponseBuilder, Responses, ResponsesBuilder};
+use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder, Responses, ResponsesBuilder};
 
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
 use crate::http::openapi::operation_doc::{JSON_MEDIA_TYPE, OperationDoc};
 use crate::http::openapi::parameter;
+use crate::http::openapi::response_headers::{HeaderFacts, failure_headers, success_headers};
 use crate::http::openapi::schema::{self, FAILURE_SCHEMA, PROBLEM_SCHEMA};
 use crate::http::respond::code::ErrorCode;
 
@@ -116,7 +117,16 @@ impl Operation {
         })
     }
 
+    fn header_facts(&self) -> HeaderFacts<'_> {
+        HeaderFacts {
+            is_keyed: !self.keys.is_empty(),
+            is_read: matches!(self.methods.first(), Some(HttpMethod::Get)),
+            parameters: &self.doc.parameters,
+        }
+    }
+
     fn responses(&self) -> Responses {
+        let facts = self.header_facts();
         let answers = self
             .doc
             .answers
@@ -126,6 +136,7 @@ impl Operation {
                 let response = ResponseBuilder::new()
                     .description(message)
                     .content(*kind, content);
+                let response = add_headers(response, success_headers(facts));
                 (status.to_string(), self.add_files(*status, response))
             });
         let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
@@ -143,14 +154,25 @@ impl Operation {
         for (status, codes) in &self.doc.failures {
             failures.entry(*status).or_default().extend(codes);
         }
-        let failures = failures
-            .iter()
-            .map(|(status, codes)| (status.to_string(), failure_response(codes)));
+        let failures = failures.iter().map(|(status, codes)| {
+            let response = failure_response(codes);
+            let response = add_headers(response, failure_headers(*status, codes));
+            (status.to_string(), response)
+        });
         let all = answers
             .chain(failures)
             .map(|(status, response)| (status, response.build()));
         ResponsesBuilder::new().responses_from_iter(all).build()
     }
+}
+
+fn add_headers(
+    response: ResponseBuilder,
+    headers: impl Iterator<Item = (&'static str, Ref)>,
+) -> ResponseBuilder {
+    headers.fold(response, |response, (name, header)| {
+        response.header_ref(name, header)
+    })
 }
 
 fn failure_response(codes: &[ErrorCode]) -> ResponseBuilder {

@@ -98,6 +98,18 @@ pub(crate) fn invoice_file(
     file.fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
 }
 
+/// Returns the name of the schema of a request body: `CreateInvoiceRequest` for `create_invoice`.
+fn body_schema_name(operation: &str) -> String {
+    let words = operation.split('_').filter(|word| !word.is_empty());
+    let name: String = words
+        .map(|word| {
+            let (first, rest) = word.split_at(1);
+            first.to_uppercase() + rest
+        })
+        .collect();
+    name + "Request"
+}
+
 impl OperationDoc {
     pub(crate) fn with_note(self, note: &'static str) -> Self {
         Self {
@@ -109,6 +121,16 @@ impl OperationDoc {
     /// Adds an optional parameter of the query string.
     pub(crate) fn query(self, name: &'static str, what: &'static str) -> Self {
         self.parameter(parameter::query(name, QueryKind::Text, what))
+    }
+
+    /// Adds an optional parameter of the query string that must be one of the words that `allowed` lists.
+    pub(crate) fn query_word(
+        self,
+        name: &'static str,
+        allowed: fn() -> String,
+        what: &'static str,
+    ) -> Self {
+        self.parameter(parameter::query(name, QueryKind::Word(allowed), what))
     }
 
     /// Adds the parameter with which a caller leaves the amounts of a document to this service, and what the successes
@@ -174,8 +196,13 @@ impl OperationDoc {
         example: &str,
     ) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
+        let form = FormSchema::for_form(form);
+        let mut components = self.components;
+        let schema = body_schema::form_schema(&form);
+        components.push((body_schema_name(self.name), schema.into()));
         Self {
-            body: Some((FormSchema::for_form(form), example)),
+            body: Some((form, example)),
+            components,
             ..self
         }
         .fails(&BODY_ERROR_CODES)
@@ -315,9 +342,9 @@ impl OperationDoc {
 
     /// Returns the request body for the document; `None` if the operation takes none.
     pub(super) fn request_body(&self) -> Option<RequestBody> {
-        let (form, example) = self.body.as_ref()?;
+        let (_, example) = self.body.as_ref()?;
         let content = ContentBuilder::new()
-            .schema(Some(body_schema::form_schema(form)))
+            .schema(Some(schema::component(&body_schema_name(self.name))))
             .example(Some(example.clone()))
             .build();
         let required = if self.body_may_be_absent {

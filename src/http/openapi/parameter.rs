@@ -3,14 +3,17 @@
 use serde_json::Value;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use crate::domain::reference::catalog::ReferenceList;
 
 /// The type of a query parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum QueryKind {
+    /// A text, or the type that the name has in every query string.
     Text,
+    /// One of the words that the function lists, separated by commas.
+    Word(fn() -> String),
     /// A whole number. An invalid value is not refused; it counts as the default.
     Lenient,
     /// A whole number of at least this value. An invalid value is refused.
@@ -19,11 +22,12 @@ pub(super) enum QueryKind {
 
 pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
+    let whole_number = ObjectBuilder::new().schema_type(Type::Integer);
     let schema = match kind {
-        QueryKind::Text | QueryKind::Lenient => text,
-        QueryKind::Whole(min) => ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(usize::from(min))),
+        QueryKind::Text => named_type(name),
+        QueryKind::Word(allowed) => text.enum_values(Some(allowed().split(", "))),
+        QueryKind::Lenient => whole_number.minimum(Some(1)),
+        QueryKind::Whole(min) => whole_number.minimum(Some(usize::from(min))),
     };
     let parameter = ParameterBuilder::new()
         .name(name)
@@ -33,6 +37,27 @@ pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> 
         .schema(Some(schema))
         .description(Some(what))
         .build()
+}
+
+/// Returns the type that parameters of this name have in every query string.
+fn named_type(name: &str) -> ObjectBuilder {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    match name {
+        "date_from" | "date_to" | "due_before" | "due_after" | "day" => {
+            text.format(Some(SchemaFormat::KnownFormat(KnownFormat::Date)))
+        }
+        "updated_since" | "expires_at" => {
+            text.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+        }
+        "month" => text.pattern(Some("^[0-9]{4}-[0-9]{2}$")),
+        "taxpayer_id" | "integrator_id" => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1)),
+        "overdue" | "preview" | "for_you" | "grade" | "calculate" => {
+            ObjectBuilder::new().schema_type(Type::Boolean)
+        }
+        _ => text,
+    }
 }
 
 /// Returns the parameter for the `Idempotency-Key` header, which makes a write idempotent.

@@ -93,6 +93,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         .property("message", text())
         .property("data", ObjectBuilder::new().schema_type(Type::Null))
         .property("error_code", code())
+        .property("doc_url", doc_url())
         .property("errors", by_path)
         .property("explanations", ArrayBuilder::new().items(explanation()))
         .property("patch", patch())
@@ -112,7 +113,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
             fault.property(name, text()).required(name)
         });
     let problem = ObjectBuilder::new()
-        .property("type", text())
+        .property("type", doc_url())
         .property("title", text())
         .property("status", ObjectBuilder::new().schema_type(Type::Integer))
         .property("detail", text())
@@ -140,6 +141,13 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
         (FAILURE_SCHEMA, failure.build().into()),
         (PROBLEM_SCHEMA, problem.build().into()),
     ]
+}
+
+/// Returns the schema of the address of the page about an error code.
+fn doc_url() -> ObjectBuilder {
+    text().description(Some(
+        "the page about the error code; without the setting `http.public_url` a path on this host",
+    ))
 }
 
 const SUFFICES_DESCRIPTION: &str =

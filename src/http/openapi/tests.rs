@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use crate::domain::events::event::EventKind;
 use crate::http::endpoint::Part;
 use crate::http::{openapi_document, parts, table};
 
-/// The routes of the page that shows the API document to people. The document does not describe them.
-const PAGES: [&str; 3] = ["/", "/docs", "/docs/{file:.*}"];
+/// A path that leads elsewhere. The document does not describe it.
+const REDIRECT: &str = "/";
 
 fn parse_document() -> Value {
     strict_json::from_trusted(openapi_document()).unwrap()
@@ -34,7 +35,7 @@ fn every_route_stands_in_the_document_and_nothing_else() {
     let paths = table();
     let routed: BTreeSet<_> = paths
         .iter()
-        .filter(|path| !PAGES.contains(&path.pattern))
+        .filter(|path| path.pattern != REDIRECT)
         .flat_map(|path| path.allowed.iter().map(|method| (method, path.pattern)))
         .filter(|(method, _)| method.as_str() != "HEAD")
         .map(|(method, path)| format!("{method} {path}"))
@@ -107,8 +108,7 @@ fn a_schema_name_has_one_schema() {
 #[test]
 fn a_payment_status_may_be_written_in_either_case() {
     let document = parse_document();
-    let pointer = "/paths/~1v1~1tax-payers~1invoices~1update-payment-status/patch/requestBody/content\
-        /application~1json/schema/properties";
+    let pointer = "/components/schemas/UpdatePaymentStatusRequest/properties";
     for field in ["payment_status", "status"] {
         let words = &document.pointer(pointer).unwrap()[field]["anyOf"][0];
         let listed = [
@@ -189,12 +189,77 @@ fn an_example_has_the_fields_of_its_form_and_no_others() {
             "{method} {path} has no example"
         );
         let mut found = Vec::new();
+        let schema = body["schema"]["$ref"].as_str().unwrap();
         unknown_fields(
             &body["example"],
-            &body["schema"],
+            document.pointer(schema.trim_start_matches('#')).unwrap(),
             &format!("{method} {path}"),
             &mut found,
         );
         assert_eq!(found, [""; 0]);
     }
+}
+
+#[test]
+fn every_reference_to_a_header_leads_to_its_description() {
+    let document = parse_document();
+    for (path, method, operation) in operations(&document) {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let at = format!("{method} {path} {status}");
+            let headers = response["headers"].as_object().unwrap();
+            assert!(headers.contains_key("x-request-id"), "{at}");
+            assert_eq!(
+                headers.contains_key("www-authenticate"),
+                status == "401",
+                "{at}"
+            );
+            assert!(
+                headers.contains_key("retry-after") || status != "429",
+                "{at}"
+            );
+            for header in headers.values() {
+                let target = header["$ref"].as_str().unwrap();
+                let described = document.pointer(target.trim_start_matches('#')).unwrap();
+                assert!(described["description"].is_string(), "{at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_event_is_a_webhook_with_a_schema_of_its_own() {
+    let document = parse_document();
+    let webhooks = document["webhooks"].as_object().unwrap();
+    let told: BTreeSet<_> = webhooks.keys().map(String::as_str).collect();
+    let known: BTreeSet<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    assert_eq!(told, known);
+    let mut schemas = BTreeSet::new();
+    for (event, item) in webhooks {
+        let pointer = "/post/requestBody/content/application~1json/schema/$ref";
+        let target = item.pointer(pointer).unwrap().as_str().unwrap();
+        assert!(schemas.insert(target.to_owned()), "{target}");
+        let schema = document.pointer(target.trim_start_matches('#')).unwrap();
+        assert_eq!(schema["properties"]["type"]["enum"], json!([event]));
+        assert!(item["post"]["summary"].as_str().unwrap().ends_with('.'));
+    }
+}
+
+/// A parameter that takes a few words, a number or a day says so, so that generated clients check it.
+#[test]
+fn a_parameter_of_a_query_says_its_type() {
+    let document = parse_document();
+    let list = &document["paths"]["/v1/tax-payers/invoices"]["get"]["parameters"];
+    let schema = |name: &str| {
+        let all = list.as_array().unwrap();
+        &all.iter().find(|one| one["name"] == name).unwrap()["schema"]
+    };
+    assert_eq!(
+        schema("invoice_category")["enum"],
+        json!(["B2B", "B2C", "B2G"])
+    );
+    assert_eq!(schema("date_from")["format"], "date");
+    assert_eq!(schema("updated_since")["format"], "date-time");
+    assert_eq!(schema("overdue")["type"], "boolean");
+    assert_eq!(schema("per_page")["type"], "integer");
+    assert_eq!(schema("q")["type"], "string");
 }

@@ -23,6 +23,13 @@ macro_rules! codes {
     };
 }
 
+impl ErrorCode {
+    /// Returns the path of the page about this code.
+    pub(crate) fn page_path(self) -> String {
+        format!("/docs/errors/{}", self.as_str())
+    }
+}
+
 codes! {
     MalformedJson = "MALFORMED_JSON", BAD_REQUEST;
     Unauthenticated = "UNAUTHENTICATED", UNAUTHORIZED;

@@ -423,7 +423,7 @@ mod tests {
         );
         assert_eq!(
             &*locked.message,
-            "The invoice is submitted and can no longer be changed"
+            "The invoice is submitted and can no longer be changed: correct it with a credit note"
         );
         assert_eq!(
             status_and_code(Refusal::InvoiceNotFound),

@@ -9,6 +9,7 @@ use timing::retry_after::RetryAfter;
 use timing::trace::TraceContext;
 
 use crate::domain::kernel::fault::{Fault, json_pointer};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::details::Members;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::LoggedFailure;
@@ -23,6 +24,16 @@ pub(crate) struct ResponsePrefs {
     pub(crate) trace: TraceContext,
     /// True if the caller accepts `application/problem+json`.
     pub(crate) wants_problem: bool,
+    /// The address that links to this service begin with; `None` if they begin with the host of the request.
+    pub(crate) public_url: Option<String>,
+}
+
+impl ResponsePrefs {
+    /// Returns the address of the page about an error code. Without a public address it is a path on this host.
+    fn doc_url(&self, code: ErrorCode) -> String {
+        let root = self.public_url.as_deref().unwrap_or_default();
+        format!("{root}{}", code.page_path())
+    }
 }
 
 /// The body of a failure in the envelope of all responses.
@@ -32,6 +43,7 @@ struct FailureBody<'a> {
     message: &'a str,
     data: (),
     error_code: &'a str,
+    doc_url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Value>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -50,7 +62,8 @@ struct FailureBody<'a> {
 /// The body of a failure as a problem document (RFC 9457).
 #[derive(Serialize)]
 struct ProblemBody<'a> {
-    r#type: &'a str,
+    /// The address of the page about the error code.
+    r#type: String,
     title: &'a str,
     status: u16,
     detail: &'a str,
@@ -101,6 +114,7 @@ fn failure_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBod
         message: &error.message,
         data: (),
         error_code: error.code.as_str(),
+        doc_url: prefs.doc_url(error.code),
         errors: (!faults.is_empty()).then(|| json!(faults.by_path())),
         explanations: &error.details.explanations,
         patch: error.details.patch.as_deref(),
@@ -117,7 +131,7 @@ fn problem_body<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBod
     let rest = error.faults.iter().skip(explained.len());
     let rest = rest.map(problem_entry);
     ProblemBody {
-        r#type: "about:blank",
+        r#type: prefs.doc_url(error.code),
         title: error.status.canonical_reason().unwrap_or_default(),
         status: error.status.as_u16(),
         detail: &error.message,
@@ -149,7 +163,6 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::fault::Faults;
-    use crate::http::respond::code::ErrorCode;
 
     async fn body(error: &ApiError, wants_problem: bool) -> Value {
         let answer = render_failure(
@@ -198,9 +211,31 @@ mod tests {
             body,
             json!({
                 "success": false, "message": "Invoice not found", "data": null,
-                "error_code": "INVOICE_NOT_FOUND", "request_id": "r-1"
+                "error_code": "INVOICE_NOT_FOUND", "doc_url": "/docs/errors/INVOICE_NOT_FOUND",
+                "request_id": "r-1"
             })
         );
+    }
+
+    #[actix_web::test]
+    async fn a_failure_names_the_page_about_its_code_at_the_public_address() {
+        let prefs = ResponsePrefs {
+            public_url: Some("https://e.example".to_owned()),
+            ..ResponsePrefs::default()
+        };
+        for (wants_problem, name) in [(false, "doc_url"), (true, "type")] {
+            let prefs = ResponsePrefs {
+                wants_problem,
+                ..prefs.clone()
+            };
+            let answer = render_failure(&ApiError::invoice_not_found(), &prefs);
+            let text = to_bytes(answer.into_body()).await.unwrap();
+            let body: Value = strict_json::from_untrusted(&text).unwrap();
+            assert_eq!(
+                body[name],
+                "https://e.example/docs/errors/INVOICE_NOT_FOUND"
+            );
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) enum Rule {
     Operator,
 }
 
-const RULES: [(&str, Rule); 10] = [
+const RULES: [(&str, Rule); 9] = [
     ("/v1/core/commons/invoice-categories", Rule::Public),
     ("/v1/core/", Rule::AccessPoint),
     ("/v1/tax-payers/", Rule::Taxpayer),
@@ -34,7 +34,6 @@ const RULES: [(&str, Rule); 10] = [
     ("/health/", Rule::Public),
     ("/ops/", Rule::Operator),
     ("/openapi.json", Rule::Public),
-    ("/docs", Rule::Public),
 ];
 
 pub(super) fn rule(pattern: &str) -> Rule {

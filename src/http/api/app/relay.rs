@@ -87,10 +87,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             }),
         path("/v1/app/invoices/{irn}/run").get(get_run, || {
             doc("get_run", "The pipeline run of an invoice")
-                .query(
-                    "operation",
-                    "submit, transmit, report or update-payment-status",
-                )
+                .query_word("operation", Operation::allowed, "the operation of the run")
                 .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
                 .fails(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::ValidationFailed])

@@ -1,14 +1,10 @@
-//! Health probes, metrics, and the API document with a viewer.
+//! Health probes, metrics, the API document, and what stands at the address of the service.
 
 use std::future::{self, Ready};
-use std::sync::Arc;
 
-use actix_web::http::header::{
-    Accept, CONTENT_SECURITY_POLICY, ContentType, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
+use actix_web::http::header::{Accept, ContentType, LOCATION};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use serde_json::json;
-use utoipa_swagger_ui::Config;
 
 use crate::domain::access::caller::OpsViewer;
 use crate::http::endpoint::{Path, path};
@@ -42,8 +38,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc("openapi", "This document").shows(200, "OpenAPI 3.1", schema::object())
         }),
         path("/").page(root),
-        path("/docs").page(redirect_to_docs),
-        path("/docs/{file:.*}").page(docs),
     ]
 }
 
@@ -87,29 +81,6 @@ fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
     )
 }
 
-/// Content security policy of the viewer's pages: they may load and call only this service, and no page may frame them.
-/// The viewer needs inline styles and `data:` images.
-const VIEWER_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-                      img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'";
-
-/// GET /docs/: returns a file of the API viewer. All files of the viewer are part of the binary.
-fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
-    // By default the viewer sends the address of the API document to a public validator. `none` turns this off.
-    let config = Config::from("/openapi.json").validator_url("none");
-    let found =
-        utoipa_swagger_ui::serve(&file.into_inner(), Arc::new(config)).map_err(ApiError::internal);
-    future::ready(found.and_then(|found| {
-        let file = found.ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such page"))?;
-        let mut page = HttpResponse::Ok();
-        page.content_type(file.content_type);
-        page.insert_header((CONTENT_SECURITY_POLICY, VIEWER_SECURITY_POLICY));
-        page.insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"));
-        page.insert_header((REFERRER_POLICY, "no-referrer"));
-        Ok(page.body(file.bytes.into_owned()))
-    }))
-}
-
 /// GET /: redirects a browser to the sign-in, and a program to the documentation. The response for a program lists the
 /// main paths.
 fn root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
@@ -137,14 +108,5 @@ fn root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
                 "ready": "/health/ready",
                 "sign_in": "/sign-in",
             })),
-    )
-}
-
-/// Redirects to `/docs/`, since the viewer's relative links need the slash at the end.
-fn redirect_to_docs() -> Ready<HttpResponse> {
-    future::ready(
-        HttpResponse::TemporaryRedirect()
-            .insert_header((LOCATION, "/docs/"))
-            .finish(),
     )
 }

@@ -34,8 +34,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .with_note(
                 "`replay` and `drop` are the paths to post to, where there is something to do.",
             )
-            .query("kind", "command, run, delivery or task")
-            .query("state", "kept, replayed or dropped")
+            .query_word("kind", WorkKind::allowed, "of a kind of work")
+            .query_word("state", QuarantineState::allowed, "of a state")
             .query("taxpayer_id", "of one taxpayer")
             .query(
                 "name",

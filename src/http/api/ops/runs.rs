@@ -6,6 +6,7 @@ use crate::actors::taxpayer::commands::ApplyOperatorAction;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -24,21 +25,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/pipeline/runs").get(list_runs, || {
             doc("list_runs", "Pipeline runs of all taxpayers")
-                .query(
-                    "state",
-                    "running, waiting, paused, succeeded, refused or cancelled",
-                )
-                .query(
-                    "operation",
-                    "submit, transmit, report or update-payment-status",
-                )
+                .query_word("state", RunState::allowed, "of a state")
+                .query_word("operation", Operation::allowed, "of an operation")
                 .query("taxpayer_id", "of one taxpayer")
                 .query("irn", "of one IRN")
-                .query("step", "the step that a run is at, such as `sign`")
-                .query(
-                    "wait_reason",
-                    "authority-unavailable, health-check-down or access-point-offline",
-                )
+                .query_word("step", Step::allowed, "the step that a run is at")
+                .query_word("wait_reason", WaitReason::allowed, "what a run waits for")
                 .query("error", "a part of the last error, in any case")
                 .query_number("older_than_s", 0, "created at least this many seconds ago")
                 .query(

@@ -32,7 +32,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_all_taxpayers",
                 "Taxpayers of all integrators, newest first",
             )
-            .query("verification", "pending, verified or unverified")
+            .query_word(
+                "verification",
+                VerificationStatus::allowed,
+                "of a result of the verification",
+            )
             .query("tin", "a tax number, in whichever spelling")
             .with_paging("100 at most")
             .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")

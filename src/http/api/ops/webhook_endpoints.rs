@@ -21,7 +21,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             "list_endpoints",
             "Webhook endpoints of all taxpayers with their health",
         )
-        .query("health", "working, failing, parked or disabled")
+        .query_word("health", EndpointHealth::allowed, "of a health")
         .query("taxpayer_id", "of one taxpayer")
         .query(
             "cause",

@@ -58,7 +58,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 pub(super) fn describe_list(doc: OperationDoc) -> OperationDoc {
     doc.with_paging("15 by default, 100 at most")
-        .query("state", "pending, delivered or dead")
+        .query_word("state", DeliveryState::allowed, "of a state")
         .query("event", "the name of an event")
         .query("irn", "the IRN of an invoice")
         .query("since", "a sequence, or a moment as RFC 3339 writes it")

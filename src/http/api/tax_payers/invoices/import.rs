@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, Responder, web};
 use crate::actors::taxpayer::commands::PreviewImport;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::import::record::Import;
+use crate::domain::import::source::ImportForm;
 use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -37,7 +38,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                          its record. More than 1,000 invoices are imported in the background: the answer is 202, and \
                          its Location tells the progress.",
                     )
-                    .query("form", "the create request: standard, the default, or full")
+                    .query_word("form", ImportForm::allowed, "the create request; standard by default")
                     .query("preview", "true to change nothing and see what would happen")
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .takes_files(FILE_TYPES)

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 
 use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::TableFormat;
@@ -100,10 +101,10 @@ fn list_doc() -> OperationDoc {
         )
         .with_paging("10 by default, 100 at most")
         .query("batch_no", "of a batch number from Bulk")
-        .query("status", "of a workflow status")
-        .query("payment_status", "of a payment status")
+        .query_word("status", WorkflowStatus::allowed, "of a workflow status")
+        .query_word("payment_status", PaymentStatus::allowed, "of a payment status")
         .query("authority_status", "of a status at the authority, or of one of several with commas between them")
-        .query("invoice_category", "B2B, B2C or B2G")
+        .query_word("invoice_category", Category::allowed, "of a kind of customer")
         .query("date_from", "issued on this day or later, YYYY-MM-DD")
         .query("date_to", "issued on this day or before, YYYY-MM-DD")
         .query("due_before", "due before this day, YYYY-MM-DD")

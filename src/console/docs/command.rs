@@ -1,0 +1,88 @@
+//! The command that calls an operation, to be pasted into a shell: the variables `URL`, `KEY`, `SIK` and `OPK` are the
+//! address of the service and the keys of a taxpayer, an integrator and an operator.
+
+use serde_json::Value;
+
+use crate::console::docs::operations::Operation;
+
+/// Returns the command with the example of the operation.
+pub(super) fn command(operation: &Operation) -> String {
+    let mut path = operation.path.to_owned();
+    for parameter in operation.parameters() {
+        let (name, example) = (&parameter["name"], &parameter["example"]);
+        if let Some(name) = name.as_str() {
+            path = path.replace(&format!("{{{name}}}"), &shown_value(example));
+        }
+    }
+    let mut lines = vec![format!(
+        "curl -sS{} \"$URL{path}\"",
+        method_option(operation)
+    )];
+    let scheme = operation.key_schemes().into_iter().next();
+    if let Some(variable) = scheme.map(key_variable) {
+        lines.push(format!("-H \"x-api-key: ${variable}\""));
+    }
+    if let Some(body) = operation.json_body() {
+        lines.push("-H \"content-type: application/json\"".to_owned());
+        let text = serde_json::to_string_pretty(&body["example"]).unwrap_or_default();
+        lines.push(format!("-d '{}'", text.replace('\'', "'\\''")));
+    }
+    lines.join(" \\\n  ")
+}
+
+/// Without an option the method is POST if there is a body, else GET.
+fn method_option(operation: &Operation) -> String {
+    match (operation.method, operation.json_body()) {
+        ("get", None) | ("post", Some(_)) => String::new(),
+        _ => format!(" -X {}", operation.method_in_capitals()),
+    }
+}
+
+fn shown_value(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the variable of the key of this kind.
+fn key_variable(scheme: &str) -> &'static str {
+    match scheme {
+        "integrator_key" => "SIK",
+        "operator_key" => "OPK",
+        _ => "KEY",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::docs::operations::{all, with_id};
+
+    #[test]
+    fn a_command_has_the_address_the_key_and_the_body() {
+        let shown = |id| command(&with_id(id).unwrap());
+        assert_eq!(
+            shown("get_invoice"),
+            "curl -sS \"$URL/v1/tax-payers/invoices/1\" \\\n  -H \"x-api-key: $KEY\""
+        );
+        let created = shown("create_taxpayer");
+        assert!(created.starts_with(
+            "curl -sS \"$URL/v1/system-integrators/taxpayers\" \\\n  -H \"x-api-key: $SIK\" \\\n"
+        ));
+        assert!(shown("confirm_receipt").starts_with("curl -sS -X PATCH "));
+        assert_eq!(shown("live"), "curl -sS \"$URL/health/live\"");
+    }
+
+    #[test]
+    fn nothing_is_left_to_fill_in() {
+        for operation in all() {
+            let address = command(operation);
+            let address = address.lines().next().unwrap();
+            assert!(
+                !address.contains('{') && !address.contains("null"),
+                "{address}"
+            );
+        }
+    }
+}

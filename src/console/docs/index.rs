@@ -1,0 +1,84 @@
+//! The first page of the documentation, and the list of its pages for programs that read (llms.txt).
+
+use std::fmt::Write as _;
+use std::future::{Ready, ready};
+
+use actix_web::HttpResponse;
+use actix_web::http::header::LOCATION;
+use askama::Template;
+
+use crate::console::docs::docs_frame::{OVERVIEW, docs_frame};
+use crate::console::docs::guide_pages::markdown_file;
+use crate::console::docs::guides::{self, Guide};
+use crate::console::docs::operations::{self, Part};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, show};
+use crate::http::endpoint::{Path, path};
+
+const SUMMARY: &str = "A relay between taxpayers, the integrators that act for them, and the tax authority. \
+    An invoice is created, submitted for the authority's signature, and transmitted to its customer.";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/docs").page(redirect_to_docs),
+        path("/docs/").page(show_index),
+        path("/llms.txt").page(list_for_programs),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "docs/index.html")]
+struct IndexPage {
+    frame: Frame,
+    summary: &'static str,
+    guides: &'static [Guide],
+    parts: Vec<Part>,
+}
+
+/// GET /docs/.
+fn show_index() -> Ready<Answer> {
+    ready(show(&IndexPage {
+        frame: docs_frame("Documentation", OVERVIEW),
+        summary: SUMMARY,
+        guides: guides::all(),
+        parts: operations::parts(),
+    }))
+}
+
+/// GET /docs: redirects to the one address of the first page.
+fn redirect_to_docs() -> Ready<HttpResponse> {
+    let mut answer = HttpResponse::TemporaryRedirect();
+    ready(answer.insert_header((LOCATION, "/docs/")).finish())
+}
+
+/// GET /llms.txt: lists the guides as Markdown files, and the API document (llmstxt.org).
+fn list_for_programs() -> Ready<HttpResponse> {
+    ready(markdown_file(program_list()))
+}
+
+fn program_list() -> String {
+    let mut text = format!("# einvoice\n\n> {SUMMARY}\n\n## Guides\n\n");
+    for guide in guides::all() {
+        // Nothing fails that is written into a text.
+        let _ = writeln!(text, "- [{}]({}.md)", guide.title, guide.path());
+    }
+    text.push_str(
+        "\n## Reference\n\n\
+         - [OpenAPI 3.1 document](/openapi.json): every operation, field, answer and error code\n\
+         - [Error codes](/docs/guides/contract/errors): what to do about each\n",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_find_each_guide_as_markdown() {
+        let list = program_list();
+        assert!(list.starts_with("# einvoice\n\n> A relay"), "{list}");
+        assert_eq!(list.matches(".md)").count(), guides::all().len());
+        assert!(list.contains("- [Using the API](/docs/guides/api.md)\n"));
+    }
+}

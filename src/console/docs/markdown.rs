@@ -1,0 +1,184 @@
+//! Markdown of the guides as HTML that the pages may show: without styles of its own, with headings that links can lead to,
+//! and with tables and blocks of code that scroll on a narrow screen.
+
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
+/// Returns the text as HTML. `resolve` turns the target of a link into an address; a link without one becomes plain words.
+/// A heading of the third level, the highest below a section's title, becomes `h2`.
+pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
+    let events: Vec<_> = parse(text).collect();
+    let mut shown = Vec::with_capacity(events.len());
+    // For each open link, true if it has an address.
+    let mut open_links = Vec::new();
+    for (position, event) in events.iter().enumerate() {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                let address = resolve(dest_url);
+                open_links.push(address.is_some());
+                shown.extend(address.map(link_start));
+            }
+            Event::End(TagEnd::Link) => {
+                if open_links.pop() == Some(true) {
+                    shown.push(raw("</a>"));
+                }
+            }
+            Event::Start(Tag::Heading { level, .. }) => {
+                let title = plain_text(&events[position..], TagEnd::Heading(*level));
+                shown.push(heading_start(*level, &title));
+            }
+            Event::End(TagEnd::Heading(level)) => {
+                shown.push(Event::End(TagEnd::Heading(shown_level(*level))));
+            }
+            Event::Start(Tag::CodeBlock(_)) => {
+                shown.push(raw("<pre class=\"body\" tabindex=\"0\"><code>"));
+            }
+            Event::End(TagEnd::CodeBlock) => shown.push(raw("</code></pre>")),
+            Event::Start(Tag::Table(_)) => {
+                shown.push(raw(
+                    "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">",
+                ));
+                // With alignments the table would have styles of its own, which the pages do not allow.
+                shown.push(Event::Start(Tag::Table(Vec::new())));
+            }
+            Event::End(TagEnd::Table) => {
+                shown.push(Event::End(TagEnd::Table));
+                shown.push(raw("</div>"));
+            }
+            Event::InlineHtml(tag) if &**tag == "<br>" => shown.push(Event::HardBreak),
+            Event::InlineHtml(tag) if tag.starts_with("<!--") => {}
+            Event::InlineHtml(tag) => shown.push(Event::Text(tag.clone())),
+            // Comments, and pictures, of which only the words are shown.
+            Event::Html(_)
+            | Event::Start(Tag::Image { .. } | Tag::HtmlBlock)
+            | Event::End(TagEnd::Image | TagEnd::HtmlBlock) => {}
+            other => shown.push(other.clone()),
+        }
+    }
+    let mut page = String::new();
+    html::push_html(&mut page, shown.into_iter());
+    page
+}
+
+/// Returns the anchors of the headings in a text.
+pub(super) fn headings(text: &str) -> impl Iterator<Item = String> {
+    let events: Vec<_> = parse(text).collect();
+    let titles: Vec<_> = events
+        .iter()
+        .enumerate()
+        .filter_map(|(position, event)| match event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                let title = plain_text(&events[position..], TagEnd::Heading(*level));
+                Some(slug(&title))
+            }
+            _ => None,
+        })
+        .collect();
+    titles.into_iter()
+}
+
+/// Returns the targets of all links in a text.
+#[cfg(test)]
+pub(super) fn links(text: &str) -> Vec<String> {
+    let targets = parse(text).filter_map(|event| match event {
+        Event::Start(Tag::Link { dest_url, .. }) => Some(dest_url.to_string()),
+        _ => None,
+    });
+    targets.collect()
+}
+
+/// Returns the anchor of a heading, as code forges make it: letters, digits and hyphens.
+pub(super) fn slug(title: &str) -> String {
+    title
+        .to_lowercase()
+        .chars()
+        .filter_map(|letter| match letter {
+            ' ' => Some('-'),
+            letter if letter.is_alphanumeric() || letter == '-' || letter == '_' => Some(letter),
+            _ => None,
+        })
+        .collect()
+}
+
+fn parse(text: &str) -> impl Iterator<Item = Event<'_>> {
+    Parser::new_ext(text, Options::ENABLE_TABLES)
+}
+
+fn raw(markup: &'static str) -> Event<'static> {
+    Event::Html(CowStr::Borrowed(markup))
+}
+
+fn link_start(address: String) -> Event<'static> {
+    Event::Start(Tag::Link {
+        link_type: pulldown_cmark::LinkType::Inline,
+        dest_url: address.into(),
+        title: CowStr::Borrowed(""),
+        id: CowStr::Borrowed(""),
+    })
+}
+
+fn heading_start(level: HeadingLevel, title: &str) -> Event<'static> {
+    Event::Start(Tag::Heading {
+        level: shown_level(level),
+        id: Some(slug(title).into()),
+        classes: Vec::new(),
+        attrs: Vec::new(),
+    })
+}
+
+/// A page has the title of its section as `h1`, so the levels below begin with `h2`.
+fn shown_level(level: HeadingLevel) -> HeadingLevel {
+    match level {
+        HeadingLevel::H1 | HeadingLevel::H2 | HeadingLevel::H3 => HeadingLevel::H2,
+        HeadingLevel::H4 => HeadingLevel::H3,
+        HeadingLevel::H5 | HeadingLevel::H6 => HeadingLevel::H4,
+    }
+}
+
+/// Returns the words up to this end.
+fn plain_text(events: &[Event<'_>], end: TagEnd) -> String {
+    let inside = events.iter().take_while(|event| **event != Event::End(end));
+    let words = inside.filter_map(|event| match event {
+        Event::Text(words) | Event::Code(words) => Some(&**words),
+        _ => None,
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_headings_tables_and_code_that_fit_it() {
+        let text = "### Keys & `secrets`\n\nSee [one](a.md) and [two](b.md).<!-- no --> <b>\n\n| A | B |\n|---|:-:|\n| 1<br>2 | 3 |\n\n```sh\na < b\n```\n";
+        let shown = render(text, |target| (target == "a.md").then(|| "/a".to_owned()));
+        let lines: Vec<_> = shown.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                r#"<h2 id="keys--secrets">Keys &amp; <code>secrets</code></h2>"#,
+                r#"<p>See <a href="/a">one</a> and two. &lt;b&gt;</p>"#,
+                r#"<div class="wide" tabindex="0" role="group" aria-label="Table"><table><thead><tr><th>A</th><th>B</th></tr></thead><tbody>"#,
+                "<tr><td>1<br />",
+                "2</td><td>3</td></tr>",
+                "</tbody></table>",
+                r#"</div><pre class="body" tabindex="0"><code>a &lt; b"#,
+                "</code></pre>",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_anchor_is_made_of_the_words_of_its_heading() {
+        for (title, anchor) in [
+            ("Sending twice", "sending-twice"),
+            ("`authority_data.status`", "authority_datastatus"),
+            ("The envelope, and failures", "the-envelope-and-failures"),
+            ("Operators' endpoints", "operators-endpoints"),
+        ] {
+            assert_eq!(slug(title), anchor);
+        }
+        let text = "### One `two`\n\n```\n### no\n```\n#### Three\n";
+        assert!(headings(text).eq(["one-two", "three"]));
+    }
+}

@@ -1,0 +1,129 @@
+//! The reference: all operations, and a page for each.
+
+use std::future::{Ready, ready};
+
+use actix_web::web;
+use askama::Template;
+
+use crate::console::docs::command::command;
+use crate::console::docs::docs_frame::{REFERENCE, docs_frame};
+use crate::console::docs::operations::{self, Operation, Part, is_failure, text};
+use crate::console::docs::schema_rows::{Row, rows};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, show};
+use crate::http::endpoint::{Path, path};
+use crate::http::respond::error::ApiError;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/docs/reference").page(list_operations),
+        path("/docs/reference/{operation}").page(show_operation),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "docs/reference.html")]
+struct ReferencePage {
+    frame: Frame,
+    parts: Vec<Part>,
+}
+
+#[derive(Template)]
+#[template(path = "docs/operation.html")]
+struct OperationPage {
+    frame: Frame,
+    operation: Operation,
+    keys: Vec<&'static str>,
+    parameters: Vec<Parameter>,
+    fields: Vec<Row>,
+    command: String,
+    answers: Vec<SuccessfulAnswer>,
+    failures: Vec<(&'static str, &'static str)>,
+}
+
+/// A parameter of a path, a query string or a header.
+struct Parameter {
+    name: &'static str,
+    place: &'static str,
+    about: &'static str,
+}
+
+/// An answer that is no failure.
+struct SuccessfulAnswer {
+    status: &'static str,
+    message: &'static str,
+    /// The media types between which the caller may choose.
+    media_types: String,
+    fields: Vec<Row>,
+}
+
+/// GET /docs/reference.
+fn list_operations() -> Ready<Answer> {
+    ready(show(&ReferencePage {
+        frame: docs_frame(REFERENCE, REFERENCE),
+        parts: operations::parts(),
+    }))
+}
+
+/// GET /docs/reference/{operation}.
+fn show_operation(id: web::Path<String>) -> Ready<Answer> {
+    let Some(operation) = operations::with_id(&id.into_inner()) else {
+        return ready(Err(ApiError::route_not_found()));
+    };
+    let body = operation.json_body();
+    ready(show(&OperationPage {
+        frame: docs_frame(operation.summary, REFERENCE),
+        operation,
+        keys: operation
+            .key_schemes()
+            .into_iter()
+            .map(key_in_words)
+            .collect(),
+        parameters: parameters(&operation),
+        fields: body.map_or_else(Vec::new, |body| rows(&body["schema"])),
+        command: command(&operation),
+        answers: answers(&operation),
+        failures: operation.failures().collect(),
+    }))
+}
+
+fn key_in_words(scheme: &str) -> &'static str {
+    match scheme {
+        "taxpayer_key" => "taxpayer's key tpk_…",
+        "integrator_key" => "integrator's key sik_…",
+        _ => "operator's key opk_…",
+    }
+}
+
+fn parameters(operation: &Operation) -> Vec<Parameter> {
+    let all = operation.parameters().iter();
+    all.map(|parameter| Parameter {
+        name: text(parameter, "name"),
+        place: text(parameter, "in"),
+        about: text(parameter, "description"),
+    })
+    .collect()
+}
+
+/// Returns the successes. The fields of a body are shown once, also if it comes with several statuses.
+fn answers(operation: &Operation) -> Vec<SuccessfulAnswer> {
+    let succeeded = operation
+        .answers()
+        .filter(|(status, _)| !is_failure(status));
+    let mut shown = Vec::new();
+    let mut answers = Vec::new();
+    for (status, answer) in succeeded {
+        let content = answer["content"].as_object();
+        let media_types = content.into_iter().flatten().map(|(name, _)| name.as_str());
+        let schema = answer.pointer("/content/application~1json/schema");
+        let body = schema.filter(|schema| !shown.contains(schema));
+        shown.extend(body);
+        answers.push(SuccessfulAnswer {
+            status,
+            message: text(answer, "description"),
+            media_types: media_types.collect::<Vec<_>>().join(", "),
+            fields: body.map_or_else(Vec::new, rows),
+        });
+    }
+    answers
+}

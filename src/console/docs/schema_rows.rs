@@ -1,0 +1,177 @@
+//! A schema of the API document as rows of a table, one for each field.
+
+use serde_json::Value;
+
+use crate::console::docs::operations::{component, text};
+
+/// A table shows at most this many rows.
+const ROWS_MAX: usize = 150;
+/// Fields that are deeper inside objects than this are not shown. A schema may contain itself.
+const DEPTH_MAX: usize = 7;
+
+/// A field of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// The names that lead to the field, such as `invoice_lines[].quantity`.
+    pub(super) path: String,
+    pub(super) kind: String,
+    pub(super) is_required: bool,
+    /// What the field means and may be.
+    pub(super) about: String,
+}
+
+/// Returns the fields of a schema.
+pub(super) fn rows(schema: &'static Value) -> Vec<Row> {
+    let mut rows = Vec::new();
+    add_fields(&mut rows, schema, "", DEPTH_MAX);
+    rows
+}
+
+fn add_fields(rows: &mut Vec<Row>, schema: &'static Value, parent: &str, depth: usize) {
+    let schema = resolve(schema);
+    if depth == 0 {
+        return;
+    }
+    if let Some(items) = schema.get("items") {
+        return add_fields(rows, items, &format!("{parent}[]"), depth);
+    }
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    for (name, property) in properties {
+        if rows.len() == ROWS_MAX {
+            return;
+        }
+        let path = if parent.is_empty() {
+            name.clone()
+        } else {
+            format!("{parent}.{name}")
+        };
+        let required = schema["required"].as_array();
+        rows.push(Row {
+            kind: kind(property),
+            is_required: required.is_some_and(|all| all.iter().any(|one| one == name)),
+            about: about(property),
+            path: path.clone(),
+        });
+        add_fields(rows, property, &path, depth - 1);
+    }
+}
+
+/// Returns the schema behind a reference, or the first of several that is not null.
+fn resolve(schema: &'static Value) -> &'static Value {
+    let target = schema["$ref"].as_str().and_then(component);
+    let schema = target.unwrap_or(schema);
+    let choice = ["oneOf", "anyOf", "allOf"]
+        .into_iter()
+        .find_map(|name| schema[name].as_array());
+    let first = choice.and_then(|all| all.iter().find(|one| one["type"] != "null"));
+    match first {
+        Some(first) if schema.get("properties").is_none() => resolve(first),
+        _ => schema,
+    }
+}
+
+/// Returns the type of a field in words.
+fn kind(schema: &'static Value) -> String {
+    let schema = resolve(schema);
+    if let Some(items) = schema.get("items") {
+        return format!("list of {}", kind(items));
+    }
+    let names: Vec<_> = match &schema["type"] {
+        Value::String(name) => vec![name.as_str()],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let kinds: Vec<_> = names.into_iter().filter(|name| *name != "null").collect();
+    match (schema["format"].as_str(), kinds.as_slice()) {
+        (Some(format), ["string"]) => format.to_owned(),
+        (_, []) => "any".to_owned(),
+        _ => kinds.join(" or "),
+    }
+}
+
+/// Returns the description of a field, followed by what its value may be.
+fn about(schema: &'static Value) -> String {
+    let inner = resolve(schema);
+    let described = [schema, inner]
+        .into_iter()
+        .map(|one| text(one, "description"))
+        .find(|words| !words.is_empty());
+    let limits = [
+        allowed_words(inner),
+        length(inner),
+        range(inner),
+        pattern(inner),
+    ];
+    let parts = described
+        .map(str::to_owned)
+        .into_iter()
+        .chain(limits.into_iter().flatten());
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+fn allowed_words(schema: &Value) -> Option<String> {
+    let words = schema["enum"].as_array()?.iter().map(|word| match word {
+        Value::String(word) => word.clone(),
+        other => other.to_string(),
+    });
+    Some(format!("one of {}", words.collect::<Vec<_>>().join(", ")))
+}
+
+fn length(schema: &Value) -> Option<String> {
+    let max = schema.get("maxLength")?;
+    Some(match schema.get("minLength") {
+        Some(min) => format!("{min} to {max} characters"),
+        None => format!("at most {max} characters"),
+    })
+}
+
+fn range(schema: &Value) -> Option<String> {
+    let bounds = [
+        ("exclusiveMinimum", "more than"),
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+    ];
+    let limits: Vec<_> = bounds
+        .into_iter()
+        .filter_map(|(name, words)| schema.get(name).map(|bound| format!("{words} {bound}")))
+        .collect();
+    (!limits.is_empty()).then(|| limits.join(", "))
+}
+
+fn pattern(schema: &Value) -> Option<String> {
+    Some(format!("matches {}", schema["pattern"].as_str()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::docs::operations::with_id;
+
+    #[test]
+    fn the_fields_of_a_body_are_rows() {
+        let body = with_id("create_invoice").unwrap().json_body().unwrap();
+        let rows = rows(&body["schema"]);
+        let row = |path: &str| {
+            let row = rows.iter().find(|row| row.path == path).unwrap();
+            (row.kind.as_str(), row.is_required, row.about.as_str())
+        };
+        assert_eq!(row("invoice_date"), ("date", true, ""));
+        assert_eq!(row("invoice_lines"), ("list of object", true, ""));
+        let (kind, is_required, about) = row("invoice_lines[].quantity");
+        assert_eq!((kind, is_required), ("number", true));
+        assert!(about.starts_with("more than 0"), "{about}");
+        assert!(row("currency").2.contains("/v1/core/resources/currencies"));
+    }
+
+    #[test]
+    fn a_schema_that_contains_itself_comes_to_an_end() {
+        for operation in crate::console::docs::operations::all() {
+            for (_, answer) in operation.answers() {
+                let content = answer["content"].as_object().into_iter().flatten();
+                for (_, content) in content {
+                    assert!(rows(&content["schema"]).len() <= ROWS_MAX);
+                }
+            }
+        }
+    }
+}

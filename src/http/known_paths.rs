@@ -1,0 +1,144 @@
+//! Finds the documented path that the caller of an unknown path probably meant.
+
+use strsim::osa_distance;
+
+use crate::http::listener::{Audience, Listener};
+
+/// There is no guess for a longer path, in bytes.
+const PATH_BYTES_MAX: usize = 200;
+/// There is no guess for a path of more segments.
+const SEGMENTS_MAX: usize = 12;
+/// The cost of a segment that is missing, too much, or another one altogether; and the highest cost of a guess.
+const SEGMENT_COST: usize = 3;
+
+/// The paths of the API document, with the people and programs that they are for.
+pub(crate) struct KnownPaths(Vec<(Audience, &'static str)>);
+
+impl KnownPaths {
+    pub(crate) fn new(paths: impl Iterator<Item = (Audience, &'static str)>) -> Self {
+        Self(paths.collect())
+    }
+
+    /// Returns the one path of this listener that is nearest to `asked`. Of several that are equally near, the one with
+    /// the fewest parameters counts. Returns `None` if no path is near, or if it is not clear which one.
+    pub(crate) fn nearest(&self, asked: &str, listener: Listener) -> Option<&'static str> {
+        let asked_segments: Vec<_> = segments(asked).collect();
+        if asked.len() > PATH_BYTES_MAX || asked_segments.len() > SEGMENTS_MAX {
+            return None;
+        }
+        let served = self.0.iter().filter(|path| listener.serves(path.0));
+        let mut near: Vec<_> = served
+            .filter_map(|(_, path)| {
+                let known: Vec<_> = segments(path).collect();
+                let cost = cost(&asked_segments, &known).filter(|cost| *cost <= SEGMENT_COST)?;
+                let parameters = known.iter().filter(|one| is_parameter(one)).count();
+                Some(((cost, parameters), *path))
+            })
+            .collect();
+        near.sort_unstable();
+        match near.as_slice() {
+            [(first, _), (second, _), ..] if first == second => None,
+            [(_, path), ..] => Some(path),
+            [] => None,
+        }
+    }
+}
+
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|segment| !segment.is_empty())
+}
+
+fn is_parameter(segment: &str) -> bool {
+    segment.starts_with('{')
+}
+
+/// Returns the cost of the changes that lead from one path to the other. At most one segment may be missing or too much;
+/// `None` if more are.
+fn cost(asked: &[&str], known: &[&str]) -> Option<usize> {
+    if asked.len() == known.len() {
+        return Some(cost_of_pairs(asked, known));
+    }
+    let (short, long) = if asked.len() < known.len() {
+        (asked, known)
+    } else {
+        (known, asked)
+    };
+    if long.len() - short.len() > 1 {
+        return None;
+    }
+    let without_one = (0..long.len()).map(|left_out| {
+        let rest = [&long[..left_out], &long[left_out + 1..]].concat();
+        cost_of_pairs(&rest, short)
+    });
+    without_one.min().map(|least| least + SEGMENT_COST)
+}
+
+fn cost_of_pairs(one: &[&str], other: &[&str]) -> usize {
+    one.iter()
+        .zip(other)
+        .map(|(one, other)| segment_cost(one, other))
+        .sum()
+}
+
+/// Any segment may stand for a parameter.
+fn segment_cost(one: &str, other: &str) -> usize {
+    if is_parameter(one) || is_parameter(other) {
+        return 0;
+    }
+    osa_distance(&one.to_lowercase(), &other.to_lowercase()).min(SEGMENT_COST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nearest(asked: &str, listener: Listener) -> Option<&'static str> {
+        let paths = [
+            (Audience::Everybody, "/health/live"),
+            (Audience::Everybody, "/health/ready"),
+            (Audience::Customers, "/v1/tax-payers/invoices"),
+            (Audience::Customers, "/v1/tax-payers/invoices/{id}"),
+            (Audience::Customers, "/v1/tax-payers/invoices/{id}/pdf"),
+            (Audience::Customers, "/v1/app/invoices/submit"),
+            (Audience::Operators, "/ops/incidents"),
+        ];
+        KnownPaths::new(paths.into_iter()).nearest(asked, listener)
+    }
+
+    #[test]
+    fn the_nearest_path_is_the_one_that_was_meant() {
+        for (asked, meant) in [
+            ("/v1/taxpayers/invoices", Some("/v1/tax-payers/invoices")),
+            ("/V1/tax-payers/invoice", Some("/v1/tax-payers/invoices")),
+            ("/v1/tax-payers/invoices/", Some("/v1/tax-payers/invoices")),
+            ("/tax-payers/invoices", Some("/v1/tax-payers/invoices")),
+            (
+                "/v1/taxpayers/invoices/12",
+                Some("/v1/tax-payers/invoices/{id}"),
+            ),
+            (
+                "/v1/tax-payers/invoices/12/pfd",
+                Some("/v1/tax-payers/invoices/{id}/pdf"),
+            ),
+            ("/v1/app/invoice/submit", Some("/v1/app/invoices/submit")),
+            ("/ops/incident", Some("/ops/incidents")),
+            ("/health/alive", Some("/health/live")),
+            ("/health/up", None),
+            ("/wp-login.php", None),
+            ("/", None),
+            (&"/v1".repeat(20), None),
+            (&format!("/{}", "a".repeat(300)), None),
+        ] {
+            assert_eq!(nearest(asked, Listener::Only), meant, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_guess_is_a_path_of_the_same_listener() {
+        assert_eq!(nearest("/ops/incident", Listener::Public), None);
+        assert_eq!(
+            nearest("/ops/incident", Listener::Operators),
+            Some("/ops/incidents")
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! The headers of responses. The components of the document describe each header once, and responses refer to it.
+
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::path::Parameter;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{Ref, RefOr};
+
+use crate::http::respond::code::ErrorCode;
+
+/// A header: its name, its name in the components of the document, the type of its value, and what it says.
+type Described = (&'static str, &'static str, Type, &'static str);
+
+const REQUEST_ID: Described = (
+    "x-request-id",
+    "RequestId",
+    Type::String,
+    "the id of the request, to quote in a report: the caller's own, or a new one",
+);
+const WARNING: Described = (
+    "x-system-warning",
+    "SystemWarning",
+    Type::String,
+    "what is odd but was accepted, such as an unknown field; once for each warning",
+);
+const LIMIT: Described = (
+    "x-ratelimit-limit",
+    "RateLimitLimit",
+    Type::Integer,
+    "how many calls the limit allows",
+);
+const REMAINING: Described = (
+    "x-ratelimit-remaining",
+    "RateLimitRemaining",
+    Type::Integer,
+    "how many calls are left",
+);
+const RESET: Described = (
+    "x-ratelimit-reset",
+    "RateLimitReset",
+    Type::Integer,
+    "when all calls are available again, in seconds since 1970",
+);
+const ENTITY_TAG: Described = (
+    "etag",
+    "EntityTag",
+    Type::String,
+    "the tag of the answer, for If-None-Match, and for If-Match of a change",
+);
+const REPLAYED: Described = (
+    "idempotent-replayed",
+    "IdempotentReplayed",
+    Type::Boolean,
+    "true if this is the first answer to the same Idempotency-Key again",
+);
+const RETRY_AFTER: Described = (
+    "retry-after",
+    "RetryAfter",
+    Type::Integer,
+    "after how many seconds the same call may succeed",
+);
+const CHALLENGE: Described = (
+    "www-authenticate",
+    "WwwAuthenticate",
+    Type::String,
+    "how to name the key",
+);
+const NEXT_CURSOR: Described = (
+    "x-next-cursor",
+    "NextCursor",
+    Type::String,
+    "the `cursor` of the next page; absent on the last",
+);
+
+const ALL: [Described; 10] = [
+    REQUEST_ID,
+    WARNING,
+    LIMIT,
+    REMAINING,
+    RESET,
+    ENTITY_TAG,
+    REPLAYED,
+    RETRY_AFTER,
+    CHALLENGE,
+    NEXT_CURSOR,
+];
+
+/// The facts about an operation that decide which headers its answers have.
+#[derive(Clone, Copy)]
+pub(super) struct HeaderFacts<'d> {
+    /// True if the operation takes a key, so that its calls are counted.
+    pub(super) is_keyed: bool,
+    pub(super) is_read: bool,
+    pub(super) parameters: &'d [Parameter],
+}
+
+impl HeaderFacts<'_> {
+    fn takes(self, name: &str) -> bool {
+        self.parameters
+            .iter()
+            .any(|parameter| parameter.name == name)
+    }
+}
+
+/// Returns the components of the document that describe the headers.
+pub(super) fn components() -> impl Iterator<Item = (&'static str, RefOr<Header>)> {
+    ALL.into_iter().map(|(_, component, kind, what)| {
+        let header = HeaderBuilder::new()
+            .schema(Some(ObjectBuilder::new().schema_type(kind)))
+            .description(Some(what));
+        (component, header.build().into())
+    })
+}
+
+/// Returns the headers of a success.
+pub(super) fn success_headers(facts: HeaderFacts<'_>) -> impl Iterator<Item = (&'static str, Ref)> {
+    [
+        (REQUEST_ID, true),
+        (WARNING, facts.is_keyed),
+        (LIMIT, facts.is_keyed),
+        (REMAINING, facts.is_keyed),
+        (RESET, facts.is_keyed),
+        (ENTITY_TAG, facts.is_keyed && facts.is_read),
+        (REPLAYED, facts.takes("Idempotency-Key")),
+        (NEXT_CURSOR, facts.takes("cursor")),
+    ]
+    .into_iter()
+    .filter_map(|(header, is_there)| is_there.then(|| refer(&header)))
+}
+
+/// Returns the headers of a failure with this status and these codes.
+pub(super) fn failure_headers(
+    status: u16,
+    codes: &[ErrorCode],
+) -> impl Iterator<Item = (&'static str, Ref)> {
+    let is_temporary = matches!(status, 429 | 502 | 503 | 504)
+        || codes.contains(&ErrorCode::IdempotencyInProgress);
+    [
+        (REQUEST_ID, true),
+        (RETRY_AFTER, is_temporary),
+        (CHALLENGE, status == 401),
+    ]
+    .into_iter()
+    .filter_map(|(header, is_there)| is_there.then(|| refer(&header)))
+}
+
+fn refer(header: &Described) -> (&'static str, Ref) {
+    let (name, component, ..) = *header;
+    (name, Ref::new(format!("#/components/headers/{component}")))
+}
