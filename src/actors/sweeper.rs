@@ -22,7 +22,7 @@ const ROWS_MAX: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long a quarantined command stays after it was replayed or dropped.
 const QUARANTINE_KEPT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// How long mails are kept, and notices that nobody was told.
+/// The time for which mails are kept, and notices that nobody was told.
 const MAILS_KEPT_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// The time for which the pieces of an upload that broke off are kept.
 const UPLOAD_KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);

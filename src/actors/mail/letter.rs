@@ -15,7 +15,7 @@ pub(super) struct Digest<'a> {
     pub(super) notices: &'a [Notice],
     /// The name and tax number of the account; empty if the mail is about no single one.
     pub(super) account: &'a str,
-    /// What links begin with.
+    /// The address that links begin with.
     pub(super) origin: &'a str,
     /// The address with which the recipient ends such mails; `None` if these do not end.
     pub(super) unsubscribe: Option<&'a str>,

@@ -38,7 +38,7 @@ const CHAT: &str = "chat/";
 /// The most mails with a link that one address gets in `LINKS_DAY`.
 const LINKS_MAX: u64 = 3;
 const LINKS_DAY: SignedDuration = SignedDuration::from_hours(24);
-/// How often a process looks for mails to send.
+/// The time between two looks for mails to send.
 pub const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The maximum number of mails that are sent in one turn.
 const MAILS_MAX: u64 = 50;
@@ -72,7 +72,7 @@ pub struct Mailer {
     pub store: Store,
     pub clock: SharedClock,
     pub policy: MailPolicy,
-    /// What the links in mails begin with.
+    /// The address that the links in mails begin with.
     pub origin: String,
     pub links: MailLinks,
     pub transport: MailTransport,

@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 
 use crate::store::operations::mails::Mail;
 
-/// How long the server may take for one command.
+/// The longest time that the server may take for one command.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The reason why mails cannot be sent at all.

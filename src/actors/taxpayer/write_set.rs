@@ -51,7 +51,7 @@ pub struct WriteSet {
     pub(crate) replays: Vec<Replay>,
     pub(crate) cancelled_replays: Vec<Replay>,
     pub(crate) audit: Vec<AuditEntry>,
-    /// What people are to be told by mail.
+    /// The notices that people are to get by mail.
     pub(crate) notices: Vec<Notice>,
     /// The outage events that were emitted, with their sequence numbers in the event log.
     pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
