@@ -264,7 +264,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// How people are told by mail.
+/// Mails to people.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MailSettings {

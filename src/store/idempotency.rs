@@ -5,12 +5,13 @@ use database::column::{RowRef, json};
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
-use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
-use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect, QueryTrait};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
+use sea_orm::{IntoActiveModel, QuerySelect};
 use timing::CommandId;
 
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::store::Store;
+use crate::store::old_rows::delete_before;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "idempotency_keys")]
@@ -177,31 +178,7 @@ pub(crate) async fn is_stored_by_any(
 
 /// Deletes up to `limit` expired keys, oldest first. Returns true if more expired keys may be left.
 pub async fn sweep(store: &Store, now: Timestamp, limit: u64) -> Result<bool, StoreError> {
-    let mut oldest = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(Column::ExpiresAt.lte(now.as_microsecond()))
-        .order_by_asc(Column::ExpiresAt)
-        .limit(limit);
-    if oldest
-        .clone()
-        .into_tuple::<String>()
-        .one(store.reader())
-        .await?
-        .is_none()
-    {
-        return Ok(false);
-    }
-    let oldest = QueryTrait::query(&mut oldest)
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .to_owned();
-    let tx = store.begin().await?;
-    let deleted = Entity::delete_many()
-        .filter(Column::Id.in_subquery(oldest))
-        .exec(&tx)
-        .await?;
-    tx.commit().await?;
-    Ok(deleted.rows_affected == limit)
+    delete_before::<Entity>(store, Column::Id, Column::ExpiresAt, now, limit).await
 }
 
 #[cfg(test)]

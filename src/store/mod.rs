@@ -8,6 +8,7 @@
 //! | portal ids | `ids` |
 //! | the API keys and the integrators of taxpayers in memory | `key_cache`, `payers` |
 //! | rows of several taxpayers by their names, in one statement | `lookup` |
+//! | deleting rows whose time is over | `old_rows` |
 //! | what an operator asks before a start | `inspection` |
 //! | sealing all secrets again with a new key | `reseal` |
 //! | lanes: lock, lease, schedule and fence of pending work in one row | `lanes` |
@@ -30,6 +31,7 @@ pub mod invoices;
 pub mod key_cache;
 pub mod lanes;
 pub(crate) mod lookup;
+mod old_rows;
 pub mod operations;
 pub(crate) mod payers;
 pub mod reseal;

@@ -14,7 +14,7 @@ use testkit::edit::with;
 use testkit::patience::eventually;
 
 use crate::docs::PastedCommand;
-use crate::support::documented::{self, notification_differences};
+use crate::support::documented::check_value;
 use crate::support::world::World;
 
 /// Each operation by its id, and what it answers where the story stands.
@@ -204,7 +204,6 @@ async fn every_operation_answers_as_the_document_says_with_the_examples_it_shows
     }
     walk.has_called_everything();
     walk.events_are_as_the_catalogue_says().await;
-    walk.check_events().await;
 }
 
 /// One operation of the document.
@@ -428,49 +427,36 @@ impl<'w> Walk<'w> {
             let name = entry["name"].as_str().unwrap();
             let schema = entry["schema"].as_str().unwrap();
             let (_, schema) = schema.split_once('#').unwrap();
-            documented::check_value(schema, &entry["example"]);
+            check_value(schema, &entry["example"]);
             schemas.insert(name.to_owned(), schema.to_owned());
         }
         let names: BTreeSet<_> = schemas.keys().map(String::as_str).collect();
         let all: BTreeSet<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
         assert_eq!(names, all);
         let feed = self.call("list_events").await;
-        let events = feed.data()["events"].as_array().unwrap();
         let mut seen = BTreeSet::new();
-        for event in events {
+        for event in feed.data()["events"].as_array().unwrap() {
             let name = event["type"].as_str().unwrap();
-            let data = format!("{}/properties/data", schemas[name]);
-            documented::check_value(&data, &event["data"]);
+            check_value(&schemas[name], &self.message(event));
             seen.insert(name);
         }
         assert!(seen.len() >= 10, "the story causes most events: {seen:?}");
     }
 
-    fn taxpayer_id(&self) -> String {
-        self.places["taxpayer"].clone()
+    /// Returns the message that a webhook endpoint gets of an event in the feed.
+    fn message(&self, event: &Value) -> Value {
+        let taxpayer: i64 = self.taxpayer_id().parse().unwrap();
+        let mut message = with(event, "taxpayer_id", json!(taxpayer));
+        let members = message.as_object_mut().unwrap();
+        members.remove("irn");
+        if members["actor"].is_null() {
+            members.remove("actor");
+        }
+        message
     }
 
-    /// Each event of the story is as the document says of its notification.
-    async fn check_events(&self) {
-        let feed = self.call("list_events").await;
-        let events = feed.data()["events"].as_array().unwrap();
-        let mut kinds = BTreeSet::new();
-        for event in events {
-            let mut notification = with(
-                event,
-                "taxpayer_id",
-                json!(self.taxpayer_id().parse::<i64>().unwrap()),
-            );
-            let members = notification.as_object_mut().unwrap();
-            members.remove("irn");
-            if members["actor"].is_null() {
-                members.remove("actor");
-            }
-            kinds.insert(event["type"].as_str().unwrap());
-            let differences = notification_differences(&notification);
-            assert_eq!(differences, [""; 0], "{notification}");
-        }
-        assert!(kinds.len() > 9, "{kinds:?}");
+    fn taxpayer_id(&self) -> String {
+        self.places["taxpayer"].clone()
     }
 
     fn has_called_everything(&self) {

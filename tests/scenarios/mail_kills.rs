@@ -30,7 +30,7 @@ fn messages(deployment: &Deployment) -> Vec<String> {
 }
 
 /// Returns the numbers of the invoices that a message tells, from its part without markup.
-fn told(message: &str) -> Vec<String> {
+fn rejected_numbers(message: &str) -> Vec<String> {
     let plain = message.split("text/html").next().unwrap();
     let lines = plain.lines().filter(|line| line.starts_with("- "));
     let numbers = lines.filter_map(|line| {
@@ -65,7 +65,10 @@ async fn each_refusal_is_told_once(backend: Backend) {
     }
     let all = async || {
         let mails = messages(&deployment);
-        let told: Vec<_> = mails.iter().flat_map(|mail| told(mail)).collect();
+        let told: Vec<_> = mails
+            .iter()
+            .flat_map(|mail| rejected_numbers(mail))
+            .collect();
         (told.iter().cloned().collect::<BTreeSet<_>>() == numbers).then_some(told)
     };
     let told = eventually("all refusals to be told", all).await;

@@ -21,21 +21,8 @@ pub(super) struct Digest<'a> {
     pub(super) unsubscribe: Option<&'a str>,
 }
 
-#[derive(Template)]
-#[template(path = "mail/notice.txt")]
-struct PlainLetter<'a> {
-    account: &'a str,
-    lines: &'a [String],
-    more: usize,
-    steps: &'a [&'static str],
-    link: &'a str,
-    why: &'static str,
-    unsubscribe: Option<&'a str>,
-}
-
-#[derive(Template)]
-#[template(path = "mail/notice.html")]
-struct HtmlLetter<'a> {
+/// The content of a mail about notices, for both its forms.
+struct Content<'a> {
     subject: &'a str,
     account: &'a str,
     lines: &'a [String],
@@ -46,37 +33,38 @@ struct HtmlLetter<'a> {
     unsubscribe: Option<&'a str>,
 }
 
+#[derive(Template)]
+#[template(path = "mail/notice.txt")]
+struct PlainLetter<'a> {
+    content: &'a Content<'a>,
+}
+
+#[derive(Template)]
+#[template(path = "mail/notice.html")]
+struct HtmlLetter<'a> {
+    content: &'a Content<'a>,
+}
+
 impl Digest<'_> {
     pub(super) fn write(&self) -> Result<Letter, askama::Error> {
         let subject = self.subject();
         let lines: Vec<_> = self.notices.iter().take(LINES_MAX).map(line).collect();
-        let more = self.notices.len() - lines.len();
-        let steps = self.steps();
-        let link = format!("{}{}", self.origin, self.topic.path(self.scope));
-        let why = self.why();
-        let text = PlainLetter {
-            account: self.account,
-            lines: &lines,
-            more,
-            steps: &steps,
-            link: &link,
-            why,
-            unsubscribe: self.unsubscribe,
-        };
-        let html = HtmlLetter {
+        let content = Content {
             subject: &subject,
             account: self.account,
+            more: self.notices.len() - lines.len(),
             lines: &lines,
-            more,
-            steps: &steps,
-            link: &link,
-            why,
+            steps: &self.steps(),
+            link: &format!("{}{}", self.origin, self.topic.path(self.scope)),
+            why: self.why(),
             unsubscribe: self.unsubscribe,
         };
+        let text = PlainLetter { content: &content }.render()?;
+        let html = HtmlLetter { content: &content }.render()?;
         Ok(Letter {
-            text: text.render()?,
-            html: html.render()?,
             subject,
+            text,
+            html,
         })
     }
 
@@ -98,16 +86,15 @@ impl Digest<'_> {
     /// Returns the advice of each kind once. What works again needs none beside what does not.
     fn steps(&self) -> Vec<&'static str> {
         let kinds = NoticeKind::ALL.iter();
-        let has = |kind: &&NoticeKind| self.notices.iter().any(|notice| notice.kind == **kind);
-        let present: Vec<_> = kinds.filter(has).collect();
         let is_over = self
             .notices
             .last()
             .is_some_and(|last| last.kind.is_recovery());
-        let told = present
-            .into_iter()
-            .filter(|kind| kind.is_recovery() == is_over);
-        told.map(|kind| kind.what_to_do()).collect()
+        kinds
+            .filter(|kind| self.notices.iter().any(|notice| notice.kind == **kind))
+            .filter(|kind| kind.is_recovery() == is_over)
+            .map(|kind| kind.what_to_do())
+            .collect()
     }
 
     fn why(&self) -> &'static str {

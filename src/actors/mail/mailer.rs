@@ -271,8 +271,8 @@ impl Mailer {
     async fn post_to_chat(&self, mail: &Mail, taxpayer: TaxpayerId) -> Result<(), SendFailure> {
         let hook = chat_hooks::owned_by(&self.store, taxpayer).await;
         let hook = hook.map_err(|error| SendFailure::Later(error.to_string()))?;
-        let gone = || SendFailure::Refused("the account has no chat any more".to_owned());
-        let hook = hook.ok_or_else(gone)?;
+        let hook = hook
+            .ok_or_else(|| SendFailure::Refused("the account has no chat any more".to_owned()))?;
         let text = format!("{}\n\n{}", mail.letter.subject, mail.letter.text);
         let body = json!({ "text": text }).to_string();
         let post = PostRequest {

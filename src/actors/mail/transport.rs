@@ -128,11 +128,11 @@ impl MailTransport {
             Route::Folder(folder) => {
                 let file = folder.join(format!("{}.eml", mail.id));
                 let folder = folder.clone();
-                let write = move || {
+                let written = spawn_blocking(move || {
                     fs::create_dir_all(folder)?;
                     fs::write(file, message.formatted())
-                };
-                let written = spawn_blocking(write).await;
+                })
+                .await;
                 let written = written.map_err(|error| SendFailure::Later(error.to_string()))?;
                 written.map_err(|error| SendFailure::Later(error.to_string()))
             }

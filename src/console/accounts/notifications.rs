@@ -15,7 +15,6 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::notice::NoticeTopic;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::reader::Reader;
 use crate::http::forms::{report, webhook};
 use crate::http::state::ApiState;
 use crate::store::operations::chat_hooks;
@@ -73,8 +72,10 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let url = if form.0.text("remove").is_empty() {
         let policy = state.webhook_address_policy(session.taxpayer).await?;
-        let read = |reader: &mut Reader<'_>| webhook::url(reader.required("chat_url"), &policy);
-        match report::read(&form.0.object(&["chat_url"]), &state.catalog.get(), read) {
+        let typed = form.0.object(&["chat_url"]);
+        match report::read(&typed, &state.catalog.get(), |reader| {
+            webhook::url(reader.required("chat_url"), &policy)
+        }) {
             Ok(read) => Some(read.value.into()),
             Err(faults) => {
                 return render(&state, &session, FormState::with_faults(form.0, faults)).await;

@@ -192,14 +192,13 @@ async fn open_taxpayer(
     };
     let found = list.page(&state.store, some).await?;
     let text = normal_form::fold(list.search.as_deref().unwrap_or_default());
-    let is_named = |line: &&ListedTaxpayer| {
-        let taxpayer = &line.taxpayer;
-        [&taxpayer.name, &taxpayer.tin]
-            .iter()
-            .any(|known| normal_form::fold(known) == text)
-    };
     let only = found.first().filter(|_| found.len() == 1);
-    let target = only.or_else(|| found.iter().find(is_named));
+    let target = only.or_else(|| {
+        found.iter().find(|line| {
+            let known = [&line.taxpayer.name, &line.taxpayer.tin];
+            known.iter().any(|known| normal_form::fold(known) == text)
+        })
+    });
     Ok(redirect(&match target {
         Some(line) => format!("/dashboard/{}", line.taxpayer.id),
         None => format!("{LIST_PATH}?{}", filter_text(list.search.as_deref(), None)),

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::domain::events::delivery::Delivery;
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
@@ -16,7 +17,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices::batches;
 use crate::store::runs;
-use crate::store::webhooks::{self, EndpointWithStreak};
+use crate::store::webhooks::{self, EndpointWithStreak, delivery_log};
 
 pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     parse_number(text)
@@ -86,6 +87,18 @@ pub(crate) async fn find_endpoint(
     let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
     let found = webhooks::owned_by_with_name(state.store.reader(), taxpayer.id, &ids.1).await?;
     Ok(found.ok_or(Refusal::EndpointNotFound)?)
+}
+
+/// Returns the delivery in the path, to any endpoint of a taxpayer of this integrator.
+pub(crate) async fn find_delivery(
+    state: &ApiState,
+    integrator: IntegratorId,
+    ids: &(String, String),
+) -> Result<Delivery, ApiError> {
+    let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
+    let id = uuid(&ids.1).ok_or(Refusal::DeliveryNotFound)?;
+    let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, id).await?;
+    Ok(found.ok_or(Refusal::DeliveryNotFound)?)
 }
 
 /// Returns the id of a contact person in the path.

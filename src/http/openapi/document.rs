@@ -60,15 +60,13 @@ fn document(tags: Vec<Tag>) -> OpenApi {
     for (name, header) in response_headers::components() {
         components = components.header(name, header);
     }
-    let webhooks = webhooks::webhooks();
-    components = components.schemas_from_iter(webhooks.components);
     let servers = [Server::new("/")];
     OpenApiBuilder::new()
         .info(info.build())
         .servers(Some(servers))
         .tags(Some(described))
         .paths(paths)
-        .webhooks(Some(webhooks.paths))
+        .webhooks(Some(webhooks::webhooks()))
         .components(Some(components.build()))
         .build()
 }

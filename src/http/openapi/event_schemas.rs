@@ -26,6 +26,57 @@ pub(crate) fn event_schema_name(kind: EventKind) -> String {
     format!("Event{}", capitalized.collect::<String>())
 }
 
+/// Returns when an event is sent.
+pub(crate) fn event_description(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::InvoiceCreated => {
+            "An invoice was created, by a call, a batch, an import or a correction. Sending the same invoice again sends no event."
+        }
+        EventKind::InvoiceUpdated => "The content of an invoice was changed.",
+        EventKind::InvoiceStatusUpdated => {
+            "The status of an invoice changed: by a person, by a payment that settles it, or by each step with the authority."
+        }
+        EventKind::InvoiceValidated => {
+            "The authority found an invoice valid. It is not signed yet."
+        }
+        EventKind::InvoiceSubmitted => "The authority signed an invoice.",
+        EventKind::InvoiceTransmitted => "A signed invoice was transmitted to the customer.",
+        EventKind::InvoiceAcknowledged => {
+            "The customer's receipt of an invoice was confirmed. It is sent once for each IRN."
+        }
+        EventKind::InvoiceReported => "An invoice was reported to the authority.",
+        EventKind::InvoiceRejected => {
+            "The authority rejected an invoice. The error says why; correct the invoice and submit it again."
+        }
+        EventKind::InvoiceFailed => {
+            "An operation on an invoice has failed too often. An operator looks at it; nothing needs to be sent again."
+        }
+        EventKind::InvoiceBatchCompleted => {
+            "All invoices of a batch or of an imported file were processed. It follows the events of its invoices."
+        }
+        EventKind::PaymentStatusUpdated => "A payment of an invoice was recorded or relayed.",
+        EventKind::SupplierInvoiceReceived => "An invoice of a supplier arrived in the inbox.",
+        EventKind::SupplierInvoiceAcknowledged => "An invoice of a supplier was acknowledged.",
+        EventKind::ApiKeyRotated => {
+            "An API key of the taxpayer was created or replaced. It never shows the key."
+        }
+        EventKind::TaxpayerVerified => {
+            "The business was verified after it was in doubt or awaited."
+        }
+        EventKind::TaxpayerUnverified => "The authority does not confirm the business.",
+        EventKind::AuthorityOutageStarted => {
+            "Calls to the authority began to fail for everybody. What you send is queued and goes on by itself."
+        }
+        EventKind::AuthorityOutageEnded => "The authority answers again after an outage.",
+        EventKind::WebhookUpdated => {
+            "An endpoint was added, changed or deleted, or a signing secret or an integration was changed. It shows no secret."
+        }
+        EventKind::WebhookTest => {
+            "A test was asked for. It is sent without being enabled, is in no log, and its sequence is 0."
+        }
+    }
+}
+
 /// Returns the schemas of the messages of all kinds, and those of the domain's types that only they refer to.
 pub(crate) fn event_schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut schemas = vec![
@@ -61,16 +112,20 @@ fn message(kind: EventKind) -> RefOr<Schema> {
         .required("name", text_or_null());
     let uuid = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)));
     let name = text().enum_values(Some([kind.as_str()]));
+    let place = "the place in the taxpayer's log; 0 for a test";
+    let who = "who caused the event; absent in events from before it was recorded, and in tests";
+    let hash = "SHA-256 over the previous hash and the event; absent in tests";
     Fields::default()
-        .required("id", uuid)
+        .required("id", uuid.description(Some("the same for every attempt")))
         .required("type", name)
-        .required("timestamp", text())
-        .required("sequence", whole_number())
+        .required("timestamp", moment())
+        .required("sequence", whole_number().description(Some(place)))
         .required("taxpayer_id", component(&TaxpayerId::name()))
-        .optional("hash", text())
-        .optional("actor", actor.0)
+        .optional("hash", text().description(Some(hash)))
+        .optional("actor", actor.0.description(Some(who)))
         .required("data", data(kind).0)
         .0
+        .description(Some(event_description(kind)))
         .into()
 }
 
@@ -111,11 +166,11 @@ fn data(kind: EventKind) -> Fields {
             .required("supplier_irn", text())
             .required("supplier_name", text_or_null())
             .required("supplier_tin", text_or_null())
-            .required("received_at", text()),
+            .required("received_at", moment()),
         EventKind::SupplierInvoiceAcknowledged => Fields::default()
             .required("irn", text())
             .required("supplier_irn", text())
-            .required("acknowledged_at", text()),
+            .required("acknowledged_at", moment()),
         _ => account_data(kind),
     }
 }
@@ -156,7 +211,7 @@ fn outage() -> Fields {
     Fields::default()
         .required("outage_id", text())
         .required("operations", ArrayBuilder::new().items(text()))
-        .required("started_at", text())
+        .required("started_at", moment())
         .required("message", text())
 }
 
@@ -185,6 +240,10 @@ fn text() -> ObjectBuilder {
 
 fn text_or_null() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+}
+
+fn moment() -> ObjectBuilder {
+    text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
 }
 
 fn whole_number() -> ObjectBuilder {

@@ -12,6 +12,7 @@ use timing::clock;
 use crate::domain::kernel::codes::words;
 use crate::domain::notice::{NoticeScope, NoticeTopic};
 use crate::store::Store;
+use crate::store::old_rows::delete_before;
 
 words! {
     MailState { Waiting = "waiting", Sent = "sent", Failed = "failed" }
@@ -199,23 +200,7 @@ pub async fn page(store: &Store, page: Page) -> Result<(Vec<Mail>, u64), StoreEr
     page::load(store, all, page).await
 }
 
-/// Deletes old mails. Returns true if there may be more.
-pub async fn sweep(store: &Store, before: Timestamp, rows_max: u64) -> Result<bool, StoreError> {
-    let old = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(Column::CreatedAt.lt(before.as_microsecond()))
-        .order_by_asc(Column::CreatedAt)
-        .limit(rows_max);
-    let ids: Vec<String> = old.into_tuple().all(store.reader()).await?;
-    if ids.is_empty() {
-        return Ok(false);
-    }
-    let tx = store.begin().await?;
-    Entity::delete_many()
-        .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
-        .exec(&tx)
-        .await?;
-    tx.commit().await?;
-    Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX) == rows_max)
+/// Deletes up to `limit` old mails. Returns true if there may be more.
+pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
+    delete_before::<Entity>(store, Column::Id, Column::CreatedAt, before, limit).await
 }

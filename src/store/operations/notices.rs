@@ -7,7 +7,7 @@ use database::column::RowRef;
 use database::{StoreError, Transaction, statement_portions};
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::entity::prelude::*;
-use sea_orm::{ConnectionTrait, IntoActiveModel, QueryOrder, QuerySelect, Statement, Value};
+use sea_orm::{ConnectionTrait, IntoActiveModel, QuerySelect, Statement, Value};
 use timing::clock;
 
 use crate::domain::access::session::SessionOwner;
@@ -16,6 +16,7 @@ use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
 use crate::domain::outage::{Outage, OutageEdge};
 use crate::store::Store;
 use crate::store::accounts::taxpayer_row;
+use crate::store::old_rows::delete_before;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "notices")]
@@ -327,22 +328,6 @@ pub async fn take(
 }
 
 /// Deletes notices that nobody took, as happens where no mail is sent. Returns true if there may be more.
-pub async fn sweep(store: &Store, before: Timestamp, rows_max: u64) -> Result<bool, StoreError> {
-    let old = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(Column::At.lt(before.as_microsecond()))
-        .order_by_asc(Column::At)
-        .limit(rows_max);
-    let ids: Vec<String> = old.into_tuple().all(store.reader()).await?;
-    if ids.is_empty() {
-        return Ok(false);
-    }
-    let tx = store.begin().await?;
-    Entity::delete_many()
-        .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
-        .exec(&tx)
-        .await?;
-    tx.commit().await?;
-    Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX) == rows_max)
+pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
+    delete_before::<Entity>(store, Column::Id, Column::At, before, limit).await
 }

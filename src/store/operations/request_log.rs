@@ -5,16 +5,16 @@ use database::insert::Insert;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::sea_query::{Alias, Expr, ExprTrait, LockBehavior, LockType, Order};
+use sea_orm::sea_query::{Alias, Expr, ExprTrait, Order};
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect,
-    QueryTrait,
 };
 use uuid::Uuid;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::request_log::{ErrorGroup, LoggedRequest};
 use crate::store::Store;
+use crate::store::old_rows::delete_before;
 use crate::store::operations::request_log_row::{Column, Entity, Model};
 
 /// The lowest status of a failure.
@@ -169,26 +169,7 @@ impl TryFrom<GroupRow> for ErrorGroup {
 
 /// Deletes up to `limit` requests from before this time. Returns true if there may be more.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
-    let mut oldest = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(Column::At.lt(before.as_microsecond()))
-        .order_by_asc(Column::At)
-        .limit(limit);
-    let first = oldest.clone().into_tuple::<String>();
-    if first.one(store.reader()).await?.is_none() {
-        return Ok(false);
-    }
-    let oldest = QueryTrait::query(&mut oldest)
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .to_owned();
-    let tx = store.begin().await?;
-    let deleted = Entity::delete_many()
-        .filter(Column::Id.in_subquery(oldest))
-        .exec(&tx)
-        .await?;
-    tx.commit().await?;
-    Ok(deleted.rows_affected == limit)
+    delete_before::<Entity>(store, Column::Id, Column::At, before, limit).await
 }
 
 #[cfg(test)]

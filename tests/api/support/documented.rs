@@ -47,18 +47,6 @@ pub(crate) fn check_value(schema: &str, value: &Value) {
     );
 }
 
-/// Returns where the notification of an event differs from the schema that the document has for it.
-pub(crate) fn notification_differences(notification: &Value) -> Vec<String> {
-    let event = notification["type"].as_str().unwrap();
-    let item = &DOCUMENT.text["webhooks"][event];
-    let pointer = "/post/requestBody/content/application~1json/schema";
-    let validator = DOCUMENT.validator(item.pointer(pointer).unwrap());
-    let faults = validator.iter_errors(notification);
-    faults
-        .map(|fault| format!("{fault} at `{}`", fault.instance_path()))
-        .collect()
-}
-
 /// One path of the document: its segments, where `None` stands for a parameter, and its operations by method.
 struct Path {
     template: String,

@@ -209,7 +209,7 @@ async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) 
         ("/v1/tax-payers/invoices?page=1&status=draft", ""),
         (
             "/v1/tax-payers/invoices?colour=draft&Page=2",
-            "unknown query parameter: Page, colour",
+            "unknown query parameter: Page (did you mean page?), colour",
         ),
         (
             &format!("{one}?include=lines&exclude=x"),

@@ -59,8 +59,8 @@ impl RequestSecrets {
         self.0.iter().any(|(_, secret)| {
             let secret = String::from_utf8_lossy(secret.as_bytes());
             let mut parts = secret.split_whitespace();
-            let is_long = |part: &str| part.len() >= SECRET_PART_BYTES_MIN;
-            text.contains(&*secret) || parts.any(|part| is_long(part) && text.contains(part))
+            text.contains(&*secret)
+                || parts.any(|part| part.len() >= SECRET_PART_BYTES_MIN && text.contains(part))
         })
     }
 }

@@ -147,19 +147,15 @@ async fn list_attempts(
 async fn replay_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    path: web::Path<(String, String)>,
+    ids: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
-    let (taxpayer, delivery) = path.into_inner();
-    let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
-    let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
-    let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
-    let found = found.ok_or(Refusal::DeliveryNotFound)?;
+    let found = path_ids::find_delivery(&state, integrator, &ids).await?;
     let command = StartReplay {
         endpoint: found.endpoint,
         range: ReplayRange::for_event(found.sequence),
         by: None,
     };
-    let replay = state.taxpayers.send(taxpayer.id, command).await?;
+    let replay = state.taxpayers.send(found.taxpayer_id, command).await?;
     Ok(ApiResponse::ok(
         "Webhook delivery queued successfully",
         ReplayView::from(&replay),

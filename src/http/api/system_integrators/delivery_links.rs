@@ -6,7 +6,6 @@ use actix_web::{HttpRequest, web};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::refusal::Refusal;
 use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -19,7 +18,6 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::delivery::DeliveryLinkView;
-use crate::store::webhooks::delivery_log;
 
 const CREATED: &str = "Link to the delivery created successfully";
 
@@ -54,10 +52,7 @@ async fn share_delivery(
     request: HttpRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0).await?;
-    let id = path_ids::uuid(&ids.1).ok_or(Refusal::DeliveryNotFound)?;
-    let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, id).await?;
-    let delivery = found.ok_or(Refusal::DeliveryNotFound)?;
+    let delivery = path_ids::find_delivery(&state, integrator, &ids).await?;
     let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), read)?;
     let link = make(&state, &delivery, form.value, Actor::Integrator(integrator)).await?;
     let origin = state.origin(&request).unwrap_or_default();

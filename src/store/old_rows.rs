@@ -1,0 +1,39 @@
+//! Deletes rows whose time is over.
+
+use database::StoreError;
+use jiff::Timestamp;
+use sea_orm::sea_query::{LockBehavior, LockType};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+
+use crate::store::Store;
+
+/// Deletes up to `limit` rows whose time is before this one, oldest first. Returns true if more of them may be left.
+pub(super) async fn delete_before<E: EntityTrait>(
+    store: &Store,
+    id: E::Column,
+    time: E::Column,
+    before: Timestamp,
+    limit: u64,
+) -> Result<bool, StoreError> {
+    let mut oldest = E::find()
+        .select_only()
+        .column(id)
+        .filter(time.lt(before.as_microsecond()))
+        .order_by_asc(time)
+        .limit(limit);
+    let first = oldest.clone().into_tuple::<String>();
+    if first.one(store.reader()).await?.is_none() {
+        return Ok(false);
+    }
+    // Another replica may be deleting them too.
+    let oldest = QueryTrait::query(&mut oldest)
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .to_owned();
+    let tx = store.begin().await?;
+    let deleted = E::delete_many()
+        .filter(id.in_subquery(oldest))
+        .exec(&tx)
+        .await?;
+    tx.commit().await?;
+    Ok(deleted.rows_affected == limit)
+}
