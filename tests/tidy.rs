@@ -15,7 +15,12 @@ const LAYERS: &[&[&str]] = &[
     &["config"],
     &["telemetry"],
     &["store"],
-    &["actors::kinds", "actors::keyed_notify", "actors::turn_gate"],
+    &[
+        "actors::kinds",
+        "actors::keyed_notify",
+        "actors::run_changes",
+        "actors::turn_gate",
+    ],
     &[
         "actors::dispatch",
         "actors::incidents",

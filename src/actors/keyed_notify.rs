@@ -1,4 +1,4 @@
-//! Notifies the listeners of a key, such as the id of a run, in this process. Listeners also poll, so a lost
+//! Notifies the listeners of a key, such as that of an endpoint, in this process. Listeners also poll, so a lost
 //! notification only delays them.
 
 use std::hash::Hash;

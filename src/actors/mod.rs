@@ -25,7 +25,7 @@
 //! | `on_behalf` | clients of the authority that call on behalf of a taxpayer |
 //! | `turn_gate` | a budget that paying accounts use in turn |
 //! | `dispatch` | claims due lanes and hands them to their actors |
-//! | `notifiers`, `keyed_notify` | in-process notifications after a commit |
+//! | `notifiers`, `keyed_notify`, `run_changes` | in-process notifications after a commit |
 
 pub(crate) mod call_failure;
 pub mod checkpoint;
@@ -48,6 +48,7 @@ pub mod quarantine_lift;
 pub mod reconciliation;
 pub mod reference;
 pub mod request_log;
+pub mod run_changes;
 pub mod sweeper;
 pub mod taxpayer;
 pub(crate) mod turn_gate;

@@ -6,7 +6,8 @@ use tokio::sync::Notify;
 
 use crate::actors::dispatch::DirectDispatch;
 use crate::actors::keyed_notify::KeyedNotify;
-use crate::domain::kernel::ids::{EndpointKey, RunId};
+use crate::actors::run_changes::RunChanges;
+use crate::domain::kernel::ids::EndpointKey;
 
 #[derive(Debug, Clone, Default)]
 pub struct Notifiers {
@@ -16,7 +17,7 @@ pub struct Notifiers {
     pub direct: DirectDispatch,
     /// Sends the run lanes that a commit has leased to the dispatcher of runs.
     pub direct_runs: DirectDispatch,
-    pub run_changes: KeyedNotify<RunId>,
+    pub run_changes: RunChanges,
     /// Wakes the worker that delivers to this endpoint.
     pub endpoint_work: KeyedNotify<EndpointKey>,
 }

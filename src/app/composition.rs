@@ -251,7 +251,7 @@ impl BuildContext<'_> {
             taxpayers: Arc::clone(&self.taxpayers),
             store: self.store.clone(),
             authority: self.authority.clone(),
-            waiters: self.notifiers.run_changes.clone(),
+            run_changes: self.notifiers.run_changes.clone(),
             backlog: QueueEstimator::new(
                 self.store.clone(),
                 self.authority.clone(),

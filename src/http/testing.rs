@@ -213,7 +213,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
             taxpayers: Arc::clone(&taxpayers),
             store: store.clone(),
             authority: authority.clone(),
-            waiters: notifiers.run_changes,
+            run_changes: notifiers.run_changes,
             backlog: backlog(&taxpayers, &store, &authority, &clock),
         }),
         inbound,

@@ -1,7 +1,6 @@
 //! The handle of the pipeline: starts runs for callers and waits for them. It also relays calls to the authority that
 //! need no run.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +8,9 @@ use authority_client::{Authority, AuthorityFailure, Confirmation, CryptoError};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::actors::keyed_notify::KeyedNotify;
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::queue_position::QueueEstimator;
+use crate::actors::run_changes::{RunChanges, RunListener};
 use crate::actors::taxpayer::commands::{OpenRun, RecordReceipt};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::invoice::irn::Irn;
@@ -24,14 +23,16 @@ use crate::store::Store;
 use crate::store::invoices;
 use crate::store::runs;
 
-/// A caller that waits for a run reads the run at this interval, because it may end on another replica.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// A caller that waits for a run reads the run now and then, because it may end on another replica: first after this
+/// time, and then after twice the time before, up to the longest.
+const LOOK_AFTER: Duration = Duration::from_millis(250);
+const LOOK_AFTER_MAX: Duration = Duration::from_secs(1);
 
 pub struct PipelineHandle {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub store: Store,
     pub authority: Authority,
-    pub waiters: KeyedNotify<RunId>,
+    pub run_changes: RunChanges,
     pub backlog: QueueEstimator,
 }
 
@@ -64,7 +65,12 @@ impl PipelineHandle {
     ) -> Result<Run, TaxpayerError> {
         let deadline = Instant::now() + patience;
         let run = self.taxpayers.send(taxpayer, OpenRun(request)).await?;
-        self.wait_until_settled(run, deadline).await
+        if run.is_settled() || Instant::now() >= deadline {
+            return Ok(run);
+        }
+        // A change before this line is found by the first look.
+        let changes = self.run_changes.join(run.id);
+        self.wait(run, changes, deadline).await
     }
 
     /// Waits until the caller can get a response about an open run (`is_settled`), but not beyond the deadline.
@@ -76,30 +82,43 @@ impl PipelineHandle {
         if run.is_settled() || Instant::now() >= deadline {
             return Ok(run);
         }
-        let Run {
-            id,
-            taxpayer_id,
-            digest,
-            ..
-        } = run;
-        let place = self.waiters.join(id);
-        loop {
-            // Listening starts before the read, so that no change between the read and the wait is missed.
-            let changed = pin!(place.next_notification());
-            let run = self.read(taxpayer_id, id).await?;
+        // Listening starts before the read, so that no change between the read and the wait is missed.
+        let changes = self.run_changes.join(run.id);
+        let now = self.read(run.taxpayer_id, run.id).await?;
+        if now.digest != run.digest {
+            return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
+        }
+        self.wait(now, changes, deadline).await
+    }
+
+    async fn wait(
+        &self,
+        run: Run,
+        mut changes: RunListener,
+        deadline: Instant,
+    ) -> Result<Run, TaxpayerError> {
+        let taxpayer = run.taxpayer_id;
+        let id = run.id;
+        let digest = run.digest.clone();
+        let mut look_after = LOOK_AFTER;
+        let mut run = run;
+        while !run.is_settled() && Instant::now() < deadline {
+            // The run is dropped before the wait, because its document may be large.
+            drop(run);
+            let next_look = deadline.min(Instant::now() + look_after);
+            run = if let Ok(changed) = timeout_at(next_look, changes.next()).await {
+                Arc::unwrap_or_clone(changed)
+            } else {
+                look_after = LOOK_AFTER_MAX.min(look_after * 2);
+                self.read(taxpayer, id).await?
+            };
             if run.digest != digest {
                 // Another request has replaced the content under this IRN meanwhile, so the run's outcome would not be
                 // the outcome of this request.
                 return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
             }
-            if run.is_settled() || Instant::now() >= deadline {
-                return Ok(run);
-            }
-            // The run is dropped before the wait, because its document may be large.
-            drop(run);
-            let next_look = deadline.min(Instant::now() + LOOK_EVERY);
-            let _ = timeout_at(next_look, changed).await;
         }
+        Ok(run)
     }
 
     async fn read(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, TaxpayerError> {

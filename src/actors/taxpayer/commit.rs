@@ -76,13 +76,13 @@ fn notify(
         }
     }
     for unit in units {
-        // Wakes the callers that wait for a run that is over, or whose document may have been replaced.
+        // Tells the callers that wait for a run that is over, or whose document may have been replaced.
         let due_runs = &unit.writes.due_runs;
         for run in unit
             .changed_runs()
             .filter(|run| run.is_settled() || due_runs.contains(&run.id))
         {
-            notifiers.run_changes.wake(run.id);
+            notifiers.run_changes.publish(run);
         }
     }
 }

@@ -17,8 +17,8 @@ const CONTRADICTING_ENTITY_PREFIX: &str = "00000409-";
 const SILENT_ENTITY_PREFIX: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
-/// Lists all enrolled businesses. Apart from the prefixes above, the entity id does not matter, because the simulator
-/// has only one entity.
+/// Lists the business whose id this is, as an entity of its own. With any other id, apart from the prefixes above, lists
+/// all enrolled businesses.
 pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else {
         return Err(Refusal::unknown_route());
@@ -34,11 +34,14 @@ pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
         ledger.business(id).tin = Some(ANOTHER_TIN.to_owned());
     }
     let ledger = state.ledger.open();
-    let businesses: Vec<Value> = ledger
-        .businesses
-        .values()
-        .map(|business| show(business, &ledger))
-        .collect();
+    let businesses: Vec<Value> = match ledger.businesses.get(id) {
+        Some(business) => vec![show(business, &ledger)],
+        None => ledger
+            .businesses
+            .values()
+            .map(|business| show(business, &ledger))
+            .collect(),
+    };
     Ok(json!({ "id": id, "businesses": businesses }))
 }
 
