@@ -10,7 +10,7 @@ use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{TAXPAYERS, Taxpayer};
 
-use crate::support::account::{Account, link_path};
+use crate::support::account::{Account, first_customer, link_path};
 use crate::support::supplies;
 use crate::support::world::World;
 
@@ -102,6 +102,7 @@ impl Showcase {
             integrators_request: oldest_write(&integrators.expect_status(200), &Value::Null),
             taxpayer: id,
             invoice: signed["id"].clone(),
+            customer: first_customer(&account.page("/customers").await),
             editable: approved["id"].clone(),
             draft: draft["id"].clone(),
             irn: text(&signed["irn"]),
@@ -281,6 +282,7 @@ fn docs_pages() -> Vec<(&'static str, String)> {
 struct Facts {
     taxpayer: i64,
     invoice: Value,
+    customer: String,
     /// An invoice that can still be changed.
     editable: Value,
     draft: Value,
@@ -416,6 +418,7 @@ impl Facts {
         let Self {
             taxpayer,
             invoice,
+            customer,
             editable,
             draft,
             batch,
@@ -433,6 +436,11 @@ impl Facts {
                 format!("/batches/{batch}"),
             ),
             ("/dashboard/{taxpayer}/contacts", "/contacts".to_owned()),
+            ("/dashboard/{taxpayer}/customers", "/customers".to_owned()),
+            (
+                "/dashboard/{taxpayer}/customers/{customer}",
+                format!("/customers/{customer}"),
+            ),
             ("/dashboard/{taxpayer}/import", "/import".to_owned()),
             (
                 "/dashboard/{taxpayer}/imports/{import_no}",

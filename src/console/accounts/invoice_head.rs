@@ -1,8 +1,6 @@
 //! The head of the pages of one invoice: its number, customer and amount, how far it has come, what can be done with it,
 //! and the way to its neighbours in the list.
 
-use url::form_urlencoded::Serializer;
-
 use crate::console::accounts::base;
 use crate::console::accounts::invoice_acts::{Acts, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
@@ -72,7 +70,7 @@ impl InvoiceHead {
             irn: invoice.irn.to_string(),
             batch: invoice.batch_no.clone(),
             customer: invoice.customer.name.clone(),
-            customer_address: customer_invoices_address(&base, invoice),
+            customer_address: format!("{base}/customers/{}", invoice.customer.id),
             currency: invoice.currency.clone(),
             payable: invoice.payment.payable.with_digits(digits),
             lifecycle: Lifecycle::from(invoice).into(),
@@ -88,14 +86,6 @@ impl InvoiceHead {
             tab,
         })
     }
-}
-
-fn customer_invoices_address(base: &str, invoice: &Invoice) -> String {
-    let no = &invoice.customer.external_customer_no;
-    let query = Serializer::new(String::new())
-        .append_pair("customer_no", no)
-        .finish();
-    format!("{base}/invoices?{query}")
 }
 
 /// Returns the invoice that was created before this one or after it.

@@ -13,6 +13,7 @@
 //! | the correction of a signed invoice; the undoing of a batch | `invoice_correct`, `batch_undo` |
 //! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
+//! | customers, with what they owe | `customers` |
 //! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
 //! | a link to one delivery, for support | `delivery_link` |
 //! | the catalogue of events | `webhook_events` |
@@ -29,6 +30,7 @@ mod batches;
 mod bulk_selection;
 mod contacts;
 mod correction;
+mod customers;
 mod deliveries;
 mod deliveries_bulk;
 mod delivery_link;
@@ -79,12 +81,13 @@ use crate::http::endpoint::Path;
 
 /// The pages in the navigation that everybody of the account may see, in this order: each with its label, and its path
 /// below `/dashboard/{taxpayer}`. The label is also the title of the page.
-const PAGES: [(&str, &str); 9] = [
+const PAGES: [(&str, &str); 10] = [
     ("Overview", ""),
     ("Invoices", "/invoices"),
     ("Import", "/import"),
     ("Batches", "/batches"),
     ("Inbox", "/inbox"),
+    ("Customers", "/customers"),
     ("Reports", "/reports"),
     ("Webhooks", "/webhooks"),
     ("Deliveries", "/webhooks/deliveries"),
@@ -120,6 +123,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         batches::endpoints(),
         batch_undo::endpoints(),
         inbox::endpoints(),
+        customers::endpoints(),
         reports::endpoints(),
     ];
     let of_webhook = [

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::domain::invoice::breakdown::Breakdown;
-use crate::domain::invoice::stored_document::{named_type_code, type_code};
-use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus, is_self_billed};
+use crate::domain::invoice::owed::{OwedTotal, totals};
+use crate::domain::invoice::stored_document::type_code;
+use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::http::respond::error::ApiError;
@@ -14,7 +15,7 @@ use crate::store::invoices::list::{
 };
 use crate::store::invoices::owed;
 
-/// The newest invoices that are summed up.
+/// The invoices that are summed up, what was due first at the beginning.
 const OWED_MAX: u64 = 2_000;
 /// The invoices of the month whose VAT is summed up. An account with more gets it from the summary of the API.
 const VAT_MAX: u64 = 300;
@@ -30,7 +31,7 @@ pub(super) struct MoneyLine {
 
 pub(super) struct Money {
     pub(super) lines: Vec<MoneyLine>,
-    /// True if only the newest invoices were summed up.
+    /// True if only the invoices that were due first were summed up.
     pub(super) is_cut: bool,
 }
 
@@ -43,26 +44,18 @@ struct Sums {
 
 pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money, ApiError> {
     let today = state.today();
-    let owed = owed::by_newest(&state.store, taxpayer, OWED_MAX).await?;
-    let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
+    let owed = owed::due_first(&state.store, taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
-    for amount in &owed.amounts {
-        let code = named_type_code(&amount.invoice_type, &catalog).unwrap_or_default();
-        if is_self_billed(&code) {
-            // The taxpayer is the buyer.
-            continue;
-        }
-        let sum = sums.entry(amount.currency.clone()).or_default();
-        if DocumentKind::from_type_code(&code) == DocumentKind::CreditNote {
-            let lowered = sum.outstanding.minus(amount.left);
-            sum.outstanding = lowered.unwrap_or(sum.outstanding);
-            continue;
-        }
-        sum.outstanding = sum.outstanding.plus(amount.left).unwrap_or(sum.outstanding);
-        if amount.due_date.is_some_and(|due| due < today) {
-            sum.overdue = sum.overdue.plus(amount.left).unwrap_or(sum.overdue);
-        }
-    }
+    let totals = totals(&owed.invoices, &catalog, today);
+    let sum = |total: OwedTotal| {
+        let sums = Sums {
+            outstanding: total.owed,
+            overdue: total.overdue,
+            vat: Amount::ZERO,
+        };
+        (total.currency, sums)
+    };
+    let mut sums: BTreeMap<_, _> = totals.into_iter().map(sum).collect();
     let is_vat_known = add_vat(state, taxpayer, &mut sums).await?;
     let line = |(currency, sum): (String, Sums)| {
         let digits = catalog.currency_digits(&currency);

@@ -16,6 +16,7 @@ pub mod lifecycle;
 pub mod month_report;
 pub mod month_summary;
 pub mod number_series;
+pub mod owed;
 pub mod qr_picture;
 pub mod redaction;
 pub mod report_body;

@@ -1,12 +1,12 @@
-//! The table of the customers of taxpayers. `details` is JSON.
+//! The table of the customers of taxpayers. `details` is JSON; `search_text` serves only the list of customers.
 
 use database::StoreError;
-use database::column::{RowRef, json};
+use database::column::{RowRef, caseless, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
-use crate::domain::party::Customer;
+use crate::domain::party::{Customer, CustomerDetails};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "customers")]
@@ -20,6 +20,7 @@ pub struct Model {
     pub category: String,
     pub details: String,
     pub created_at: i64,
+    pub search_text: String,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -53,6 +54,19 @@ impl Model {
             category: customer.category.to_string(),
             details: json(&customer.details),
             created_at: now.as_microsecond(),
+            search_text: search_text(&customer.details),
         }
     }
+}
+
+/// An index of PostgreSQL takes no row of more than 2,700 bytes.
+const SEARCH_TEXT_CHARS_MAX: usize = 300;
+
+fn search_text(details: &CustomerDetails) -> String {
+    let tin = details.tin.as_deref().unwrap_or_default();
+    let text = [&details.name, details.no.as_str(), tin].map(caseless);
+    text.join("\n")
+        .chars()
+        .take(SEARCH_TEXT_CHARS_MAX)
+        .collect()
 }

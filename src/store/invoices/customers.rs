@@ -1,13 +1,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use database::column::{caseless, contains_pattern};
 use database::insert::{Insert, update_on_conflict};
+use database::page::{self, Page};
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter};
+use sea_orm::sea_query::{Expr, ExprTrait};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
 use crate::domain::party::Customer;
+use crate::store::Store;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
 use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 
@@ -74,10 +78,29 @@ pub async fn owned_by_with_ids(
     rows.into_iter().map(Customer::try_from).collect()
 }
 
+/// Loads a page of the customers of a taxpayer, ordered by name. With a search, only those whose name, number or TIN
+/// contains it.
+pub async fn page_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    search: Option<&str>,
+    page: Page,
+) -> Result<(Vec<Customer>, u64), StoreError> {
+    let mut found = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .order_by_asc(Column::SearchText)
+        .order_by_asc(Column::Id);
+    if let Some(text) = search {
+        let pattern = contains_pattern(&caseless(text));
+        found = found.filter(Expr::col(Column::SearchText).like(pattern));
+    }
+    page::load(store, found, page).await
+}
+
 static SAVE: Insert<Entity> = Insert::with_conflict(|| {
     update_on_conflict(
         &[Column::TaxpayerId, Column::Id],
-        &[Column::Tin, Column::Details],
+        &[Column::Tin, Column::Details, Column::SearchText],
     )
 });
 

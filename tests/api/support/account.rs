@@ -28,6 +28,12 @@ pub(crate) fn link_path(shown: &str) -> String {
     shown[start..].split(['<', '"']).next().unwrap().to_owned()
 }
 
+/// Returns the id of the first customer that a page leads to.
+pub(crate) fn first_customer(page: &str) -> String {
+    let (_, rest) = page.split_once("/customers/").unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
+
 /// Chooses a password with a one-time link.
 pub(crate) async fn choose(visitor: &Visitor, link: &str, password: &str) -> Seen {
     visitor

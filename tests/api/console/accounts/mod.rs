@@ -5,6 +5,7 @@ mod batches;
 mod bulk;
 mod contacts;
 mod correct;
+mod customers;
 mod import;
 mod inbox;
 mod integration;

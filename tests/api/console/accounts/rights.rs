@@ -17,6 +17,7 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
         "",
         "/invoices",
         "/batches",
+        "/customers",
         "/import",
         "/inbox",
         "/webhooks",

@@ -1,0 +1,235 @@
+//! The customers of an account: those who owe it something, all of them, and one with its balances and open invoices.
+
+use std::collections::BTreeMap;
+
+use actix_web::web;
+use askama::Template;
+use jiff::civil::Date;
+use url::form_urlencoded::Serializer;
+
+use crate::console::accounts::base;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Pages, show};
+use crate::console::session::accounts::{AccountSession, Reader};
+use crate::domain::invoice::owed::{self, AGES, Balance, OwedInvoice, OwedTotal};
+use crate::domain::kernel::ids::{CustomerId, InvoiceId, parse_number};
+use crate::domain::money::Amount;
+use crate::domain::party::Customer;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::customers;
+use crate::store::invoices::owed::{OwedPart, due_first};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/customers").page(list_customers),
+        path("/dashboard/{taxpayer}/customers/{customer}").page(show_customer),
+    ]
+}
+
+const PER_PAGE: u64 = 25;
+/// The unpaid invoices that are summed up, what was due first at the beginning.
+const OWED_MAX: u64 = 4_000;
+/// The open invoices of one customer that its page shows.
+const INVOICES_SHOWN_MAX: usize = 50;
+
+#[derive(Template)]
+#[template(path = "accounts/customers.html")]
+struct CustomersPage {
+    frame: Frame,
+    base: String,
+    /// True if all customers are listed, and not only those who owe something.
+    is_all: bool,
+    search: String,
+    totals: Vec<OwedTotal>,
+    rows: Vec<CustomerLine>,
+    pages: Pages,
+    is_cut: bool,
+}
+
+/// A customer with its balances, one for each currency.
+struct CustomerLine {
+    id: CustomerId,
+    name: String,
+    /// Number and TIN; empty in the list of those who owe something.
+    names: [String; 2],
+    balances: Vec<Balance>,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/customer.html")]
+struct CustomerPage {
+    frame: Frame,
+    base: String,
+    /// The list of its invoices.
+    all_invoices: String,
+    customer: Customer,
+    address: String,
+    balances: Vec<Balance>,
+    invoices: Vec<OpenLine>,
+    left_out: usize,
+    is_cut: bool,
+}
+
+/// An open invoice of a customer.
+struct OpenLine {
+    id: InvoiceId,
+    invoice_no: String,
+    due_date: Option<Date>,
+    days_late: Option<i32>,
+    currency: String,
+    owed: Amount,
+}
+
+/// GET /dashboard/{taxpayer}/customers: those who owe something, longest overdue first; with `all=true`, all by name.
+async fn list_customers(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    query: Query,
+) -> Answer {
+    let page = query.page(PER_PAGE);
+    let search = query.trimmed_text("q");
+    let is_all = search.is_some() || query.flag("all")?;
+    let OwedPart { invoices, is_cut } = due_first(&state.store, session.taxpayer, OWED_MAX).await?;
+    let catalog = state.catalog.get();
+    let today = state.today();
+    let balances = owed::balances(&invoices, &catalog, today);
+    let search_text = search.as_deref();
+    let (rows, total) = if is_all {
+        let found =
+            customers::page_owned_by(&state.store, session.taxpayer, search_text, page).await?;
+        (known_lines(found.0, &balances), found.1)
+    } else {
+        let lines = owing_lines(balances);
+        let total = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        let skipped = usize::try_from(page.offset()).unwrap_or(usize::MAX);
+        let shown = usize::try_from(page.per_page).unwrap_or(usize::MAX);
+        (lines.into_iter().skip(skipped).take(shown).collect(), total)
+    };
+    let mut here = format!("{}/customers", base(&session));
+    if let Some(text) = search_text {
+        here += &link_query("q", text);
+    } else if is_all {
+        here += &link_query("all", "true");
+    }
+    show(&CustomersPage {
+        frame: Frame::for_account(&session, "Customers"),
+        base: base(&session),
+        pages: Pages::new(page.number, total, page.per_page, here),
+        is_all,
+        search: search.unwrap_or_default(),
+        totals: owed::totals(&invoices, &catalog, today),
+        rows,
+        is_cut,
+    })
+}
+
+/// Returns the query of a link, with one name and its value.
+fn link_query(name: &str, value: &str) -> String {
+    let mut pairs = Serializer::new(String::new());
+    pairs.append_pair(name, value);
+    format!("?{}", pairs.finish())
+}
+
+/// Returns a line for each customer that owes something, in the order of its first balance.
+fn owing_lines(balances: Vec<Balance>) -> Vec<CustomerLine> {
+    let mut lines: Vec<CustomerLine> = Vec::new();
+    let mut places = BTreeMap::new();
+    for balance in balances {
+        let place = *places.entry(balance.customer.0).or_insert(lines.len());
+        if place == lines.len() {
+            lines.push(CustomerLine {
+                id: balance.customer,
+                name: balance.name.clone(),
+                names: [String::new(), String::new()],
+                balances: Vec::new(),
+            });
+        }
+        lines[place].balances.push(balance);
+    }
+    lines
+}
+
+fn known_lines(customers: Vec<Customer>, balances: &[Balance]) -> Vec<CustomerLine> {
+    let line = |customer: Customer| CustomerLine {
+        id: customer.id,
+        balances: balances_with(balances, customer.id),
+        name: customer.details.name,
+        names: [
+            customer.details.no,
+            customer.details.tin.unwrap_or_default(),
+        ],
+    };
+    customers.into_iter().map(line).collect()
+}
+
+fn balances_with(balances: &[Balance], customer: CustomerId) -> Vec<Balance> {
+    let found = balances.iter().filter(|one| one.customer == customer);
+    found.cloned().collect()
+}
+
+/// GET /dashboard/{taxpayer}/customers/{customer}.
+async fn show_customer(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let customer = find(&state, &session, &ids.1).await?;
+    let OwedPart { invoices, is_cut } = due_first(&state.store, session.taxpayer, OWED_MAX).await?;
+    let own: Vec<_> = invoices
+        .into_iter()
+        .filter(|invoice| invoice.customer.id == customer.id)
+        .collect();
+    let catalog = state.catalog.get();
+    let today = state.today();
+    let line = |invoice: &OwedInvoice| {
+        let owed = invoice.owed(&catalog)?;
+        let digits = catalog.currency_digits(&invoice.currency);
+        Some(OpenLine {
+            id: invoice.id,
+            invoice_no: invoice.invoice_no.clone(),
+            due_date: invoice.due_date,
+            days_late: invoice.days_late(today).filter(|_| !owed.is_negative()),
+            currency: invoice.currency.clone(),
+            owed: owed.with_digits(digits),
+        })
+    };
+    let lines: Vec<_> = own.iter().filter_map(line).collect();
+    let address = &customer.details.address;
+    let place = [&address.postal_code, &address.city];
+    let parts = [
+        address.street_name.clone(),
+        place.map(String::as_str).join(" ").trim().to_owned(),
+        address.state.clone().unwrap_or_default(),
+        address.country.clone(),
+    ];
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    show(&CustomerPage {
+        frame: Frame::for_account(&session, &customer.details.name).below("Customers"),
+        base: base(&session),
+        all_invoices: base(&session)
+            + "/invoices"
+            + &link_query("customer_no", &customer.details.no),
+        address: parts.join(", "),
+        balances: owed::balances(&own, &catalog, today),
+        left_out: lines.len().saturating_sub(INVOICES_SHOWN_MAX),
+        invoices: lines.into_iter().take(INVOICES_SHOWN_MAX).collect(),
+        customer,
+        is_cut,
+    })
+}
+
+async fn find(
+    state: &ApiState,
+    session: &AccountSession,
+    text: &str,
+) -> Result<Customer, ApiError> {
+    let id = parse_number(text)
+        .map(CustomerId)
+        .ok_or_else(ApiError::route_not_found)?;
+    let found = customers::owned_by_with_id(state.store.reader(), session.taxpayer, id).await?;
+    found.ok_or_else(ApiError::route_not_found)
+}

@@ -1,0 +1,264 @@
+//! What customers owe a taxpayer: the part of its invoices that is not paid yet, less its credit notes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::civil::Date;
+
+use crate::domain::invoice::stored_document::named_type_code;
+use crate::domain::kernel::codes::{DocumentKind, is_self_billed};
+use crate::domain::kernel::ids::{CustomerId, InvoiceId};
+use crate::domain::money::Amount;
+use crate::domain::party::InvoiceCustomer;
+use crate::domain::reference::catalog::Catalog;
+
+/// An invoice or a credit note that is not settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwedInvoice {
+    pub id: InvoiceId,
+    pub invoice_no: String,
+    pub customer: InvoiceCustomer,
+    pub currency: String,
+    /// The part of its amount that is not paid.
+    pub left: Amount,
+    pub due_date: Option<Date>,
+    /// The invoice type as a code or a word.
+    pub invoice_type: String,
+}
+
+impl OwedInvoice {
+    /// Returns what the customer owes because of it: less than nothing for a credit note, and `None` where the taxpayer
+    /// is the buyer.
+    pub fn owed(&self, catalog: &Catalog) -> Option<Amount> {
+        let code = named_type_code(&self.invoice_type, catalog).unwrap_or_default();
+        if is_self_billed(&code) {
+            return None;
+        }
+        match DocumentKind::from_type_code(&code) {
+            DocumentKind::Invoice => Some(self.left),
+            DocumentKind::CreditNote => Amount::ZERO.minus(self.left),
+        }
+    }
+
+    /// Returns the number of days since it was due; `None` if it is not overdue.
+    pub fn days_late(&self, today: Date) -> Option<i32> {
+        let late = (today - self.due_date?).get_days();
+        (late > 0).then_some(late)
+    }
+}
+
+/// How long it is overdue: not at all, then up to 30, 60, 90 and more days.
+pub const AGES: [&str; 5] = [
+    "Not overdue",
+    "1 to 30 days",
+    "31 to 60 days",
+    "61 to 90 days",
+    "More than 90 days",
+];
+const AGE_DAYS: i32 = 30;
+
+/// What a customer owes in one currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Balance {
+    pub customer: CustomerId,
+    pub name: String,
+    pub currency: String,
+    /// The number of documents that are not settled.
+    pub documents: u64,
+    pub owed: Amount,
+    pub overdue: Amount,
+    /// `owed` by age (`AGES`).
+    pub by_age: [Amount; AGES.len()],
+    /// The days since the first of the overdue invoices was due.
+    pub days_late: Option<i32>,
+}
+
+/// Returns what each customer owes in each currency, longest overdue first, and then by name.
+pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<Balance> {
+    let mut all: HashMap<(CustomerId, &str), Balance> = HashMap::new();
+    for invoice in invoices {
+        let Some(owed) = invoice.owed(catalog) else {
+            continue;
+        };
+        let key = (invoice.customer.id, invoice.currency.as_str());
+        all.entry(key)
+            .or_insert_with(|| Balance::new(invoice))
+            .add(owed, invoice.days_late(today));
+    }
+    let mut all: Vec<_> = all.into_values().collect();
+    for balance in &mut all {
+        balance.write_digits(catalog);
+    }
+    all.sort_by(|one, other| {
+        let late = other.days_late.cmp(&one.days_late);
+        late.then_with(|| one.name.cmp(&other.name))
+            .then_with(|| one.currency.cmp(&other.currency))
+            .then_with(|| one.customer.cmp(&other.customer))
+    });
+    all
+}
+
+/// What all customers owe in one currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwedTotal {
+    pub currency: String,
+    pub owed: Amount,
+    pub overdue: Amount,
+}
+
+/// Returns what all customers owe, by currency.
+pub fn totals(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<OwedTotal> {
+    let mut all: BTreeMap<&str, OwedTotal> = BTreeMap::new();
+    for invoice in invoices {
+        let Some(owed) = invoice.owed(catalog) else {
+            continue;
+        };
+        let total = all.entry(&invoice.currency).or_insert_with(|| OwedTotal {
+            currency: invoice.currency.clone(),
+            owed: Amount::ZERO,
+            overdue: Amount::ZERO,
+        });
+        total.owed = total.owed.plus(owed).unwrap_or(total.owed);
+        if !owed.is_negative() && invoice.days_late(today).is_some() {
+            total.overdue = total.overdue.plus(owed).unwrap_or(total.overdue);
+        }
+    }
+    let mut all: Vec<_> = all.into_values().collect();
+    for total in &mut all {
+        let digits = catalog.currency_digits(&total.currency);
+        total.owed = total.owed.with_digits(digits);
+        total.overdue = total.overdue.with_digits(digits);
+    }
+    all
+}
+
+impl Balance {
+    fn new(first: &OwedInvoice) -> Self {
+        Self {
+            customer: first.customer.id,
+            name: first.customer.name.clone(),
+            currency: first.currency.clone(),
+            documents: 0,
+            owed: Amount::ZERO,
+            overdue: Amount::ZERO,
+            by_age: [Amount::ZERO; AGES.len()],
+            days_late: None,
+        }
+    }
+
+    /// A credit note is never late.
+    fn add(&mut self, owed: Amount, days_late: Option<i32>) {
+        let days_late = days_late.filter(|_| !owed.is_negative());
+        self.documents += 1;
+        self.owed = self.owed.plus(owed).unwrap_or(self.owed);
+        let age = days_late.map_or(0, |days| 1 + (days - 1) / AGE_DAYS);
+        let age = usize::try_from(age).unwrap_or_default().min(AGES.len() - 1);
+        self.by_age[age] = self.by_age[age].plus(owed).unwrap_or(self.by_age[age]);
+        if days_late.is_some() {
+            self.overdue = self.overdue.plus(owed).unwrap_or(self.overdue);
+            self.days_late = self.days_late.max(days_late);
+        }
+    }
+
+    fn write_digits(&mut self, catalog: &Catalog) {
+        let digits = catalog.currency_digits(&self.currency);
+        self.owed = self.owed.with_digits(digits);
+        self.overdue = self.overdue.with_digits(digits);
+        self.by_age = self.by_age.map(|amount| amount.with_digits(digits));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::reference::catalog::ReferenceList;
+
+    const TODAY: Date = Date::constant(2026, 3, 31);
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::default();
+        let types = json!([{ "code": "381" }, { "code": "380" }, { "code": "385" }]);
+        catalog.load(ReferenceList::InvoiceTypes, &types);
+        catalog
+    }
+
+    fn invoice(customer: i64, currency: &str, left: &str, due: &str, code: &str) -> OwedInvoice {
+        OwedInvoice {
+            id: InvoiceId(1),
+            invoice_no: "INV1".to_owned(),
+            customer: InvoiceCustomer {
+                id: CustomerId(customer),
+                external_customer_no: customer.to_string(),
+                name: format!("Customer {customer}"),
+                tin: None,
+                email: String::new(),
+            },
+            currency: currency.to_owned(),
+            left: Amount::parse(left).unwrap(),
+            due_date: due.parse().ok(),
+            invoice_type: code.to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_customer_has_a_balance_in_each_currency_longest_overdue_first() {
+        let invoices = [
+            invoice(2, "NGN", "100", "2026-03-30", "381"),
+            invoice(1, "USD", "7.5", "", "381"),
+            invoice(3, "NGN", "1", "2025-01-01", "381"),
+            invoice(2, "NGN", "40.25", "2026-03-01", "380"),
+            invoice(2, "USD", "3", "2026-04-01", "381"),
+        ];
+        let found = balances(&invoices, &catalog(), TODAY);
+        let shown: Vec<_> = found
+            .iter()
+            .map(|one| {
+                let days = one.days_late.unwrap_or_default();
+                let amounts = format!("{} {} {}", one.owed, one.overdue, one.documents);
+                format!("{} {} {amounts} {days}", one.name, one.currency)
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "Customer 3 NGN 1.00 1.00 1 454",
+                "Customer 2 NGN 59.75 100.00 2 1",
+                "Customer 1 USD 7.50 0.00 1 0",
+                "Customer 2 USD 3.00 0.00 1 0",
+            ]
+        );
+        let totals = totals(&invoices, &catalog(), TODAY);
+        let shown: Vec<_> = totals
+            .iter()
+            .map(|one| format!("{} {} {}", one.currency, one.owed, one.overdue))
+            .collect();
+        assert_eq!(shown, ["NGN 60.75 101.00", "USD 10.50 0.00"]);
+    }
+
+    #[test]
+    fn an_amount_has_the_age_of_its_days() {
+        for (due, age) in [
+            ("2026-03-31", 0),
+            ("2026-03-30", 1),
+            ("2026-03-01", 1),
+            ("2026-02-28", 2),
+            ("2026-01-30", 2),
+            ("2026-01-29", 3),
+            ("2025-12-31", 3),
+            ("2025-12-30", 4),
+            ("2020-01-01", 4),
+        ] {
+            let invoices = [invoice(1, "NGN", "9", due, "381")];
+            let found = balances(&invoices, &catalog(), TODAY);
+            let ages: Vec<_> = found[0].by_age.iter().map(|one| !one.is_zero()).collect();
+            assert_eq!(ages.iter().position(|is_it| *is_it), Some(age), "{due}");
+        }
+    }
+
+    #[test]
+    fn an_invoice_that_the_taxpayer_has_to_pay_is_owed_by_nobody() {
+        let invoices = [invoice(1, "NGN", "9", "", "385")];
+        assert_eq!(balances(&invoices, &catalog(), TODAY), []);
+    }
+}
