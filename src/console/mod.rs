@@ -59,7 +59,7 @@ use actix_web::http::Method;
 use actix_web::web;
 
 use crate::domain::access::session::OperatorRole;
-use crate::http::endpoint::{Path, sort_by_precedence};
+use crate::http::endpoint::{Path, lead_forms_to_pages, sort_by_precedence};
 use crate::http::middleware::policy::{FormRepeat, Pages};
 pub(crate) use operators::past_overviews::{PastOverviews, keep_overviews};
 pub(crate) use page::error_pages;
@@ -148,7 +148,24 @@ pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(live::LiveParts::default()));
-    for path in sort_by_precedence(page_paths()) {
+    for path in sort_by_precedence(lead_forms_to_pages(page_paths())) {
         config.service(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_opens_the_address_of_a_form_gets_to_a_page() {
+        let forms = lead_forms_to_pages(page_paths())
+            .into_iter()
+            .filter(|path| !path.allowed.contains(&Method::GET));
+        let lost: Vec<_> = forms
+            .filter(|path| path.policy.pages == Pages::WithForm && path.page_above.is_none())
+            .map(|path| path.pattern)
+            .collect();
+        assert_eq!(lost, ["/sign-out"]);
     }
 }

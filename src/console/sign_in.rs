@@ -42,6 +42,8 @@ struct SignInPage {
     next: String,
     email: String,
     refusal: Option<&'static str>,
+    /// True if a form was sent after the end of its session.
+    has_ended: bool,
     sends_mails: bool,
 }
 
@@ -49,6 +51,8 @@ struct SignInPage {
 struct Next {
     #[serde(default)]
     next: String,
+    #[serde(default)]
+    ended: bool,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +73,7 @@ async fn sign_in_page(
     if let Ok(SignedIn { session, .. }) = signed_in {
         return Ok(redirect(&home_path(session.person.owner)));
     }
-    let next = query.into_inner().next;
+    let Next { next, ended } = query.into_inner();
     std::future::ready(show(&SignInPage {
         frame: Frame {
             notice: session::notice(&request),
@@ -78,6 +82,7 @@ async fn sign_in_page(
         next,
         email: String::new(),
         refusal: None,
+        has_ended: ended,
         sends_mails: state.settings.mails.are_sent,
     }))
     .await
@@ -100,6 +105,7 @@ async fn sign_in(
             next,
             email,
             refusal: Some(WRONG_PASSWORD_TEXT),
+            has_ended: false,
             sends_mails: state.settings.mails.are_sent,
         };
         return show_with_status(StatusCode::UNAUTHORIZED, &page);

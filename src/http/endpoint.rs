@@ -1,12 +1,15 @@
 //! An endpoint: a path with its handlers, its policy and its documentation. Other methods get 405 and `Allow`.
 
+use std::collections::HashSet;
+use std::future::ready;
 use std::rc::Rc;
 
 use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
 use actix_web::guard;
 use actix_web::http::Method;
+use actix_web::http::header::LOCATION;
 use actix_web::middleware::{Compat, Compress, Condition, from_fn};
-use actix_web::{FromRequest, Handler, HttpRequest, Resource, Responder, Route, web};
+use actix_web::{FromRequest, Handler, HttpRequest, HttpResponse, Resource, Responder, Route, web};
 use utoipa::openapi::path::HttpMethod;
 
 use crate::domain::access::session::OperatorRole;
@@ -51,6 +54,8 @@ pub(crate) struct Path {
     pub(crate) policy: RoutePolicy,
     pub(crate) allowed: Vec<Method>,
     documented: Vec<(Vec<Method>, Doc)>,
+    /// Of a form, the number of segments of the page above it, to which GET leads.
+    pub(crate) page_above: Option<usize>,
     /// The methods of each handler, and the least operator role that the handler requires; `None` if it requires none.
     roles: Vec<(Vec<Method>, Option<OperatorRole>)>,
 }
@@ -67,6 +72,7 @@ pub(crate) fn path(pattern: &'static str) -> Path {
         policy,
         allowed: Vec::new(),
         documented: Vec::new(),
+        page_above: None,
         roles: Vec::new(),
     }
 }
@@ -338,12 +344,16 @@ impl HttpServiceFactory for Path {
             policy,
             allowed,
             documented,
+            page_above,
             ..
         } = self;
         let taken: Rc<[Method]> = allowed.clone().into();
-        let refusal = web::to(move || {
-            let allowed = allowed.clone();
-            async move { Err::<&str, _>(ApiError::method_not_allowed(allowed)) }
+        let refusal = web::to(move |request: HttpRequest| {
+            let above = page_above.filter(|_| request.method().is_safe());
+            ready(match above {
+                Some(segments) => Ok(lead_to(first_segments(request.path(), segments))),
+                None => Err(ApiError::method_not_allowed(allowed.clone())),
+            })
         });
         let admit = from_fn(move |request: ServiceRequest, next| {
             let has_handler = taken.contains(request.method());
@@ -375,6 +385,45 @@ impl HttpServiceFactory for Path {
     }
 }
 
+/// Makes GET of a form lead to the nearest page above it: who reloads after a fault, or opens the address again, finds the
+/// page with the form.
+pub(crate) fn lead_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
+    let pages: HashSet<_> = paths
+        .iter()
+        .filter(|path| path.allowed.contains(&Method::GET))
+        .map(|path| shape(path.pattern))
+        .collect();
+    for path in &mut paths {
+        if path.policy.pages == Pages::WithForm && !path.allowed.contains(&Method::GET) {
+            let shape = shape(path.pattern);
+            path.page_above = (2..shape.len())
+                .rev()
+                .find(|segments| pages.contains(&shape[..*segments]));
+        }
+    }
+    paths
+}
+
+/// Returns the segments of a pattern; `None` stands for a parameter.
+fn shape(pattern: &str) -> Vec<Option<&str>> {
+    let segments = pattern.split('/');
+    segments
+        .map(|segment| Some(segment).filter(|segment| !segment.starts_with('{')))
+        .collect()
+}
+
+/// Returns the beginning of a path. Before its first slash stands an empty segment.
+fn first_segments(path: &str, segments: usize) -> &str {
+    let end = path.match_indices('/').nth(segments - 1);
+    end.map_or(path, |(end, _)| &path[..end])
+}
+
+fn lead_to(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((LOCATION, path))
+        .finish()
+}
+
 /// Answers a request that matches no path, with the path that was probably meant.
 pub(crate) async fn answer_unknown_path(
     request: HttpRequest,
@@ -394,6 +443,25 @@ pub(crate) async fn answer_unknown_path(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_leads_to_the_nearest_page_above_it() {
+        let page = |pattern| path(pattern).page(async || "");
+        let form = |pattern| path(pattern).form(async || "");
+        let paths = lead_forms_to_pages(vec![
+            page("/a/{id}"),
+            page("/a/{id}/keys"),
+            form("/a/{key}/keys/{key}/revoke"),
+            form("/a/{id}/approve"),
+            form("/b"),
+            page("/a/{id}/keys/new").form(async || ""),
+        ]);
+        let above: Vec<_> = paths.iter().map(|path| path.page_above).collect();
+        assert_eq!(above, [None, None, Some(4), Some(3), None, None]);
+        for (segments, expected) in [(4, "/a/5%2F/keys"), (3, "/a/5%2F"), (9, "/a/5%2F/keys/7/x")] {
+            assert_eq!(first_segments("/a/5%2F/keys/7/x", segments), expected);
+        }
+    }
 
     #[test]
     fn a_fixed_segment_is_matched_before_a_parameter() {

@@ -186,6 +186,7 @@
     const question = event.submitter?.dataset.confirm;
     if (form.dataset.sent || (question && !window.confirm(question))) return event.preventDefault();
     if (form.method !== "post") return;
+    if (form.getAttribute("action") !== "/sign-out") keepTyped(form);
     form.dataset.sent = "true";
     const { busy } = event.submitter?.dataset ?? {};
     setTimeout(() => {
@@ -202,6 +203,43 @@
   const kept = (isBack && history.state?.once) || {};
   tokens().forEach((token) => { token.value = kept[nameOf(token)] ?? token.value; });
   history.replaceState({ once: Object.fromEntries(tokens().map((token) => [nameOf(token), token.value])) }, "");
+  // What was typed into a form is kept while the person signs in again or confirms who it is, and is then put back: in this
+  // tab, for an hour at most, without passwords.
+  const TYPED_FOR_MS = 3600 * 1000;
+  const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && !["hidden", "password", "file", "submit"].includes(type));
+  const here = () => location.pathname + location.search;
+  const keep = (typed) => sessionStorage.setItem("typed", JSON.stringify(typed));
+  const keepTyped = (form) => {
+    if (!form.elements.csrf) return;
+    const fields = fieldsOf(form).map((field) => [field.name, field.value, field.checked ?? null]);
+    keep({ page: here(), action: form.getAttribute("action"), fields, until: Date.now() + TYPED_FOR_MS });
+  };
+  const putBackTyped = () => {
+    const typed = JSON.parse(sessionStorage.getItem("typed"));
+    if (!typed) return;
+    if (/^\/(sign-in|account\/confirm)/.test(location.pathname)) {
+      const isLost = typed.isLost || location.search.includes("ended=true") || location.pathname === "/account/confirm";
+      return keep({ ...typed, isLost });
+    }
+    sessionStorage.removeItem("typed");
+    const form = [...document.forms].find((one) => one.getAttribute("action") === typed.action);
+    if (!form || !typed.isLost || typed.page !== here() || typed.until < Date.now()) return;
+    const fields = fieldsOf(form);
+    typed.fields.forEach(([name, value, isChecked], place) => {
+      const field = fields[place];
+      if (field?.name !== name) return;
+      if (field.type === "checkbox" || field.type === "radio") field.checked = isChecked;
+      else field.value = value;
+    });
+    const told = document.createElement("p");
+    told.className = "notice";
+    told.role = "status";
+    told.textContent = "What you typed is here again. It was not sent yet.";
+    form.prepend(told);
+    for (let folded = form.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
+    fields[0]?.focus();
+  };
+  putBackTyped();
   // A page that comes back from the browser's memory has forms that can be sent again.
   window.addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => {
     delete form.dataset.sent;

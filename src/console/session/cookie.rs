@@ -1,7 +1,6 @@
 //! The cookie of a session, and what else the pages read from a request.
 
 use actix_web::cookie::{Cookie, SameSite};
-use actix_web::http::Method;
 use actix_web::http::header::REFERER;
 use actix_web::{HttpMessage, HttpRequest};
 use secrecy::{ExposeSecret, SecretString};
@@ -65,23 +64,26 @@ pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
     Some(read)
 }
 
-/// Returns the path of the sign-in, which leads back to this page.
+/// Returns the path of the sign-in. It leads back to this page or, if a form was sent, to the page with the form, and then
+/// says that the form was not taken.
 pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
-    let here = request
-        .uri()
-        .path_and_query()
-        .map_or("/", actix_web::http::uri::PathAndQuery::as_str);
-    let next: String = url::form_urlencoded::byte_serialize(here.as_bytes()).collect();
-    if request.method() == Method::GET {
+    let next = encoded_page(request);
+    if request.method().is_safe() {
         format!("/sign-in?next={next}")
     } else {
-        "/sign-in".into()
+        format!("/sign-in?ended=true&next={next}")
     }
 }
 
 /// Returns the path of the page that asks for password and code. That page leads back to this page or, if a form was
 /// sent, to the page with the form.
 pub(crate) fn confirm_path(request: &HttpRequest) -> String {
+    format!("/account/confirm?next={}", encoded_page(request))
+}
+
+/// Returns the address of this page or, if a form was sent, of the page with the form, as a value in a query; empty if that
+/// is not known.
+fn encoded_page(request: &HttpRequest) -> String {
     let here = request
         .uri()
         .path_and_query()
@@ -93,14 +95,12 @@ pub(crate) fn confirm_path(request: &HttpRequest) -> String {
     let from = referrer.and_then(|address| url::Url::parse(address).ok());
     let from = from
         .map(|address| address[url::Position::BeforePath..url::Position::AfterQuery].to_owned());
-    let page = if request.method() == Method::GET {
+    let page = if request.method().is_safe() {
         here
     } else {
         from
     };
-    let next: String =
-        url::form_urlencoded::byte_serialize(page.unwrap_or_default().as_bytes()).collect();
-    format!("/account/confirm?next={next}")
+    url::form_urlencoded::byte_serialize(page.unwrap_or_default().as_bytes()).collect()
 }
 
 pub(crate) fn request_id(request: &HttpRequest) -> String {

@@ -2,3 +2,4 @@
 
 mod accounts;
 mod operators;
+mod typed_text;
