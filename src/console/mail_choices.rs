@@ -1,4 +1,4 @@
-//! What people want to be told by mail: a page for those who are signed in, and one that a link in each mail leads to,
+//! The choice of mails: a page for those who are signed in, and one that a link in each mail leads to,
 //! where a person ends or snoozes one topic without a sign-in.
 
 use actix_web::{HttpRequest, web};

@@ -349,7 +349,8 @@ impl HttpServiceFactory for Path {
         } = self;
         let taken: Rc<[Method]> = allowed.clone().into();
         let refusal = web::to(move |request: HttpRequest| {
-            let above = page_above.filter(|_| request.method().is_safe());
+            let is_read = [Method::GET, Method::HEAD].contains(request.method());
+            let above = page_above.filter(|_| is_read);
             ready(match above {
                 Some(segments) => Ok(lead_to(first_segments(request.path(), segments))),
                 None => Err(ApiError::method_not_allowed(allowed.clone())),

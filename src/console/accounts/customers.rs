@@ -154,16 +154,18 @@ fn owing_lines(balances: Vec<Balance>) -> Vec<CustomerLine> {
 }
 
 fn known_lines(customers: Vec<Customer>, balances: &[Balance]) -> Vec<CustomerLine> {
-    let line = |customer: Customer| CustomerLine {
-        id: customer.id,
-        balances: balances_with(balances, customer.id),
-        name: customer.details.name,
-        names: [
-            customer.details.no,
-            customer.details.tin.unwrap_or_default(),
-        ],
-    };
-    customers.into_iter().map(line).collect()
+    customers
+        .into_iter()
+        .map(|customer| CustomerLine {
+            id: customer.id,
+            balances: balances_with(balances, customer.id),
+            name: customer.details.name,
+            names: [
+                customer.details.no,
+                customer.details.tin.unwrap_or_default(),
+            ],
+        })
+        .collect()
 }
 
 fn balances_with(balances: &[Balance], customer: CustomerId) -> Vec<Balance> {

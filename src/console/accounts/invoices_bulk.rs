@@ -204,7 +204,7 @@ struct ResultLine {
     outcome: Outcome,
 }
 
-/// What came of one thing among many.
+/// The outcome for one thing among many.
 pub(super) struct Outcome {
     pub(super) is_done: bool,
     pub(super) badge: Badge,

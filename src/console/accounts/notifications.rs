@@ -1,4 +1,4 @@
-//! What the people of an account are told, and the chat where it is posted, too.
+//! The choice of the mails that the people of an account get, and the chat where the same is posted.
 
 use actix_web::http::StatusCode;
 use actix_web::web;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::invoice::breakdown::Breakdown;
-use crate::domain::invoice::owed::{OwedTotal, totals};
+use crate::domain::invoice::owed::totals;
 use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -47,15 +47,17 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     let owed = owed::due_first(&state.store, taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let totals = totals(&owed.invoices, &catalog, today);
-    let sum = |total: OwedTotal| {
-        let sums = Sums {
-            outstanding: total.owed,
-            overdue: total.overdue,
-            vat: Amount::ZERO,
-        };
-        (total.currency, sums)
-    };
-    let mut sums: BTreeMap<_, _> = totals.into_iter().map(sum).collect();
+    let mut sums: BTreeMap<_, _> = totals
+        .into_iter()
+        .map(|total| {
+            let sums = Sums {
+                outstanding: total.owed,
+                overdue: total.overdue,
+                vat: Amount::ZERO,
+            };
+            (total.currency, sums)
+        })
+        .collect();
     let is_vat_known = add_vat(state, taxpayer, &mut sums).await?;
     let line = |(currency, sum): (String, Sums)| {
         let digits = catalog.currency_digits(&currency);

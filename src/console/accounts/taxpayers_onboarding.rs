@@ -73,7 +73,7 @@ struct NewPage {
     rows_max: usize,
 }
 
-/// What came of each taxpayer.
+/// The outcome for each taxpayer.
 #[derive(Template)]
 #[template(path = "accounts/taxpayers_result.html")]
 pub(super) struct ResultPage {

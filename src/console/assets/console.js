@@ -204,11 +204,13 @@
   tokens().forEach((token) => { token.value = kept[nameOf(token)] ?? token.value; });
   history.replaceState({ once: Object.fromEntries(tokens().map((token) => [nameOf(token), token.value])) }, "");
   // What was typed into a form is kept while the person signs in again or confirms who it is, and is then put back: in this
-  // tab, for an hour at most, without passwords.
+  // tab, for an hour at most, without passwords and codes.
   const TYPED_FOR_MS = 3600 * 1000;
-  const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && !["hidden", "password", "file", "submit"].includes(type));
+  const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && !["hidden", "password", "file", "submit"].includes(type)
+    && name !== "code");
   const here = () => location.pathname + location.search;
-  const keep = (typed) => sessionStorage.setItem("typed", JSON.stringify(typed));
+  // A form that is too large to be kept is sent nevertheless.
+  const keep = (typed) => { try { sessionStorage.setItem("typed", JSON.stringify(typed)); } catch { sessionStorage.removeItem("typed"); } };
   const keepTyped = (form) => {
     if (!form.elements.csrf) return;
     const fields = fieldsOf(form).map((field) => [field.name, field.value, field.checked ?? null]);

@@ -1,4 +1,4 @@
-//! What customers owe a taxpayer: the part of its invoices that is not paid yet, less its credit notes.
+//! The balances of customers: the part of their invoices that is not paid yet, less their credit notes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -46,7 +46,7 @@ impl OwedInvoice {
     }
 }
 
-/// How long it is overdue: not at all, then up to 30, 60, 90 and more days.
+/// The ages of an amount, by the days that it is overdue.
 pub const AGES: [&str; 5] = [
     "Not overdue",
     "1 to 30 days",
@@ -56,7 +56,7 @@ pub const AGES: [&str; 5] = [
 ];
 const AGE_DAYS: i32 = 30;
 
-/// What a customer owes in one currency.
+/// The debt of a customer in one currency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
     pub customer: CustomerId,
@@ -97,7 +97,7 @@ pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec
     all
 }
 
-/// What all customers owe in one currency.
+/// The debt of all customers in one currency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedTotal {
     pub currency: String,
