@@ -25,8 +25,9 @@ use crate::http::{ConnectionLimits, GuardedStream, Listener, OpenConnections, Tr
 const SHUTDOWN_S: u64 = 10;
 /// The time that a connection may be idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// The time that the head of a request may take to arrive.
-const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
+/// The time that the head of a request may take to arrive. Long, because a head that came while the whole process stood still
+/// also counts as late.
+const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The limit of open files that the process asks the operating system for.
 pub(super) const OPEN_FILES_WANTED: u64 = 65_536;
 /// The number of connections that each worker may have accepted but not yet registered.

@@ -1,10 +1,15 @@
 //! The HTTP client: the address of the service, and the API key of the caller, if any.
 
+use std::time::Duration;
+
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::patience::PATIENCE;
+
+/// Less than the time after which the service closes an idle connection, so that no request meets the closing.
+const IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// A caller of the API. Clones share their connections, which belong to the async runtime that uses them first.
 #[derive(Debug, Clone)]
@@ -22,6 +27,7 @@ impl Client {
             .no_proxy()
             .tls_certs_only([])
             .timeout(PATIENCE)
+            .pool_idle_timeout(IDLE_MAX)
             .build()
             .unwrap();
         Self {

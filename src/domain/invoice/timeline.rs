@@ -1,5 +1,7 @@
 //! The timeline of one invoice: events, calls to the authority and delivery attempts, ordered by time.
 
+use std::collections::VecDeque;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -39,9 +41,14 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Builds a timeline. Entries with the same time keep the order in which they are passed.
-    pub fn from_entries(mut entries: Vec<TimelineEntry>) -> Self {
-        entries.sort_by_key(|entry| entry.at);
+    /// Merges logs by time. Entries of a log keep their order even if the clock was set back between them; of entries
+    /// with the same time, those of the first log come first.
+    pub fn from_logs(logs: impl IntoIterator<Item = Vec<TimelineEntry>>) -> Self {
+        let mut logs: Vec<_> = logs.into_iter().map(VecDeque::from).collect();
+        let mut entries = Vec::new();
+        while let Some(entry) = take_earliest(&mut logs) {
+            entries.push(entry);
+        }
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
         Self {
@@ -49,6 +56,13 @@ impl Timeline {
             is_cut: surplus > 0,
         }
     }
+}
+
+fn take_earliest(logs: &mut [VecDeque<TimelineEntry>]) -> Option<TimelineEntry> {
+    let waiting = logs.iter_mut().filter(|log| !log.is_empty());
+    waiting
+        .min_by_key(|log| log.front().map(|entry| entry.at))?
+        .pop_front()
 }
 
 #[cfg(test)]
@@ -68,22 +82,35 @@ mod tests {
         }
     }
 
+    fn names(timeline: &Timeline) -> Vec<&str> {
+        let names = timeline.entries.iter().map(|entry| entry.name.as_str());
+        names.collect()
+    }
+
     #[test]
-    fn a_timeline_is_in_order_and_keeps_the_newest() {
-        let timeline = Timeline::from_entries(vec![at(3), at(1), at(2)]);
-        let names: Vec<_> = timeline
-            .entries
-            .iter()
-            .map(|entry| entry.name.as_str())
-            .collect();
-        assert_eq!((names, timeline.is_cut), (vec!["1", "2", "3"], false));
-        let many = Timeline::from_entries((0..=1_000).map(at).collect());
-        assert_eq!(
+    fn logs_are_merged_by_time_and_each_keeps_its_order() {
+        for (logs, merged) in [
+            (vec![vec![], vec![at(1)]], vec!["1"]),
             (
-                many.entries.len(),
-                many.entries[0].name.as_str(),
-                many.is_cut
+                vec![vec![at(1), at(4)], vec![at(2), at(3)]],
+                vec!["1", "2", "3", "4"],
             ),
+            // The clock was set back after 5.
+            (
+                vec![vec![at(5), at(2), at(6)], vec![at(3)]],
+                vec!["3", "5", "2", "6"],
+            ),
+        ] {
+            let timeline = Timeline::from_logs(logs);
+            assert_eq!((names(&timeline), timeline.is_cut), (merged, false));
+        }
+    }
+
+    #[test]
+    fn the_newest_entries_are_kept() {
+        let many = Timeline::from_logs([(0..=1_000).map(at).collect()]);
+        assert_eq!(
+            (many.entries.len(), names(&many)[0], many.is_cut),
             (1_000, "1", true)
         );
     }

@@ -34,10 +34,11 @@ pub async fn owned_by_with_irn(
     taxpayer: TaxpayerId,
     irn: &Irn,
 ) -> Result<Timeline, StoreError> {
-    let mut entries = events(store, taxpayer, irn).await?;
-    entries.extend(steps(store, taxpayer, irn).await?);
-    entries.extend(attempts(store, taxpayer, irn).await?);
-    Ok(Timeline::from_entries(entries))
+    Ok(Timeline::from_logs([
+        events(store, taxpayer, irn).await?,
+        steps(store, taxpayer, irn).await?,
+        attempts(store, taxpayer, irn).await?,
+    ]))
 }
 
 /// The fields of an event that the timeline shows. The fields from `previous_status` to `differences` are JSON texts from
