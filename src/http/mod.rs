@@ -107,6 +107,7 @@ pub use remembered_operators::RememberedOperators;
 pub use replicas::board::ReplicaBoard;
 pub use replicas::give_signs;
 pub use stopping::StopSignal;
+use views::event_example::example_message;
 
 /// The endpoints, grouped by the parts of the API.
 #[rustfmt::skip]
@@ -132,7 +133,10 @@ pub(crate) fn table() -> Vec<Path> {
 /// Returns the API document, which is built once per process.
 pub fn openapi_document() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
-    TEXT.get_or_init(|| document::text(parts().iter().map(Part::tag).collect()))
+    TEXT.get_or_init(|| {
+        let tags = parts().iter().map(Part::tag).collect();
+        document::text(tags, example_message)
+    })
 }
 
 pub fn routes(config: &mut web::ServiceConfig) {

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test cannot do without ends it")]
 
+mod answer_examples;
 mod app;
 mod authority;
 mod console;

@@ -13,6 +13,7 @@ use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 
+use crate::answer_examples::AnswerExamples;
 use crate::docs::PastedCommand;
 use crate::support::documented::check_value;
 use crate::support::world::World;
@@ -196,13 +197,16 @@ async fn every_operation_answers_as_the_document_says_with_the_examples_it_shows
         .expect_status(200)
         .body;
     let mut walk = Walk::through(world, &document).await;
+    let mut answers = AnswerExamples::new(world.root());
     for (name, status) in STORY {
         walk.prepare(name).await;
         let answer = walk.call(name).await;
         assert_eq!(answer.status, *status, "{name}: {}", answer.body);
         walk.note(name, &answer);
+        answers.add(name, &answer);
     }
     walk.has_called_everything();
+    answers.are_those_of(&document);
     walk.events_are_as_the_catalogue_says().await;
 }
 

@@ -55,6 +55,8 @@ struct SuccessfulAnswer {
     /// The media types between which the caller may choose.
     media_types: String,
     fields: Vec<Row>,
+    /// The example as JSON; empty if there is none.
+    example: String,
 }
 
 /// GET /docs/reference.
@@ -116,6 +118,7 @@ fn answers(operation: &Operation) -> Vec<SuccessfulAnswer> {
         let content = answer["content"].as_object();
         let media_types = content.into_iter().flatten().map(|(name, _)| name.as_str());
         let schema = answer.pointer("/content/application~1json/schema");
+        let example = answer.pointer("/content/application~1json/example");
         let body = schema.filter(|schema| !shown.contains(schema));
         shown.extend(body);
         answers.push(SuccessfulAnswer {
@@ -123,6 +126,7 @@ fn answers(operation: &Operation) -> Vec<SuccessfulAnswer> {
             message: text(answer, "description"),
             media_types: media_types.collect::<Vec<_>>().join(", "),
             fields: body.map_or_else(Vec::new, rows),
+            example: example.map_or_else(String::new, |example| format!("{example:#}")),
         });
     }
     answers

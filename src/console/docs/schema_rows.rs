@@ -96,6 +96,11 @@ fn about(schema: &'static Value) -> String {
         .into_iter()
         .map(|one| text(one, "description"))
         .find(|words| !words.is_empty());
+    // An optional field of a request: its rule stands with the values that are not blank.
+    let rule = schema
+        .pointer("/anyOf/0")
+        .map(|one| text(one, "description"));
+    let rule = rule.filter(|rule| !rule.is_empty() && described != Some(rule));
     let limits = [
         allowed_words(inner),
         length(inner),
@@ -103,10 +108,18 @@ fn about(schema: &'static Value) -> String {
         pattern(inner),
     ];
     let parts = described
-        .map(str::to_owned)
         .into_iter()
+        .chain(rule)
+        .map(str::to_owned)
         .chain(limits.into_iter().flatten());
-    parts.collect::<Vec<_>>().join("; ")
+    parts.fold(String::new(), |about, part| {
+        let separator = match about.chars().last() {
+            None => "",
+            Some('.') => " ",
+            Some(_) => "; ",
+        };
+        about + separator + &part
+    })
 }
 
 fn allowed_words(schema: &Value) -> Option<String> {
@@ -155,11 +168,20 @@ mod tests {
             let row = rows.iter().find(|row| row.path == path).unwrap();
             (row.kind.as_str(), row.is_required, row.about.as_str())
         };
-        assert_eq!(row("invoice_date"), ("date", true, ""));
-        assert_eq!(row("invoice_lines"), ("list of object", true, ""));
+        assert_eq!(
+            row("invoice_date"),
+            ("date", true, "The day of the invoice.")
+        );
+        assert_eq!(
+            row("invoice_lines"),
+            ("list of object", true, "The lines of the invoice.")
+        );
         let (kind, is_required, about) = row("invoice_lines[].quantity");
         assert_eq!((kind, is_required), ("number", true));
-        assert!(about.starts_with("more than 0"), "{about}");
+        assert!(
+            about.starts_with("The number of units. more than 0"),
+            "{about}"
+        );
         assert!(row("currency").2.contains("/v1/core/resources/currencies"));
     }
 

@@ -22,6 +22,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/authority/notifications/{token}").post(notifications, || {
             doc("notifications", "The authority's notice of an invoice")
+                .with_note(
+                    "The authority calls this when a document has reached \
+                     or reaches a taxpayer.",
+                )
                 .takes(notice::read, example!("notification"))
                 .gives::<NoticeView>(200, "Notification received successfully")
                 .fails(&[

@@ -23,16 +23,28 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .public()
             .get(invoice_categories, || {
                 doc("invoice_categories", "Invoice categories")
+                    .with_note(
+                        "The three kinds of buyers that an invoice can have. \
+                         Needs no key.",
+                    )
                     .gives::<InvoiceCategories>(200, "Invoice categories retrieved successfully")
             }),
         path("/v1/core/commons/enums").get(enums, || {
             doc("enums", "Option lists of an integration record")
+                .with_note(
+                    "The words that the record of an integration may have \
+                     for its ERP, its authentication and its format.",
+                )
                 .gives::<Enums>(200, "Enums retrieved successfully")
         }),
         path("/v1/core/resources/{list}")
             .relays()
             .get(resources, || {
                 doc("resources", "A reference list, live from the authority")
+                    .with_note(
+                        "A code list of the authority, such as its currencies, \
+                         which invoices may use.",
+                    )
                     .shows(
                         200,
                         "Resources retrieved successfully",

@@ -1,10 +1,13 @@
 //! Builds the API document from the documentation of every endpoint.
 
+use serde_json::Value;
 use utoipa::openapi::path::Paths;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Server};
 
+use crate::domain::events::event::EventKind;
+use crate::http::openapi::glossary::describe_properties;
 use crate::http::openapi::operation::{Operation, SCHEMES};
 use crate::http::openapi::{response_headers, schema, trying, webhooks};
 
@@ -24,11 +27,12 @@ pub(crate) struct Tag {
 pub(crate) struct ApiDocument(pub(crate) fn() -> &'static str);
 
 /// Returns the API document as JSON text.
-pub(crate) fn text(tags: Vec<Tag>) -> String {
-    serde_json::to_string_pretty(&document(tags)).unwrap_or_default()
+pub(crate) fn text(tags: Vec<Tag>, example_message: fn(EventKind) -> Value) -> String {
+    let document = document(tags, webhooks::webhooks(example_message));
+    serde_json::to_string_pretty(&document).unwrap_or_default()
 }
 
-fn document(tags: Vec<Tag>) -> OpenApi {
+fn document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
     let info = InfoBuilder::new()
         .title("einvoice")
         .version(env!("CARGO_PKG_VERSION"))
@@ -60,13 +64,17 @@ fn document(tags: Vec<Tag>) -> OpenApi {
     for (name, header) in response_headers::components() {
         components = components.header(name, header);
     }
+    let mut components = components.build();
+    for (name, schema) in &mut components.schemas {
+        describe_properties(schema, name);
+    }
     let servers = [Server::new("/")];
     OpenApiBuilder::new()
         .info(info.build())
         .servers(Some(servers))
         .tags(Some(described))
         .paths(paths)
-        .webhooks(Some(webhooks::webhooks()))
-        .components(Some(components.build()))
+        .webhooks(Some(webhooks))
+        .components(Some(components))
         .build()
 }

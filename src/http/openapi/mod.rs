@@ -9,19 +9,23 @@
 //! | one operation of the document, with its path, methods and keys | `operation` |
 //! | parameters of paths and query strings | `parameter` |
 //! | headers of responses | `response_headers` |
+//! | examples of answers | `answer_examples` |
 //! | notifications of events | `webhooks` |
 //! | schemas of request bodies | `body_schema` |
 //! | schemas of responses: envelopes, pages and failures | `schema` |
 //! | schemas of the domain's types | `domain_types` |
 //! | schemas of the messages of webhooks | `event_schemas` |
+//! | sentences about properties | `glossary` |
 //! | inputs that make the simulator fail | `trying` |
 
+mod answer_examples;
 mod body_schema;
 pub(crate) mod document;
 mod domain_types;
 pub(crate) mod event_schemas;
 #[cfg(test)]
 mod fields;
+mod glossary;
 pub(crate) mod operation;
 mod operation_doc;
 mod parameter;

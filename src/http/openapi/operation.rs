@@ -10,6 +10,7 @@ use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder, Responses, Responses
 
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
+use crate::http::openapi::answer_examples::answer_example;
 use crate::http::openapi::operation_doc::{JSON_MEDIA_TYPE, OperationDoc};
 use crate::http::openapi::parameter;
 use crate::http::openapi::response_headers::{HeaderFacts, failure_headers, success_headers};
@@ -132,7 +133,10 @@ impl Operation {
             .answers
             .iter()
             .map(|(status, (message, kind, schema))| {
-                let content = ContentBuilder::new().schema(Some(schema.clone())).build();
+                let content = ContentBuilder::new()
+                    .schema(Some(schema.clone()))
+                    .example(answer_example(self.doc.name, *status))
+                    .build();
                 let response = ResponseBuilder::new()
                     .description(message)
                     .content(*kind, content);

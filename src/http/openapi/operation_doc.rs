@@ -95,7 +95,11 @@ pub(crate) fn invoice_file(
     } else {
         doc(name, summary).shows_text(200, message, kind)
     };
-    file.fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
+    file.with_note(
+        "With its `ETag` in `If-None-Match`, a file that has \
+         not changed is answered with 304.",
+    )
+    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
 }
 
 /// Returns the name of the schema of a request body: `CreateInvoiceRequest` for `create_invoice`.

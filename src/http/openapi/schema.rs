@@ -12,7 +12,8 @@ pub(super) const PROBLEM_SCHEMA: &str = "Problem";
 
 /// Returns the schema of the envelope of a success. `data` is the schema of the member `data`.
 pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
-    success_schema(ObjectBuilder::new().schema_type(Type::String), data)
+    let message = text().description(Some("A sentence for people. It may change."));
+    success_schema(message, data)
 }
 
 /// Returns the schema of a success. The `message` is a sentence, except in Submit (spec.md).
@@ -22,7 +23,8 @@ pub(super) fn success_schema(
 ) -> Schema {
     let success = ObjectBuilder::new()
         .schema_type(Type::Boolean)
-        .enum_values(Some([true]));
+        .enum_values(Some([true]))
+        .description(Some("Always true in a success."));
     let fields = ObjectBuilder::new()
         .property("success", success)
         .property("message", message)
@@ -57,19 +59,28 @@ pub(crate) fn any() -> Schema {
 
 /// Returns the schema of one page of a list (spec.md, "Paginated list shape").
 pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
-    let names = ["current_page", "total", "per_page", "last_page"];
-    let fields = names.into_iter().fold(ObjectBuilder::new(), |page, name| {
-        page.property(
-            name,
-            ObjectBuilder::new()
-                .schema_type(Type::Integer)
-                .minimum(Some(0)),
+    let numbers = [
+        ("current_page", "The number of this page, from 1."),
+        ("total", "The number of entries on all pages."),
+        ("per_page", "The number of entries that a page can have."),
+        ("last_page", "The number of the last page."),
+    ];
+    let entries = ArrayBuilder::new().items(item.into());
+    let fields = ObjectBuilder::new()
+        .property(
+            "data",
+            entries.description(Some("The entries of this page.")),
         )
-    });
-    let fields = fields.property("data", ArrayBuilder::new().items(item.into()));
-    names
+        .required("data");
+    numbers
         .into_iter()
-        .fold(fields.required("data"), ObjectBuilder::required)
+        .fold(fields, |page, (name, sentence)| {
+            let number = ObjectBuilder::new()
+                .schema_type(Type::Integer)
+                .minimum(Some(0))
+                .description(Some(sentence));
+            page.property(name, number).required(name)
+        })
         .build()
         .into()
 }

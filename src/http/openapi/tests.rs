@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::domain::events::event::EventKind;
 use crate::http::endpoint::Part;
+use crate::http::openapi::glossary::SENTENCES;
 use crate::http::{openapi_document, parts, table};
 
 /// A path that leads elsewhere. The document does not describe it.
@@ -144,6 +145,54 @@ fn every_reference_leads_to_a_component() {
             "{name}"
         );
     }
+}
+
+/// Collects the properties within a schema, as the name of the object around them and their own.
+fn collect_properties<'d>(
+    schema: &'d Value,
+    around: &str,
+    found: &mut Vec<(String, String, &'d Value)>,
+) {
+    // The part of a schema that is not there.
+    if schema.is_null() {
+        return;
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        found.push((around.to_owned(), name.clone(), property));
+        collect_properties(property, name, found);
+    }
+    for part in ["items", "additionalProperties"] {
+        collect_properties(&schema[part], around, found);
+    }
+    for parts in ["allOf", "oneOf", "anyOf"] {
+        for part in schema[parts].as_array().into_iter().flatten() {
+            collect_properties(part, around, found);
+        }
+    }
+}
+
+#[test]
+fn every_operation_and_every_property_has_a_sentence_and_the_glossary_no_other() {
+    let document = parse_document();
+    for (path, method, operation) in operations(&document) {
+        let sentence = operation["description"].as_str().unwrap_or_default();
+        assert!(sentence.ends_with('.'), "{method} {path}: {sentence:?}");
+    }
+    let mut found = Vec::new();
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        collect_properties(schema, name, &mut found);
+    }
+    assert!(found.len() > 1_000);
+    let mut used = BTreeSet::new();
+    for (around, name, property) in found {
+        let sentence = property["description"].as_str().unwrap_or_default();
+        assert!(!sentence.is_empty(), "{around}.{name}");
+        let keys = [format!("{around}.{name}"), name];
+        used.extend(keys.into_iter().filter(|key| SENTENCES[key] == sentence));
+    }
+    let told = SENTENCES.as_object().unwrap().keys();
+    let unused: Vec<_> = told.filter(|key| !used.contains(*key)).collect();
+    assert_eq!(unused, [""; 0], "sentences of glossary.json about nothing");
 }
 
 /// Collects the fields of an example that the schema does not know, and the required fields that are missing.

@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use serde_json::Value;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Paths};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::security::SecurityRequirement;
@@ -12,14 +13,19 @@ use crate::http::openapi::event_schemas::{event_description, event_schema_name};
 use crate::http::openapi::operation_doc::JSON_MEDIA_TYPE;
 use crate::http::openapi::schema::component;
 
-/// Returns the webhooks of all events.
-pub(super) fn webhooks() -> Paths {
-    EventKind::ALL.iter().copied().fold(Paths::new(), add)
+/// Returns the webhooks of all events, each with its example.
+pub(super) fn webhooks(example_message: fn(EventKind) -> Value) -> Paths {
+    EventKind::ALL.iter().fold(Paths::new(), |paths, kind| {
+        add(paths, *kind, example_message(*kind))
+    })
 }
 
-fn add(mut paths: Paths, kind: EventKind) -> Paths {
+fn add(mut paths: Paths, kind: EventKind, example: Value) -> Paths {
     let schema = component(&event_schema_name(kind));
-    let content = ContentBuilder::new().schema(Some(schema)).build();
+    let content = ContentBuilder::new()
+        .schema(Some(schema))
+        .example(Some(example))
+        .build();
     let body = RequestBodyBuilder::new()
         .content(JSON_MEDIA_TYPE, content)
         .required(Some(Required::True));

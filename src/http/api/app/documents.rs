@@ -39,10 +39,15 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/v1/app/invoices/submit").relays().post(submit, || {
             doc("submit", "Submit")
                 .with_note(
-                    "The result stands under `message` and the sentence under `data`. Sending the same IRN again is safe. \
-                     `irn` alone means the stored invoice; faults then name the paths of its form.",
+                    "The result stands under `message` and the sentence under \
+                     `data`. Sending the same IRN again is safe. `irn` alone \
+                     means the stored invoice; faults then name the paths of \
+                     its form.",
                 )
-                .takes(|reader| submission::read_fields(reader, None), example!("submit"))
+                .takes(
+                    |reader| submission::read_fields(reader, None),
+                    example!("submit"),
+                )
                 .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
                 .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                 .calculates()
@@ -53,23 +58,41 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
                 .fails_with(503, &[ErrorCode::AuthorityUnavailable])
         }),
-        path("/v1/app/invoices/transmit").relays().post(transmit, || {
-            doc("transmit", "Transmit")
-                .takes(|reader| transmit::read(reader, None), example!("transmit"))
-                .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
-                .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
-                .writes()
-                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
-                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
-                .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
-                .fails(&[ErrorCode::AccessPointOffline, ErrorCode::NoCustomerAccessPoint])
-                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
-                .fails_with(500, &[ErrorCode::AuthorityRejected, ErrorCode::AuthorityUnavailable])
-        }),
+        path("/v1/app/invoices/transmit")
+            .relays()
+            .post(transmit, || {
+                doc("transmit", "Transmit")
+                    .with_note(
+                        "Sends a signed invoice to its buyer through the \
+                         authority.",
+                    )
+                    .takes(|reader| transmit::read(reader, None), example!("transmit"))
+                    .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
+                    .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
+                    .writes()
+                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
+                    .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
+                    .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
+                    .fails(&[
+                        ErrorCode::AccessPointOffline,
+                        ErrorCode::NoCustomerAccessPoint,
+                    ])
+                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                    .fails_with(
+                        500,
+                        &[
+                            ErrorCode::AuthorityRejected,
+                            ErrorCode::AuthorityUnavailable,
+                        ],
+                    )
+            }),
         path("/v1/app/invoices/report").relays().post(report, || {
             doc("report", "Report")
                 .with_note("`irn` alone means the stored invoice.")
-                .takes(|reader| vat_report::read(reader, None, false), example!("report"))
+                .takes(
+                    |reader| vat_report::read(reader, None, false),
+                    example!("report"),
+                )
                 .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
                 .gives::<RunView<'_>>(202, ACCEPTED_MESSAGE)
                 .writes()

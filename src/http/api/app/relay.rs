@@ -37,6 +37,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .relays()
             .on(UPDATE_METHODS, confirm_receipt, || {
                 doc("confirm_receipt", "Confirm Transmission Receipt")
+                    .with_note(
+                        "Asks the authority whether the document has reached \
+                         the buyer, and keeps the answer.",
+                    )
                     .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
                     .writes()
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
@@ -47,6 +51,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .relays()
             .on(UPDATE_METHODS, update_payment_status, || {
                 doc("relay_payment_status", "Update Payment Status")
+                    .with_note("Tells the authority whether the invoice is paid.")
                     .takes(relayed_payment::read, example!("relay_payment_status"))
                     .gives::<PaymentResult<'_>>(200, "Invoice payment status updated successfully")
                     .gives::<RunView<'_>>(
@@ -64,6 +69,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .relays()
             .get_or_post(confirm, || {
                 doc("confirm", "Confirm Invoice")
+                    .with_note("Asks the authority how it knows the invoice.")
                     .gives::<Confirmation>(200, "Invoice confirmed successfully")
                     .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
                     .fails(&RELAY_ERROR_CODES)
@@ -73,6 +79,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .relays()
             .get_or_post(download, || {
                 doc("download", "Download Invoice")
+                    .with_note("The document as the authority has it.")
                     .shows(
                         200,
                         "Invoice downloaded successfully",
@@ -87,6 +94,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
             }),
         path("/v1/app/invoices/{irn}/run").get(get_run, || {
             doc("get_run", "The pipeline run of an invoice")
+                .with_note(
+                    "The latest run of the invoice, with its calls to the \
+                     authority; of one that waits also its place in the \
+                     queue.",
+                )
                 .query_word("operation", Operation::allowed, "the operation of the run")
                 .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
                 .fails(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])

@@ -26,33 +26,59 @@ use crate::store::accounts::{AccountChange, Revocation};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/integrators/{id}/disable").post(disable_integrator, || {
-            revoked_keys_doc("disable_integrator", "Disable an integrator", "Integrator disabled successfully")
-                .with_note("Its password is refused until it is enabled. Its taxpayers go on; with `taxpayer_keys` their keys end.")
-                .may_take(key_terms::read_revocation, example!("revoke_keys"))
-                .fails(&[ErrorCode::IntegratorNotFound])
+            revoked_keys_doc(
+                "disable_integrator",
+                "Disable an integrator",
+                "Integrator disabled successfully",
+            )
+            .with_note(
+                "Its password is refused until it is enabled. Its \
+                 taxpayers go on; with `taxpayer_keys` their keys end.",
+            )
+            .may_take(key_terms::read_revocation, example!("revoke_keys"))
+            .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/integrators/{id}/enable").post(enable_integrator, || {
-            enabling_doc("enable_integrator", "Enable a disabled integrator", "Integrator enabled successfully")
-                .fails(&[ErrorCode::IntegratorNotFound])
+            enabling_doc(
+                "enable_integrator",
+                "Enable a disabled integrator",
+                "Integrator enabled successfully",
+            )
+            .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/operators/{id}/disable").post(disable_operator, || {
-            revoked_keys_doc("disable_operator", "Disable an operator", "Operator disabled successfully")
-                .with_note("The operator's password is refused until it is enabled.")
-                .may_take(reason::read, example!("reason"))
-                .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+            revoked_keys_doc(
+                "disable_operator",
+                "Disable an operator",
+                "Operator disabled successfully",
+            )
+            .with_note("The operator's password is refused until it is enabled.")
+            .may_take(reason::read, example!("reason"))
+            .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/operators/{id}/enable").post(enable_operator, || {
-            enabling_doc("enable_operator", "Enable a disabled operator", "Operator enabled successfully")
-                .fails(&[ErrorCode::OperatorNotFound])
+            enabling_doc(
+                "enable_operator",
+                "Enable a disabled operator",
+                "Operator enabled successfully",
+            )
+            .fails(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/operators/{id}/remove").post(remove_operator, || {
-            revoked_keys_doc("remove_operator", "Remove an operator", "Operator removed successfully")
-                .may_take(reason::read, example!("reason"))
-                .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+            revoked_keys_doc(
+                "remove_operator",
+                "Remove an operator",
+                "Operator removed successfully",
+            )
+            .may_take(reason::read, example!("reason"))
+            .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/operators/{id}/role").post(set_operator_role, || {
             doc("set_operator_role", "Give an operator another role")
-                .with_note("It is in force for the operator's keys and sessions from the next request on.")
+                .with_note(
+                    "It is in force for the operator's keys and sessions from \
+                     the next request on.",
+                )
                 .takes(roles::read_operator_role, example!("set_operator_role"))
                 .gives::<ChangedRole>(200, "Operator role changed successfully")
                 .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
@@ -226,7 +252,8 @@ pub(crate) fn revocation(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revo
         AccessOutcome::LastAdmin => {
             let admin = OperatorRole::Admin;
             let message = format!(
-                "This would leave no enabled operator with the role {admin}. Make another one first."
+                "This would leave no enabled operator with the role \
+                 {admin}. Make another one first."
             );
             Err(ApiError::new(ErrorCode::InvalidTransition, message))
         }

@@ -19,10 +19,19 @@ use crate::http::state::ApiState;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/health/live").get(live, || {
-            doc("live", "The process answers").shows(200, "ok", schema::object())
+            doc("live", "The process answers")
+                .with_note(
+                    "A process that does not answer here has to be \
+                     restarted.",
+                )
+                .shows(200, "ok", schema::object())
         }),
         path("/health/ready").get(ready, || {
             doc("ready", "The service may be sent requests")
+                .with_note(
+                    "While the answer is 503, requests belong to another \
+                     process; the body says why.",
+                )
                 .shows(200, "ready", schema::object())
                 .shows(503, "not ready", schema::object())
         }),
@@ -35,7 +44,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
         }),
         path("/openapi.json").get(openapi, || {
-            doc("openapi", "This document").shows(200, "OpenAPI 3.1", schema::object())
+            doc("openapi", "This document")
+                .with_note("In OpenAPI 3.1, as built from the code that answers.")
+                .shows(200, "OpenAPI 3.1", schema::object())
         }),
         path("/").page(root),
     ]

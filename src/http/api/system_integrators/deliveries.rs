@@ -32,22 +32,31 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let replay = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
     vec![
         path(deliveries).get(list_deliveries, || {
-            describe_list(doc(
-                "list_deliveries",
-                "The log of deliveries, newest first",
-            ))
+            describe_list(
+                doc("list_deliveries", "The log of deliveries, newest first").with_note(
+                    "A delivery is one event on its way to the webhook, \
+                     with its state and its attempts.",
+                ),
+            )
         }),
         path(attempts).get(list_attempts, || {
-            doc("list_delivery_attempts", "The last 50 attempts at a delivery with their headers, oldest first")
-                .with_note(
-                    "Of the headers of a request, and of those of its response, the first 4 KiB are kept. Credentials and cookies \
-                     stand as `(hidden)`, and of a signature the first characters.",
-                )
-                .gives_list::<FullAttemptView<'_>>("Delivery attempts retrieved successfully")
-                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
+            doc(
+                "list_delivery_attempts",
+                "The last 50 attempts at a delivery with their headers, \
+                 oldest first",
+            )
+            .with_note(
+                "Of the headers of a request, and of those of its \
+                 response, the first 4 KiB are kept. Credentials and \
+                 cookies stand as `(hidden)`, and of a signature the \
+                 first characters.",
+            )
+            .gives_list::<FullAttemptView<'_>>("Delivery attempts retrieved successfully")
+            .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
         }),
         path(replay).post(replay_delivery, || {
             doc("replay_delivery", "Deliver one event again")
+                .with_note("Starts a new series of attempts for this delivery.")
                 .gives::<ReplayView>(200, "Webhook delivery queued successfully")
                 .writes()
                 .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])

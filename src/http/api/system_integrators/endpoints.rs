@@ -53,48 +53,76 @@ fn settings() -> Vec<Path> {
     vec![
         path(all)
             .get(list_endpoints, || {
-                doc("list_webhook_endpoints", "Every endpoint with its health, the default one first")
-                    .gives_list::<EndpointView<'_>>("Webhook endpoints retrieved successfully")
-                    .fails(&[ErrorCode::TaxpayerNotFound])
+                doc(
+                    "list_webhook_endpoints",
+                    "Every endpoint with its health, the default one first",
+                )
+                .with_note(
+                    "A taxpayer can have up to 10 endpoints beside the \
+                     default one.",
+                )
+                .gives_list::<EndpointView<'_>>("Webhook endpoints retrieved successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
             })
             .post(add_endpoint, || {
                 let policy = AddressPolicy::default();
-                doc("add_webhook_endpoint", "Another endpoint, beside the one that Update Webhook sets")
-                    .with_note(
-                        "It gets the events of its own `enabled_events` as plain JSON, in order for each IRN, whatever the \
-                         other endpoints do. A taxpayer has at most 10 of them. The signing secret is shown only here.",
-                    )
-                    .takes(
-                        |reader| webhook_endpoint::read_new(reader, &policy),
-                        example!("add_webhook_endpoint"),
-                    )
-                    .gives::<AddedEndpoint<'_>>(201, "Webhook endpoint created successfully")
-                    .writes()
-                    .fails(&[ErrorCode::TaxpayerNotFound])
+                doc(
+                    "add_webhook_endpoint",
+                    "Another endpoint, beside the one that Update Webhook \
+                     sets",
+                )
+                .with_note(
+                    "It gets the events of its own `enabled_events` as plain \
+                     JSON, in order for each IRN, whatever the other \
+                     endpoints do. A taxpayer has at most 10 of them. The \
+                     signing secret is shown only here.",
+                )
+                .takes(
+                    |reader| webhook_endpoint::read_new(reader, &policy),
+                    example!("add_webhook_endpoint"),
+                )
+                .gives::<AddedEndpoint<'_>>(201, "Webhook endpoint created successfully")
+                .writes()
+                .fails(&[ErrorCode::TaxpayerNotFound])
             }),
         path(one)
             .get(get_endpoint, || {
-                doc("get_webhook_endpoint", "One endpoint; `default` is the one that Update Webhook sets")
-                    .gives::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
-                    .fails(&NOT_FOUND)
+                doc(
+                    "get_webhook_endpoint",
+                    "One endpoint; `default` is the one that Update Webhook sets",
+                )
+                .with_note(
+                    "The endpoint with its events, its retry schedule and \
+                     its health.",
+                )
+                .gives::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
+                .fails(&NOT_FOUND)
             })
             .patch(change_endpoint, || {
                 let policy = AddressPolicy::default();
-                doc("change_webhook_endpoint", "Change what is named and keep the rest")
-                    .with_note("A new `url` also enables the endpoint. Null removes `description` and `retry_schedule_s`.")
-                    .takes(
-                        |reader| webhook_endpoint::read_change(reader, &policy),
-                        example!("change_webhook_endpoint"),
-                    )
-                    .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
-                    .writes()
-                    .fails(&NOT_FOUND)
+                doc(
+                    "change_webhook_endpoint",
+                    "Change what is named and keep the rest",
+                )
+                .with_note(
+                    "A new `url` also enables the endpoint. Null removes \
+                     `description` and `retry_schedule_s`.",
+                )
+                .takes(
+                    |reader| webhook_endpoint::read_change(reader, &policy),
+                    example!("change_webhook_endpoint"),
+                )
+                .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
+                .writes()
+                .fails(&NOT_FOUND)
             })
             .on([Method::DELETE], remove_endpoint, || {
                 doc("remove_webhook_endpoint", "Delete an endpoint")
                     .with_note(
-                        "Its undelivered deliveries end with it: they are not sent, and a request that is under way may \
-                         still arrive. `default` stays (409): set its `enabled_events` to `[]` instead.",
+                        "Its undelivered deliveries end with it: they are not \
+                         sent, and a request that is under way may still arrive. \
+                         `default` stays (409): set its `enabled_events` to `[]` \
+                         instead.",
                     )
                     .gives::<DeletedEndpoint>(200, DELETED)
                     .writes()
@@ -128,6 +156,10 @@ fn actions() -> Vec<Path> {
                 "rotate_webhook_endpoint_secret",
                 "A new signing secret, or the public key of a new key pair",
             )
+            .with_note(
+                "For a day, messages are also signed with the secret \
+                 before, so that receivers can change without a gap.",
+            )
             .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
             .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
             .writes()
@@ -137,6 +169,10 @@ fn actions() -> Vec<Path> {
             doc(
                 "enable_webhook_endpoint",
                 "Put an endpoint back into service",
+            )
+            .with_note(
+                "Ends the pause after lasting failures; on demand what \
+                 was missed meanwhile is delivered.",
             )
             .may_take(replay::read_enable, example!("enable_webhook"))
             .gives::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
@@ -150,6 +186,10 @@ fn actions() -> Vec<Path> {
                     "replay_webhook_endpoint",
                     "Deliver again what failed, what is missing, or all",
                 )
+                .with_note(
+                    "A replay delivers past events again, oldest first, \
+                     without holding up new ones.",
+                )
                 .takes(replay::read, example!("replay_webhooks"))
                 .gives::<ReplayView>(200, "Webhook replay started successfully")
                 .writes()
@@ -161,6 +201,10 @@ fn actions() -> Vec<Path> {
                     "get_webhook_endpoint_replay",
                     "How far the latest replay is; null before the first",
                 )
+                .with_note(
+                    "Progress is counted in events of the log of the \
+                     taxpayer.",
+                )
                 .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
                 .fails(&NOT_FOUND)
             }),
@@ -168,6 +212,10 @@ fn actions() -> Vec<Path> {
             let doc = doc(
                 "list_webhook_endpoint_deliveries",
                 "The log of its deliveries, newest first",
+            )
+            .with_note(
+                "A delivery is one event on its way to the endpoint, \
+                 with its state and its attempts.",
             );
             describe_list(doc).fails(&[ErrorCode::EndpointNotFound])
         }),

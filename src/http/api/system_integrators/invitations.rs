@@ -16,12 +16,24 @@ use crate::http::state::ApiState;
 use crate::http::views::invitation::InvitationView;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/v1/system-integrators/taxpayers/{id}/contacts/{contact_id}/invitation").post(invite_contact, || {
-        doc("invite_contact", "Invite a contact person, or let it choose another password")
-            .with_note("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used.")
-            .gives::<InvitationView<'_>>(200, "Invitation created successfully")
-            .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
-    })]
+    vec![
+        path("/v1/system-integrators/taxpayers/{id}/contacts/{contact_id}/invitation").post(
+            invite_contact,
+            || {
+                doc(
+                    "invite_contact",
+                    "Invite a contact person, or let it choose another password",
+                )
+                .with_note(
+                    "The link is shown only here; hand it over in private. It \
+                     is valid for 72 hours and once, and ends an earlier one. \
+                     The present password stays until the link is used.",
+                )
+                .gives::<InvitationView<'_>>(200, "Invitation created successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
+            },
+        ),
+    ]
 }
 
 /// POST …/invitation: makes a link with which the contact person chooses a password.

@@ -33,6 +33,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "replay_webhook",
                     "Deliver again what failed, what is missing, or all",
                 )
+                .with_note(
+                    "A replay delivers past events again, oldest first, \
+                     without holding up new ones.",
+                )
                 .takes(replay::read, example!("replay_webhooks"))
                 .gives::<ReplayView>(200, "Webhook replay started successfully")
                 .writes()
@@ -47,6 +51,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "get_replay",
                     "How far the latest replay is; null before the first",
                 )
+                .with_note(
+                    "Progress is counted in events of the log of the \
+                     taxpayer.",
+                )
                 .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
                 .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             }),
@@ -55,12 +63,17 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_replays",
                 "Every replay with its progress, newest first",
             )
+            .with_note("A replay that has ended stays in the list.")
             .with_paging("15 by default, 100 at most")
             .gives_page::<ReplayView>("Webhook replays retrieved successfully")
             .fails(&[ErrorCode::TaxpayerNotFound])
         }),
         path(one).get(find_replay, || {
             doc("find_replay", "How far a replay is")
+                .with_note(
+                    "Progress is counted in events of the log of the \
+                     taxpayer.",
+                )
                 .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
                 .fails(&[ErrorCode::ReplayNotFound, ErrorCode::TaxpayerNotFound])
         }),
@@ -69,6 +82,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "cancel_replay",
                 "End a replay: what it has queued is delivered, nothing more is",
             )
+            .with_note("A replay that has come to its end cannot be cancelled.")
             .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
             .writes()
             .fails(&[ErrorCode::ReplayNotFound, ErrorCode::InvalidTransition])

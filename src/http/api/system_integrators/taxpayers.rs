@@ -40,12 +40,17 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/v1/system-integrators/taxpayers")
             .get(list_taxpayers, || {
                 doc("list_taxpayers", "List Taxpayers")
+                    .with_note("The taxpayers of the integrator, newest first.")
                     .query("search", "part of a name, TIN or email")
                     .with_paging("15 by default, 100 at most")
                     .gives_page::<TaxpayerView<'_>>("Taxpayers retrieved successfully")
             })
             .post(create_taxpayer, || {
                 doc("create_taxpayer", "Create Taxpayer")
+                    .with_note(
+                        "Creates the account of a taxpayer with its first \
+                         owner. Its key comes from Rotate API Key.",
+                    )
                     .takes(taxpayer::read, example!("create_taxpayer"))
                     .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
                     .fails(&[ErrorCode::TaxpayerLimitReached])
@@ -53,41 +58,76 @@ pub(crate) fn endpoints() -> Vec<Path> {
             }),
         path("/v1/system-integrators/taxpayers/{id}").get(get_taxpayer, || {
             doc("get_taxpayer", "Get Taxpayer")
+                .with_note("The taxpayer with the people who may sign in for it.")
                 .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
                 .fails(&[ErrorCode::TaxpayerNotFound])
         }),
-        path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(get_integration_setup, || {
-            doc("get_integration_setup", "The taxpayer, for setting its integration up")
+        path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(
+            get_integration_setup,
+            || {
+                doc(
+                    "get_integration_setup",
+                    "The taxpayer, for setting its integration up",
+                )
+                .with_note(
+                    "The taxpayer as in Get Taxpayer, under the path that \
+                     set-up assistants call.",
+                )
                 .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
                 .fails(&[ErrorCode::TaxpayerNotFound])
-        }),
+            },
+        ),
         path("/v1/system-integrators/taxpayers/{id}/profile")
             .get(get_profile, || {
                 doc("get_profile", "The business profile and the settings")
+                    .with_note(
+                        "The business profile, and the settings that decide how \
+                         documents are handled and look.",
+                    )
                     .gives::<ProfileView<'_>>(200, "Taxpayer profile retrieved successfully")
                     .fails(&[ErrorCode::TaxpayerNotFound])
             })
             .patch(update_profile, || {
-                doc("update_profile", "Complete the business profile, or change the settings")
-                    .with_note(
-                        "What is left out stays. `null` unsets registration_number, template, colours and logo.",
-                    )
-                    .takes(profile::read, example!("update_profile"))
-                    .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
-                    .writes()
-                    .fails(&[ErrorCode::TaxpayerNotFound])
-            }),
-        path(rotate).sensitive(SensitiveOperation::Rotation).on(rotates, rotate_api_key, || {
-            doc("rotate_api_key", "Rotate Taxpayer API Key")
-                .with_note("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
-                .query("name", "what people call the new key, 60 characters at most")
-                .query("overlap_s", "how long the old key stays valid, in seconds: 604800 at most, 0 by default")
-                .query("scope", "full or read_only; by default that of the old key")
-                .query("expires_at", "when the new key ends, as RFC 3339 writes it; never by default")
-                .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
-                .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+                doc(
+                    "update_profile",
+                    "Complete the business profile, or change the settings",
+                )
+                .with_note(
+                    "What is left out stays. `null` unsets \
+                     registration_number, template, colours and logo.",
+                )
+                .takes(profile::read, example!("update_profile"))
+                .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
                 .writes()
-        }),
+                .fails(&[ErrorCode::TaxpayerNotFound])
+            }),
+        path(rotate)
+            .sensitive(SensitiveOperation::Rotation)
+            .on(rotates, rotate_api_key, || {
+                doc("rotate_api_key", "Rotate Taxpayer API Key")
+                    .with_note(
+                        "The old key is refused at once, or after `overlap_s`; a \
+                         key that is replaced again keeps its end.",
+                    )
+                    .query(
+                        "name",
+                        "what people call the new key, 60 characters at most",
+                    )
+                    .query(
+                        "overlap_s",
+                        "how long the old key stays valid, in seconds: 604800 at \
+                         most, 0 by default",
+                    )
+                    .query("scope", "full or read_only; by default that of the old key")
+                    .query(
+                        "expires_at",
+                        "when the new key ends, as RFC 3339 writes it; never by \
+                         default",
+                    )
+                    .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
+                    .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+                    .writes()
+            }),
     ]
 }
 

@@ -40,12 +40,20 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/v1/system-integrators/taxpayers/{id}/webhook")
             .get(get_webhook, || {
                 doc("get_webhook", "The integration record")
+                    .with_note(
+                        "Where the notifications of the taxpayer go, and \
+                         whether they arrive.",
+                    )
                     .gives::<Integration<'_>>(200, "Webhook retrieved successfully")
                     .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             })
             .on(updates, update_webhook, || {
                 let policy = AddressPolicy::default();
                 doc("update_webhook", "Update Webhook")
+                    .with_note(
+                        "Sets the address and the events of the webhook. A \
+                         signing secret comes from `webhook/secret`.",
+                    )
                     .takes(
                         |reader| webhook::read(reader, &policy),
                         example!("update_webhook"),
@@ -66,6 +74,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "rotate_webhook_secret",
                     "A new signing secret, or the public key of a new key pair",
                 )
+                .with_note(
+                    "For a day, messages are also signed with the secret \
+                     before, so that receivers can change without a gap.",
+                )
                 .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
                 .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
                 .writes()
@@ -74,6 +86,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
         ),
         path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(enable_webhook, || {
             doc("enable_webhook", "Put the webhook back into service")
+                .with_note(
+                    "Ends the pause after lasting failures; on demand what \
+                     was missed meanwhile is delivered.",
+                )
                 .may_take(replay::read_enable, example!("enable_webhook"))
                 .gives::<Enabled<'_>>(200, "Webhook enabled successfully")
                 .writes()
@@ -93,15 +109,26 @@ fn test_doc() -> OperationDoc {
 
 pub(super) fn describe_test(doc: OperationDoc) -> OperationDoc {
     doc.with_note(
-            "With `grade=true` a battery of messages is sent instead, right ones and wrong ones, one after the other and \
-             within a minute. Data is then a grade from A to F, a score of 100, and a check for each message: \
-             name, passed, sent, expected, status, duration_ms, explanation.",
-        )
-        .query("grade", "true for a grade of the endpoint")
-        .shows(200, "Connection test successful! Response code: <status>", schema::envelope(schema::any()))
-        .shows(200, "Webhook graded <grade>: <score> of 100 points", schema::envelope(schema::any()))
-        .fails(&[ErrorCode::WebhookUnreachable])
-        .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+        "With `grade=true` a battery of messages is sent instead, \
+         right ones and wrong ones, one after the other and \
+         within a minute. Data is then a grade from A to F, a \
+         score of 100, and a check for each message: name, \
+         passed, sent, expected, status, duration_ms, \
+         explanation.",
+    )
+    .query("grade", "true for a grade of the endpoint")
+    .shows(
+        200,
+        "Connection test successful! Response code: <status>",
+        schema::envelope(schema::any()),
+    )
+    .shows(
+        200,
+        "Webhook graded <grade>: <score> of 100 points",
+        schema::envelope(schema::any()),
+    )
+    .fails(&[ErrorCode::WebhookUnreachable])
+    .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook: returns the integration record of the taxpayer.

@@ -31,6 +31,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_own_dead_letters",
                 "Notifications that could not be delivered, why, and what to do",
             )
+            .with_note(
+                "After the last attempt of its schedule a delivery is \
+                 given up and stands here until it is replayed.",
+            )
             .with_paging("10 by default, 100 at most")
             .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
         }),
@@ -38,6 +42,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
             replay_own_dead_letter,
             || {
                 doc("replay_own_dead_letter", "Deliver one of them again")
+                    .with_note(
+                        "Starts a new series of attempts for a delivery that \
+                         was given up.",
+                    )
                     .gives::<ReplayView>(200, "Webhook delivery queued successfully")
                     .writes()
                     .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
@@ -49,6 +57,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_webhook_events",
                 "Every event that a webhook can get: when it is sent, its schema and an example",
             )
+            .with_note(
+                "The catalogue of events. An endpoint gets those that \
+                 it has enabled.",
+            )
             .gives_list::<WebhookEventView>("Webhook events retrieved successfully")
             .defines(event_schemas())
         }),
@@ -56,6 +68,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc(
                 "list_events",
                 "Event feed: the log that the webhooks come from",
+            )
+            .with_note(
+                "Whoever misses webhooks reads the log from the last \
+                 known sequence number on.",
             )
             .query_number(
                 "after",

@@ -20,17 +20,26 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/v1/tax-payers/import-profile")
             .get(get_import_profile, || {
                 doc("get_import_profile", "What is answered for imported files")
+                    .with_note(
+                        "The answers that files lack: units, columns, defaults \
+                         and the data of customers.",
+                    )
                     .gives::<ImportProfileView<'_>>(200, "Import profile retrieved successfully")
             })
             .put(set_import_profile, || {
-                doc("set_import_profile", "Answer in advance what imported files lack")
-                    .with_note(
-                        "Replaces the whole profile. A file wins over the entry of its customer, and that over the \
-                         defaults; each value that an invoice takes from the profile is named in its warnings.",
-                    )
-                    .takes(import_profile::read, example!("set_import_profile"))
-                    .gives::<ImportProfileView<'_>>(200, "Import profile updated successfully")
-                    .writes()
+                doc(
+                    "set_import_profile",
+                    "Answer in advance what imported files lack",
+                )
+                .with_note(
+                    "Replaces the whole profile. A file wins over the entry \
+                     of its customer, and that over the defaults; each value \
+                     that an invoice takes from the profile is named in its \
+                     warnings.",
+                )
+                .takes(import_profile::read, example!("set_import_profile"))
+                .gives::<ImportProfileView<'_>>(200, "Import profile updated successfully")
+                .writes()
             }),
     ]
 }

@@ -26,6 +26,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_supplier_invoices",
                 "Inbox: the supplier invoices the caller was notified about",
             )
+            .with_note(
+                "The invoices that suppliers sent to the taxpayer, \
+                 newest first.",
+            )
             .with_paging("10 by default, 100 at most")
             .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
         }),
@@ -54,6 +58,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .relays()
             .post(get_supplier_invoice, || {
                 doc("get_supplier_invoice", "Get Supplier Invoice")
+                    .with_note("The document of a supplier, as the authority has it.")
                     .takes(supplier_irn::read, example!("supplier_irn"))
                     .shows(
                         200,
@@ -68,6 +73,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 doc(
                     "acknowledge_supplier_invoice",
                     "Acknowledge Supplier Invoice",
+                )
+                .with_note(
+                    "Tells the authority that the taxpayer has received the \
+                     document. A second time is refused.",
                 )
                 .takes(supplier_irn::read, example!("supplier_irn"))
                 .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")

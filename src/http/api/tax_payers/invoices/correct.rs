@@ -36,10 +36,13 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/v1/tax-payers/invoices/{id}/correct").post(correct_invoice, || {
             doc("correct_invoice", "Correct a signed invoice")
                 .with_note(
-                    "The body is that of the create request of the invoice (Standard or Full), as it should have been and \
-                     with its own number, or `cancel: true` alone. The smallest set of documents leads there: nothing, a \
-                     credit note over a part, or a credit note and a replacement with a number of its own. They are \
-                     signed one after the other in the background; the Location of the 202 tells the progress.",
+                    "The body is that of the create request of the invoice \
+                     (Standard or Full), as it should have been and with its \
+                     own number, or `cancel: true` alone. The smallest set of \
+                     documents leads there: nothing, a credit note over a \
+                     part, or a credit note and a replacement with a number \
+                     of its own. They are signed one after the other in the \
+                     background; the Location of the 202 tells the progress.",
                 )
                 .query("preview", PREVIEW)
                 .takes(standard_body, example!("create_invoice"))
@@ -53,14 +56,20 @@ pub(super) fn endpoints() -> Vec<Path> {
         }),
         path("/v1/tax-payers/invoices/corrections/{correction_no}").get(get_correction, || {
             doc("get_correction", "How far a correction has come")
+                .with_note(
+                    "A correction goes on by itself; this tells which of \
+                     its documents are signed, or why it stopped.",
+                )
                 .gives::<CorrectionView<'_>>(200, "Correction retrieved successfully")
                 .fails(&[ErrorCode::CorrectionNotFound])
         }),
         path("/v1/tax-payers/invoices/batches/{batch_no}/undo").post(undo_batch, || {
             doc("undo_batch", "Undo a batch")
                 .with_note(
-                    "Signed invoices of the batch get a credit note over all that is left of them, the others are \
-                     cancelled. At most 1,000 invoices at a time: `left` says how many the same call again looks at.",
+                    "Signed invoices of the batch get a credit note over all \
+                     that is left of them, the others are cancelled. At most \
+                     1,000 invoices at a time: `left` says how many the same \
+                     call again looks at.",
                 )
                 .query("preview", PREVIEW)
                 .gives::<UndoView<'_>>(202, "The batch is being undone")

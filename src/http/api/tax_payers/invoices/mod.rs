@@ -55,6 +55,11 @@ fn create_and_list_endpoints() -> Vec<Path> {
         path("/v1/tax-payers/invoices")
             .post(create::create_invoice, || {
                 doc("create_invoice", "Create Invoice (Standard)")
+                    .with_note(
+                        "Stores an invoice as a draft. The same invoice again \
+                         is answered with the stored one and 200; a different \
+                         one with the same number is refused.",
+                    )
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
                     .gives::<InvoiceObject<'_>>(200, "Invoice already exist")
@@ -69,6 +74,11 @@ fn create_and_list_endpoints() -> Vec<Path> {
                 service_id: None,
             };
             doc("create_full_invoice", "Create Invoice (Full)")
+                .with_note(
+                    "Stores an invoice as a draft from the whole document \
+                     that the authority will get. The same invoice again is \
+                     answered with the stored one and 200.",
+                )
                 .takes(
                     |reader| full_invoice::full_invoice(reader, account),
                     example!("create_full_invoice"),
@@ -84,6 +94,11 @@ fn create_and_list_endpoints() -> Vec<Path> {
             .bulk()
             .post(create::create_batch, || {
                 doc("create_batch", "Create Invoices (Bulk)")
+                    .with_note(
+                        "Stores up to 1,000 invoices. One that is faulty does \
+                         not keep the others out: Get Batch tells the outcome \
+                         of each.",
+                    )
                     .takes(batch::read, example!("create_bulk"))
                     .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
                     .writes()
@@ -96,15 +111,29 @@ fn create_and_list_endpoints() -> Vec<Path> {
 fn list_doc() -> OperationDoc {
     doc("list_invoices", "List Invoices, newest first")
         .with_note(
-            "The next cursor comes in `x-next-cursor` and `Link`. With `Accept: text/csv`, `application/x-ndjson` or the \
-             type of XLSX, the answer is a file of the whole list, whatever the page.",
+            "The next cursor comes in `x-next-cursor` and `Link`. \
+             With `Accept: text/csv`, `application/x-ndjson` or the \
+             type of XLSX, the answer is a file of the whole list, \
+             whatever the page.",
         )
         .with_paging("10 by default, 100 at most")
         .query("batch_no", "of a batch number from Bulk")
         .query_word("status", WorkflowStatus::allowed, "of a workflow status")
-        .query_word("payment_status", PaymentStatus::allowed, "of a payment status")
-        .query("authority_status", "of a status at the authority, or of one of several with commas between them")
-        .query_word("invoice_category", Category::allowed, "of a kind of customer")
+        .query_word(
+            "payment_status",
+            PaymentStatus::allowed,
+            "of a payment status",
+        )
+        .query(
+            "authority_status",
+            "of a status at the authority, or of one of several with \
+             commas between them",
+        )
+        .query_word(
+            "invoice_category",
+            Category::allowed,
+            "of a kind of customer",
+        )
         .query("date_from", "issued on this day or later, YYYY-MM-DD")
         .query("date_to", "issued on this day or before, YYYY-MM-DD")
         .query("due_before", "due before this day, YYYY-MM-DD")
@@ -117,7 +146,8 @@ fn list_doc() -> OperationDoc {
         .query("updated_since", "changed at this moment or later, RFC 3339")
         .query(
             "sort",
-            "created_at, invoice_date, due_date or payable; - before it for descending; -created_at by default",
+            "created_at, invoice_date, due_date or payable; - before \
+             it for descending; -created_at by default",
         )
         .query(
             "cursor",
@@ -133,7 +163,8 @@ fn read_endpoints() -> Vec<Path> {
         path("/v1/tax-payers/invoices/batches/{batch_no}").get(read::get_batch, || {
             doc("get_batch", "What became of a batch")
                 .with_note(
-                    "With `Accept: text/csv`, `application/x-ndjson` or the type of XLSX, the answer is a file.",
+                    "With `Accept: text/csv`, `application/x-ndjson` or the \
+                     type of XLSX, the answer is a file.",
                 )
                 .gives::<BatchView<'_>>(200, "Batch retrieved successfully")
                 .also_as_file(&TableFormat::MEDIA_TYPES)
@@ -143,12 +174,20 @@ fn read_endpoints() -> Vec<Path> {
             .reads()
             .post(read::get_by_unique_no, || {
                 doc("get_by_unique_no", "Get Invoice by Unique Number")
+                    .with_note(
+                        "Finds an invoice by its IRN, its number, or its number \
+                         in the books of the taxpayer.",
+                    )
                     .takes(unique_no::read, example!("unique_no"))
                     .gives::<InvoiceObject<'_>>(200, "Invoice retrieved successfully")
                     .fails(&[ErrorCode::InvoiceNotFound])
             }),
         path("/v1/tax-payers/invoices/{id}").get(read::get_invoice, || {
             doc("get_invoice", "Get Invoice by ID")
+                .with_note(
+                    "The Invoice object, with its status and its payment \
+                     status.",
+                )
                 .query(
                     "include",
                     "lines, ledger and verify_link, with commas between them",
@@ -158,6 +197,10 @@ fn read_endpoints() -> Vec<Path> {
         }),
         path("/v1/tax-payers/invoices/{id}/timeline").get(read::get_timeline, || {
             doc("get_timeline", "What happened to an invoice")
+                .with_note(
+                    "The newest 1,000 events, calls to the authority and \
+                     deliveries of webhooks, in the order of time.",
+                )
                 .gives::<TimelineView<'_>>(200, "Timeline retrieved successfully")
                 .fails(&[ErrorCode::InvoiceNotFound])
         }),
@@ -169,6 +212,10 @@ fn update_endpoints() -> Vec<Path> {
         path("/v1/tax-payers/invoices/update").put(update::update_invoice, || {
             let catalog = Arc::new(Catalog::default());
             doc("update_invoice", "Update Invoice")
+                .with_note(
+                    "Replaces the customer, the lines and the details of an \
+                     invoice that is not yet under way to the authority.",
+                )
                 .takes(
                     |reader| update_invoice::read(reader, &catalog),
                     example!("update_invoice"),
@@ -182,6 +229,10 @@ fn update_endpoints() -> Vec<Path> {
         }),
         path("/v1/tax-payers/invoices/update-status").patch(update::update_status, || {
             doc("update_status", "Update Invoice Status")
+                .with_note(
+                    "Approves an invoice, or cancels one that is not \
+                     signed.",
+                )
                 .takes(update_status::read, example!("update_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
                 .writes()
@@ -193,6 +244,11 @@ fn update_endpoints() -> Vec<Path> {
             update::update_payment_status,
             || {
                 doc("update_payment_status", "Update Payment Status")
+                    .with_note(
+                        "Records a payment, or that the payment is pending or \
+                         rejected. Partial payments add up; more than is \
+                         payable is refused.",
+                    )
                     .takes(payment_update::read, example!("update_payment_status"))
                     .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
                     .writes()

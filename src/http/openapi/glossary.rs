@@ -1,0 +1,79 @@
+//! The sentences about properties that say nothing about themselves. A name means the same wherever it stands; where it does
+//! not, `glossary.json` has it together with the name of the object around it, such as `filter.state`.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AdditionalProperties, ArrayItems, Schema};
+
+pub(super) static SENTENCES: LazyLock<Value> =
+    LazyLock::new(|| strict_json::from_trusted(include_str!("glossary.json")).unwrap_or_default());
+
+/// Describes each property within a schema that has no description. `around` is the name of the schema.
+pub(super) fn describe_properties(schema: &mut RefOr<Schema>, around: &str) {
+    let RefOr::T(schema) = schema else {
+        return;
+    };
+    match schema {
+        Schema::Object(object) => {
+            for (name, property) in &mut object.properties {
+                if let Some(sentence) = find_sentence(around, name) {
+                    describe(property, sentence);
+                }
+                describe_properties(property, name);
+            }
+            if let Some(AdditionalProperties::RefOr(value)) =
+                object.additional_properties.as_deref_mut()
+            {
+                describe_properties(value, around);
+            }
+        }
+        Schema::Array(array) => {
+            if let ArrayItems::RefOrSchema(entry) = &mut array.items {
+                describe_properties(entry, around);
+            }
+        }
+        Schema::OneOf(choice) => describe_all(&mut choice.items, around),
+        Schema::AllOf(parts) => describe_all(&mut parts.items, around),
+        Schema::AnyOf(choice) => describe_all(&mut choice.items, around),
+        _ => {}
+    }
+}
+
+fn describe_all(schemas: &mut [RefOr<Schema>], around: &str) {
+    for schema in schemas {
+        describe_properties(schema, around);
+    }
+}
+
+fn find_sentence(around: &str, name: &str) -> Option<&'static str> {
+    let special = SENTENCES.get(format!("{around}.{name}"));
+    special.or_else(|| SENTENCES.get(name))?.as_str()
+}
+
+fn describe(property: &mut RefOr<Schema>, sentence: &str) {
+    match property {
+        RefOr::Ref(reference) => {
+            if reference.description.is_empty() {
+                sentence.clone_into(&mut reference.description);
+            }
+        }
+        RefOr::T(schema) => {
+            if let Some(description) = description_place(schema) {
+                description.get_or_insert_with(|| sentence.to_owned());
+            }
+        }
+    }
+}
+
+fn description_place(schema: &mut Schema) -> Option<&mut Option<String>> {
+    match schema {
+        Schema::Object(object) => Some(&mut object.description),
+        Schema::Array(array) => Some(&mut array.description),
+        Schema::OneOf(choice) => Some(&mut choice.description),
+        Schema::AllOf(parts) => Some(&mut parts.description),
+        Schema::AnyOf(choice) => Some(&mut choice.description),
+        _ => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! The examples of answers in the API document: real answers with fixed secrets, ids and moments.
+//! `EINVOICE_WRITE_DOCS=1 cargo test --test api every_operation_answers` writes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use serde_json::{Value, json};
+use testkit::answer::Answer;
+
+const FILE: &str = "src/http/openapi/examples/answers.json";
+/// More entries of a list tell a reader nothing new.
+const ENTRIES_MAX: usize = 2;
+/// What an example shows instead of a moment in either of its formats, a UUID, and the 64 digits of a hash.
+const MOMENT: &str = "2026-01-15T10:00:00.000000Z";
+const MOMENT_OF_CONTRACT: &str = "2026-01-15 10:00:00";
+const UUID: &str = "019bc0de-0000-7000-8000-000000000001";
+const HASH: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+/// Members with a value that nobody else may see, and that no scanner for secrets shall find here.
+const SECRETS: [&str; 3] = ["api_key", "secret", "link"];
+/// The beginning of a link that is a secret, too.
+const SHARED: &str = "/shared/";
+
+/// The successful JSON answers of a story: by operation, then by status.
+pub(crate) struct AnswerExamples {
+    by_operation: BTreeMap<String, BTreeMap<String, Value>>,
+    /// The address of the service in the story.
+    root: String,
+}
+
+impl AnswerExamples {
+    /// Begins a collection of the answers of the service at this address.
+    pub(crate) fn new(root: String) -> Self {
+        Self {
+            by_operation: BTreeMap::new(),
+            root,
+        }
+    }
+
+    pub(crate) fn add(&mut self, operation: &str, answer: &Answer) {
+        if answer.status < 300 && !answer.body.is_null() && operation != "openapi" {
+            let shown = self.presentable(&answer.body);
+            let by_status = self.by_operation.entry(operation.to_owned()).or_default();
+            by_status.insert(answer.status.to_string(), shown);
+        }
+    }
+
+    /// Expects that the document has an example of each answer, with the same members.
+    pub(crate) fn are_those_of(&self, document: &Value) {
+        if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
+            let text = serde_json::to_string_pretty(&self.by_operation).unwrap();
+            fs::write(
+                Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE),
+                text + "\n",
+            )
+            .unwrap();
+            return;
+        }
+        let paths = document["paths"].as_object().unwrap().values();
+        let operations = paths.flat_map(|item| item.as_object().unwrap().values());
+        let mut compared = 0;
+        for operation in operations {
+            let name = operation["operationId"].as_str().unwrap();
+            for (status, answer) in self.by_operation.get(name).into_iter().flatten() {
+                let content = &operation["responses"][status]["content"]["application/json"];
+                let example = &content["example"];
+                let differing = differing_members(answer, example);
+                assert_eq!(
+                    differing, [""; 0],
+                    "the example of {name} {status} is old; see {FILE}"
+                );
+                compared += 1;
+            }
+        }
+        let all: usize = self.by_operation.values().map(BTreeMap::len).sum();
+        assert_eq!(compared, all);
+    }
+
+    fn presentable(&self, value: &Value) -> Value {
+        match value {
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, value)| {
+                    let shown = match value {
+                        Value::String(text)
+                            if SECRETS.contains(&name.as_str()) || text.contains(SHARED) =>
+                        {
+                            json!(self.fixed(&without_secret(text)))
+                        }
+                        value => self.presentable(value),
+                    };
+                    (name.clone(), shown)
+                })
+                .collect(),
+            Value::Array(entries) => {
+                let first = entries.iter().take(ENTRIES_MAX);
+                first.map(|entry| self.presentable(entry)).collect()
+            }
+            Value::String(text) => json!(self.fixed(text)),
+            value => value.clone(),
+        }
+    }
+
+    fn fixed(&self, text: &str) -> String {
+        let port = self.root.rfind(':').map_or("", |colon| &self.root[colon..]);
+        if text.parse::<Timestamp>().is_ok() {
+            MOMENT.to_owned()
+        } else if text.len() == MOMENT_OF_CONTRACT.len() && text.parse::<DateTime>().is_ok() {
+            MOMENT_OF_CONTRACT.to_owned()
+        } else if text.parse::<uuid::Uuid>().is_ok() {
+            UUID.to_owned()
+        } else if text.len() == HASH.len() && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            HASH.to_owned()
+        } else if text.starts_with(&self.root) {
+            text.replace(&self.root, "https://einvoice.example")
+        } else if text.ends_with(port) {
+            "einvoice-1:8080".to_owned()
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Returns the members that only one of the two has, in `data` or in the first entry of its list.
+fn differing_members(answer: &Value, example: &Value) -> Vec<String> {
+    let members = |value: &Value| -> BTreeSet<String> {
+        let data = &value["data"];
+        let list = if data.is_array() { data } else { &data["data"] };
+        let shown = list.get(0).unwrap_or(data);
+        let names = shown
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name);
+        let outer = value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name);
+        names.chain(outer).cloned().collect()
+    };
+    let (told, shown) = (members(answer), members(example));
+    told.symmetric_difference(&shown).cloned().collect()
+}
+
+/// Keeps the kind of a secret, as in `tpk_…`, and of a link the part before the secret.
+fn without_secret(text: &str) -> String {
+    let end = if text.starts_with("http") {
+        text.rfind('/')
+    } else {
+        text.find('_')
+    };
+    end.map_or_else(|| "…".to_owned(), |end| format!("{}…", &text[..=end]))
+}
