@@ -193,7 +193,7 @@ impl FieldLine {
             "domain" => ("Domain", false),
             "header" => ("Name of the header", false),
             "value" => ("Value of the header", true),
-            "token_url" => ("Address that gives tokens", false),
+            "token_url" => ("Token URL", false),
             "client_id" => ("Client id", false),
             "client_secret" => ("Client secret", true),
             "refresh_token" => ("Refresh token", true),

@@ -12,6 +12,7 @@ use url::form_urlencoded::Serializer;
 use crate::console::accounts::base;
 use crate::console::accounts::bulk_selection::{BulkBar, Selection};
 use crate::console::accounts::lifecycle::Lifecycle;
+use crate::console::accounts::saved_views::{self, SavedView};
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -53,6 +54,9 @@ struct InvoicesPage {
     frame: Frame,
     base: String,
     tabs: Vec<Tab>,
+    views: Vec<SavedView>,
+    /// The filters and the order as a view keeps them; empty without any.
+    view_query: String,
     filter: FormState,
     /// True if a filter is set that the page keeps folded.
     is_unfolded: bool,
@@ -228,6 +232,8 @@ async fn list_invoices(
     show(&InvoicesPage {
         frame: Frame::for_account(&session, "Invoices"),
         tabs: tabs(&base, &values, &counts),
+        views: saved_views::load(&state, &session, &values).await?,
+        view_query: saved_views::filters(&values),
         is_filtered: FILTER_NAMES.iter().any(|name| is_set(name)),
         is_unfolded: FOLDED_FILTERS.iter().any(|name| is_set(name)) || filter.is_refused(),
         statuses: WorkflowStatus::ALL.iter().map(words).collect(),
@@ -309,7 +315,7 @@ fn sort_columns(base: &str, values: &FormValues) -> Vec<SortColumn> {
 }
 
 /// Returns the filters and the order as a query, without the number of the page and without these parameters.
-fn list_query(values: &FormValues, without: &[&str]) -> String {
+pub(super) fn list_query(values: &FormValues, without: &[&str]) -> String {
     let mut pairs = Serializer::new(String::new());
     for name in FILTER_NAMES.into_iter().chain(["sort", "per_page"]) {
         if !values.text(name).is_empty() && !without.contains(&name) {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
-//! | the list of invoices, and acts on many of them | `invoices`, `invoices_bulk`, `bulk_selection` |
+//! | the list of invoices, its filters that people keep, and acts on many of them | `invoices`, `saved_views`, `invoices_bulk`, `bulk_selection` |
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
 //! | how far an invoice has come, in one word | `lifecycle` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
@@ -60,6 +60,7 @@ mod profile;
 mod reports;
 mod request_resend;
 mod requests;
+mod saved_views;
 mod settings;
 mod taxpayers;
 mod taxpayers_onboarding;
@@ -113,6 +114,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     ];
     let of_invoices = [
         invoices::endpoints(),
+        saved_views::endpoints(),
         invoices_bulk::endpoints(),
         invoice::endpoints(),
         invoice_actions::endpoints(),

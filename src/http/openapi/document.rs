@@ -4,7 +4,9 @@ use serde_json::Value;
 use utoipa::openapi::path::Paths;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
-use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Server};
+use utoipa::openapi::{
+    ComponentsBuilder, ContactBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Server,
+};
 
 use crate::domain::events::event::EventKind;
 use crate::http::openapi::glossary::describe_properties;
@@ -33,10 +35,15 @@ pub(crate) fn text(tags: Vec<Tag>, example_message: fn(EventKind) -> Value) -> S
 }
 
 fn document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
+    let license = LicenseBuilder::new()
+        .name(env!("CARGO_PKG_LICENSE"))
+        .identifier(Some(env!("CARGO_PKG_LICENSE")));
     let info = InfoBuilder::new()
         .title("einvoice")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(format!("{DESCRIPTION}\n\n{}", trying::section())));
+        .description(Some(format!("{DESCRIPTION}\n\n{}", trying::section())))
+        .contact(Some(ContactBuilder::new().name(Some("einvoice")).build()))
+        .license(Some(license.build()));
     let described: Vec<_> = tags
         .iter()
         .map(|tag| {

@@ -14,6 +14,7 @@ pub mod keys;
 pub mod logos;
 pub mod operator_row;
 pub mod people;
+pub mod saved_views;
 mod second_factor_code_row;
 mod second_factor_row;
 pub mod second_factors;

@@ -19,6 +19,7 @@ mod profile;
 mod reports;
 mod requests;
 mod rights;
+mod saved_views;
 mod taxpayers;
 mod webhooks;
 

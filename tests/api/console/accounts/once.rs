@@ -245,6 +245,8 @@ async fn no_form_counts_without_its_token(world: &World) {
         "/account/confirm",
         "/account/mails",
         "/sign-in/unsubscribe/{person}/{topic}/{signature}",
+        "/dashboard/{taxpayer}/invoices/views",
+        "/dashboard/{taxpayer}/invoices/views/delete",
         "/dashboard/{taxpayer}/invoices/{id}/correction",
         "/dashboard/{taxpayer}/invoices/{id}/retry",
         "/dashboard/{taxpayer}/invoices/{id}/correct/preview",

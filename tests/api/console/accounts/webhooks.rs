@@ -95,7 +95,7 @@ async fn a_failing_endpoint_says_why_and_what_to_do(world: &World) {
     assert_shows(&account.page("/webhooks").await, &["Healthy"]);
     let replay = [("since", "2020-01-01"), ("only", "all")];
     account.post("/webhooks/replay", &replay).await.expect(303);
-    assert_shows(&account.page("/webhooks").await, &["Looked at"]);
+    assert_shows(&account.page("/webhooks").await, &["Progress"]);
     let grade = account.post("/webhooks/grade", &[]).await.expect(200).html;
     assert_shows(&grade, &["Grade of the webhook", "another secret"]);
 }

@@ -1,0 +1,100 @@
+//! The filters of the list of invoices that a person keeps under a name: links above the list, and the forms that keep and
+//! delete one.
+
+use actix_web::web;
+use url::form_urlencoded;
+
+use crate::console::accounts::base;
+use crate::console::accounts::invoices::list_query;
+use crate::console::form_values::FormValues;
+use crate::console::page::{Answer, Form, go_to};
+use crate::console::session::accounts::{AccountSession, Reader};
+use crate::http::endpoint::{Path, path};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::saved_views::{self, VIEWS_MAX, ViewOwner};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/invoices/views")
+            .form(keep_view)
+            .repeatable(),
+        path("/dashboard/{taxpayer}/invoices/views/delete")
+            .form(delete_view)
+            .repeatable(),
+    ]
+}
+
+const NAME_CHARS_MAX: usize = 40;
+
+/// A link to the list with the filters of a view.
+pub(super) struct SavedView {
+    pub(super) name: String,
+    pub(super) address: String,
+    pub(super) is_current: bool,
+}
+
+fn owner(session: &AccountSession) -> ViewOwner {
+    ViewOwner {
+        person: session.person.owner,
+        taxpayer: session.taxpayer,
+    }
+}
+
+/// Returns the views of the person who looks at the list with these filters.
+pub(super) async fn load(
+    state: &ApiState,
+    session: &AccountSession,
+    values: &FormValues,
+) -> Result<Vec<SavedView>, ApiError> {
+    let shown = filters(values);
+    let views = saved_views::owned_by(&state.store, owner(session)).await?;
+    let base = base(session);
+    let views = views.into_iter().map(|(name, query)| SavedView {
+        name,
+        address: format!("{base}/invoices?{query}"),
+        is_current: query == shown,
+    });
+    Ok(views.collect())
+}
+
+/// Returns the filters and the order as a view keeps them.
+pub(super) fn filters(values: &FormValues) -> String {
+    let query = list_query(values, &["per_page"]);
+    query.trim_start_matches('?').to_owned()
+}
+
+/// POST …/invoices/views: keeps the filters of the list, as the page has them in its address.
+async fn keep_view(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    form: Form<FormValues>,
+) -> Answer {
+    let name = form.0.text("name");
+    let asked: Vec<_> = form_urlencoded::parse(form.0.text("filter").as_bytes()).collect();
+    let pairs = asked.iter().map(|(name, value)| (&**name, &**value));
+    let query = filters(&pairs.collect());
+    let notice = if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+        format!("The name of a view has 1 to {NAME_CHARS_MAX} characters.")
+    } else if query.is_empty() {
+        "A view keeps filters: choose one first.".to_owned()
+    } else if saved_views::keep(&state.store, owner(&session), name, &query).await? {
+        format!("The view {name} was saved.")
+    } else {
+        format!("You have {VIEWS_MAX} views of this account: delete one first.")
+    };
+    let address = format!("{}/invoices?{query}", base(&session));
+    Ok(go_to(&address, &notice))
+}
+
+/// POST …/invoices/views/delete.
+async fn delete_view(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    form: Form<FormValues>,
+) -> Answer {
+    let name = form.0.text("name");
+    saved_views::delete(&state.store, owner(&session), name).await?;
+    let address = format!("{}/invoices", base(&session));
+    Ok(go_to(&address, &format!("The view {name} was deleted.")))
+}

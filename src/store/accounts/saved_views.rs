@@ -1,0 +1,98 @@
+//! The filters of the list of invoices that a person keeps under a name.
+
+use database::StoreError;
+use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{IntoActiveModel, QueryOrder, Select};
+
+use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::notice::NoticeScope;
+use crate::store::Store;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "saved_views")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub person: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub name: String,
+    pub query: String,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// A person may have so many views of an account.
+pub const VIEWS_MAX: u64 = 20;
+
+/// Whose views: those of a person on the pages of an account.
+#[derive(Debug, Clone, Copy)]
+pub struct ViewOwner {
+    pub person: SessionOwner,
+    pub taxpayer: TaxpayerId,
+}
+
+impl ViewOwner {
+    fn select(self) -> Select<Entity> {
+        Entity::find()
+            .filter(Column::Person.eq(self.person_key()))
+            .filter(Column::TaxpayerId.eq(self.taxpayer.0))
+    }
+
+    fn person_key(self) -> String {
+        NoticeScope::Person(self.person).to_string()
+    }
+}
+
+/// Returns the views as names and queries, ordered by name.
+pub async fn owned_by(
+    store: &Store,
+    owner: ViewOwner,
+) -> Result<Vec<(String, String)>, StoreError> {
+    let rows = owner.select().order_by_asc(Column::Name);
+    let rows = rows.all(store.reader()).await?;
+    Ok(rows.into_iter().map(|row| (row.name, row.query)).collect())
+}
+
+/// Keeps a query under a name, in place of the one that had the name. Returns false if the person has no room for one more.
+pub async fn keep(
+    store: &Store,
+    owner: ViewOwner,
+    name: &str,
+    query: &str,
+) -> Result<bool, StoreError> {
+    let tx = store.begin().await?;
+    let others = owner.select().filter(Column::Name.ne(name));
+    if others.count(&tx).await? >= VIEWS_MAX {
+        return Ok(false);
+    }
+    let row = Model {
+        person: owner.person_key(),
+        taxpayer_id: owner.taxpayer.0,
+        name: name.to_owned(),
+        query: query.to_owned(),
+    };
+    Entity::insert(row.into_active_model())
+        .on_conflict(
+            OnConflict::columns([Column::Person, Column::TaxpayerId, Column::Name])
+                .update_column(Column::Query)
+                .to_owned(),
+        )
+        .exec_without_returning(&tx)
+        .await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Deletes the view with this name, if there is one.
+pub async fn delete(store: &Store, owner: ViewOwner, name: &str) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    let key = (owner.person_key(), owner.taxpayer.0, name.to_owned());
+    Entity::delete_by_id(key).exec(&tx).await?;
+    tx.commit().await
+}
