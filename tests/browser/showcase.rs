@@ -51,6 +51,7 @@ impl Showcase {
             .expect_status(200);
         integrator.rotate_secret(id).await;
         let endpoint = add_endpoint(&integrator, id).await;
+        keep_views(&account).await;
         let signed = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(taxpayer, signed["invoice_no"].as_str().unwrap());
         taxpayer
@@ -129,6 +130,20 @@ impl Showcase {
     /// Returns all pages: pattern and path.
     pub(crate) fn pages(&self) -> Vec<(&'static str, String)> {
         self.pages.clone()
+    }
+}
+
+/// Keeps a view of the list of invoices with a long name, and one with a short one.
+async fn keep_views(account: &Account) {
+    for (name, filter) in [
+        (
+            "Overdue in Lagos and Abuja, large",
+            "overdue=true&sort=-payable",
+        ),
+        ("Drafts", "status=draft"),
+    ] {
+        let fields = [("name", name), ("filter", filter)];
+        account.post("/invoices/views", &fields).await.expect(303);
     }
 }
 
