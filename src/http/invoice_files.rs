@@ -47,6 +47,11 @@ impl InvoiceFile {
         }
     }
 
+    /// Returns true for the files that a received document can be had as.
+    pub(crate) fn is_of_received(self) -> bool {
+        matches!(self, Self::Pdf | Self::Json)
+    }
+
     fn media_type(self) -> &'static str {
         match self {
             Self::Pdf => "application/pdf",

@@ -25,13 +25,14 @@ const PAGE_BYTES_MAX: u64 = 100_000;
 
 /// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
 /// there only between the password and the code.
-const PATHS_WITHOUT_PAGE: [&str; 17] = [
+const PATHS_WITHOUT_PAGE: [&str; 18] = [
     "/dashboard/{taxpayer}/live/overview",
     "/dashboard/{taxpayer}/batches/{batch_no}/files/{file}",
     "/dashboard/{taxpayer}/invoices/files/{file}",
     "/dashboard/{taxpayer}/profile/picture",
     "/dashboard/{taxpayer}/reports/files/{file}",
     "/dashboard/{taxpayer}/invoices/{id}/files/{file}",
+    "/dashboard/{taxpayer}/inbox/{irn}/files/{file}",
     "/assets/{hash}/{name}",
     "/console/live/overview",
     "/console/live/replicas",

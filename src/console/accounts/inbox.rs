@@ -12,18 +12,23 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
+use crate::domain::money::{Amount, group_digits};
+use crate::domain::reference::catalog::Catalog;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::respond::error::ApiError;
+use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
-use crate::store::operations::supplier_invoices;
+use crate::store::operations::supplier_invoices::{self, DocumentFacts, InboxPart};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/inbox").page(list_inbox),
         path("/dashboard/{taxpayer}/inbox/{irn}").page(show_received),
+        path("/dashboard/{taxpayer}/inbox/{irn}/files/{file}").page(get_file),
         path("/dashboard/{taxpayer}/inbox/{irn}/acknowledge").form(acknowledge),
     ]
 }
@@ -34,8 +39,18 @@ const PER_PAGE: u64 = 25;
 #[template(path = "accounts/inbox.html")]
 struct InboxPage {
     frame: Frame,
-    rows: Vec<InboxLine>,
+    here: String,
+    /// True if the acknowledged invoices are left out.
+    is_open_only: bool,
+    rows: Vec<InboxRow>,
     pages: Pages,
+}
+
+struct InboxRow {
+    line: InboxLine,
+    facts: DocumentFacts,
+    /// The amount in the digits of its currency; as the supplier wrote it if the currency is not known.
+    payable: String,
 }
 
 struct InboxLine {
@@ -54,7 +69,7 @@ struct ReceivedPage {
     document: String,
 }
 
-/// A line of a supplier's document, with its texts and numbers as the supplier wrote them.
+/// A line of a supplier's document, with its texts as the supplier wrote them and the digits of its numbers grouped.
 #[derive(Debug, PartialEq, Eq)]
 struct ReceivedLine {
     item: String,
@@ -63,19 +78,48 @@ struct ReceivedLine {
     amount: String,
 }
 
+/// GET …/inbox: the newest first; with `open=true` those that are not acknowledged.
 async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
     let page = query.page(PER_PAGE);
+    let is_open_only = query.text("open") == Some("true");
+    let (part, suffix) = if is_open_only {
+        (InboxPart::Open, "?open=true")
+    } else {
+        (InboxPart::All, "")
+    };
+    let taxpayer = session.taxpayer;
     let (found, total) =
-        supplier_invoices::page_owned_by(&state.store, session.taxpayer, page).await?;
+        supplier_invoices::page_owned_by(&state.store, taxpayer, part, page).await?;
+    let keys = found.iter().map(|invoice| invoice.irn.key()).collect();
+    let mut facts = supplier_invoices::document_facts(&state.store, taxpayer, keys).await?;
+    let catalog = state.catalog.get();
+    let rows = found.into_iter().map(|invoice| {
+        let facts = facts.remove(&invoice.irn.key()).unwrap_or_default();
+        InboxRow {
+            payable: payable_text(&facts, &catalog),
+            line: InboxLine::new(&session, invoice),
+            facts,
+        }
+    });
+    let rows = rows.collect();
     let here = format!("{}/inbox", base(&session));
     show(&InboxPage {
         frame: Frame::for_account(&session, "Inbox"),
-        rows: found
-            .into_iter()
-            .map(|invoice| InboxLine::new(&session, invoice))
-            .collect(),
-        pages: Pages::new(page.number, total, page.per_page, here),
+        rows,
+        pages: Pages::new(page.number, total, page.per_page, format!("{here}{suffix}")),
+        is_open_only,
+        here,
     })
+}
+
+/// Returns the amount with its currency; an empty text if the document has none.
+fn payable_text(facts: &DocumentFacts, catalog: &Catalog) -> String {
+    let Some(payable) = facts.payable else {
+        return String::new();
+    };
+    let shown = payable.with_digits(catalog.currency_digits(&facts.currency));
+    let amount = group_digits(&shown.to_string());
+    format!("{} {amount}", facts.currency).trim().to_owned()
 }
 
 impl InboxLine {
@@ -106,15 +150,22 @@ async fn find(
     found.ok_or_else(ApiError::invoice_not_found)
 }
 
+async fn find_document(
+    state: &ApiState,
+    session: &AccountSession,
+    irn: &Irn,
+) -> Result<Value, ApiError> {
+    let found = supplier_invoices::document_owned_by(&state.store, session.taxpayer, irn).await?;
+    found.ok_or_else(ApiError::invoice_not_found)
+}
+
 async fn show_received(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    let document =
-        supplier_invoices::document_owned_by(&state.store, session.taxpayer, &invoice.irn).await?;
-    let document = document.ok_or_else(ApiError::invoice_not_found)?;
+    let document = find_document(&state, &session, &invoice.irn).await?;
     show(&ReceivedPage {
         frame: Frame::for_account(&session, "Supplier's invoice"),
         line: InboxLine::new(&session, invoice),
@@ -122,6 +173,19 @@ async fn show_received(
         lines: lines(&document),
         document: format!("{document:#}"),
     })
+}
+
+/// GET …/files/{file}: the paper or the JSON of the document as it was received.
+async fn get_file(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String, String)>,
+) -> Result<FileAnswer, ApiError> {
+    let file = InvoiceFile::from_path(&ids.2).filter(|file| file.is_of_received());
+    let file = file.ok_or_else(ApiError::route_not_found)?;
+    let invoice = find(&state, &session, &ids.1).await?;
+    let document = find_document(&state, &session, &invoice.irn).await?;
+    invoice_files::make_received(&state, &invoice.irn, &document, file).await
 }
 
 /// POST …/acknowledge: tells the authority that the invoice arrived, as the API call Acknowledge Supplier Invoice does.
@@ -156,23 +220,34 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
         ("With tax", "/legal_monetary_total/tax_inclusive_amount"),
         ("Payable", "/legal_monetary_total/payable_amount"),
     ];
-    let texts = places
-        .into_iter()
-        .map(|(label, pointer)| (label, text(document, pointer)));
+    let texts = places.into_iter().map(|(label, pointer)| {
+        let is_amount = pointer.starts_with("/legal_monetary_total/");
+        let text = text(document, pointer);
+        (label, if is_amount { grouped(text) } else { text })
+    });
     texts.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 fn lines(document: &Value) -> Vec<ReceivedLine> {
     let line = |line: &Value| ReceivedLine {
         item: text(line, "/item/name"),
-        quantity: text(line, "/invoiced_quantity"),
-        price: text(line, "/price/price_amount"),
-        amount: text(line, "/line_extension_amount"),
+        quantity: grouped(text(line, "/invoiced_quantity")),
+        price: grouped(text(line, "/price/price_amount")),
+        amount: grouped(text(line, "/line_extension_amount")),
     };
     let lines = document.get("invoice_line").and_then(Value::as_array);
     lines
         .map(|lines| lines.iter().map(line).collect())
         .unwrap_or_default()
+}
+
+/// Groups the digits of a number. A supplier may have written something else, which stays.
+fn grouped(text: String) -> String {
+    if text.parse::<Amount>().is_ok() {
+        group_digits(&text)
+    } else {
+        text
+    }
 }
 
 /// Returns a text or a number of the document; an empty text for anything else.
@@ -194,14 +269,14 @@ mod tests {
     fn what_a_document_does_not_say_is_left_out() {
         let document = json!({
             "accounting_supplier_party": { "party_name": "S", "tin": { "odd": 1 } },
-            "legal_monetary_total": { "payable_amount": 107.5 },
+            "legal_monetary_total": { "payable_amount": 10_007.5 },
             "invoice_line": [{ "item": { "name": "Paper" }, "invoiced_quantity": 2 }, "odd"],
         });
         assert_eq!(
             facts(&document),
             [
                 ("Supplier", "S".to_owned()),
-                ("Payable", "107.5".to_owned())
+                ("Payable", "10,007.5".to_owned())
             ]
         );
         let lines = lines(&document);

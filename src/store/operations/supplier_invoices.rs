@@ -1,20 +1,22 @@
 //! The inbox of supplier invoices that were pulled from the authority, with their documents as received.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use database::column::RowRef;
 use database::page::{self, Page};
+use database::sql::dialect;
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect, Select,
+    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel, QueryFilter,
+    QueryOrder, QuerySelect, Select,
 };
 use serde_json::Value;
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::money::Amount;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::Store;
 use crate::store::operations::supplier_document_row;
@@ -70,13 +72,27 @@ pub async fn count_unacknowledged_owned_by(
     Ok(u64::try_from(open.count()).unwrap_or(u64::MAX))
 }
 
-/// Loads one page of a taxpayer's inbox, newest first, and the number of all invoices in that inbox.
+/// The invoices of an inbox that are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InboxPart {
+    All,
+    /// Those that are not acknowledged.
+    Open,
+}
+
+/// Loads one page of a part of a taxpayer's inbox, newest first, and the number of all invoices in that part.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
+    part: InboxPart,
     page: Page,
 ) -> Result<(Vec<SupplierInvoice>, u64), StoreError> {
-    let newest = owned_by(taxpayer)
+    let all = owned_by(taxpayer);
+    let listed = match part {
+        InboxPart::All => all,
+        InboxPart::Open => all.filter(Column::AcknowledgedAt.is_null()),
+    };
+    let newest = listed
         .order_by_desc(Column::ReceivedAt)
         .order_by_desc(Column::IrnKey);
     page::load(store, newest, page).await
@@ -115,6 +131,68 @@ pub async fn document_owned_by(
         id: format!("{taxpayer}/{}", irn.key()),
     };
     found.map(|row| at.json(&row.document)).transpose()
+}
+
+/// What a list shows of a document, as the supplier wrote it. Texts that the document lacks are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DocumentFacts {
+    pub due: String,
+    pub currency: String,
+    pub payable: Option<Amount>,
+}
+
+#[derive(FromQueryResult)]
+struct FactsRow {
+    irn_key: String,
+    due_date: Option<String>,
+    document_currency_code: Option<String>,
+    legal_monetary_total: Option<String>,
+}
+
+/// Reads what a list shows of these documents, by IRN key.
+pub async fn document_facts(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn_keys: Vec<String>,
+) -> Result<HashMap<String, DocumentFacts>, StoreError> {
+    use supplier_document_row::Column;
+    let mut documents = supplier_document_row::Entity::find()
+        .select_only()
+        .column(Column::IrnKey);
+    for name in ["due_date", "document_currency_code", "legal_monetary_total"] {
+        let member = dialect(store.backend()).json_member("document", name);
+        documents = documents.expr_as(Expr::cust(member), name);
+    }
+    let rows = documents
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::IrnKey.is_in(irn_keys))
+        .into_model::<FactsRow>()
+        .all(store.reader())
+        .await?;
+    let facts = rows.into_iter().map(|row| {
+        let totals = parse_member(row.legal_monetary_total);
+        let facts = DocumentFacts {
+            due: text(&parse_member(row.due_date)),
+            currency: text(&parse_member(row.document_currency_code)),
+            payable: text(&totals["payable_amount"]).parse().ok(),
+        };
+        (row.irn_key, facts)
+    });
+    Ok(facts.collect())
+}
+
+/// Parses a member of a document, which a supplier may have written in any way.
+fn parse_member(text: Option<String>) -> Value {
+    strict_json::from_trusted(&text.unwrap_or_default()).unwrap_or_default()
+}
+
+/// Returns a text or a number; an empty text for anything else.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    }
 }
 
 /// Adds a supplier invoice and its document to the inbox of its buyer.
