@@ -3,6 +3,8 @@
 
 #[path = "tidy/features.rs"]
 mod features;
+#[path = "tidy/shared_application.rs"]
+mod shared_application;
 
 use std::collections::BTreeSet;
 use std::path::Path;

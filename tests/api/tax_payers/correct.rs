@@ -9,7 +9,7 @@ use testkit::edit::{exact, with, without};
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
 
-use crate::support::world::World;
+use crate::support::world::{ALONE, World};
 
 const INVOICES: &str = "/v1/tax-payers/invoices";
 
@@ -181,7 +181,7 @@ async fn a_credit_note_for_a_part_refers_to_its_invoice(world: &World) {
     assert_eq!(plan(nothing.data()), ["none 0"]);
 }
 
-#[each_database]
+#[each_database(ALONE)]
 async fn a_replacement_is_created_after_the_credit_note_is_signed(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = two_lines();
@@ -321,7 +321,7 @@ async fn what_cannot_be_corrected_is_refused_with_what_to_do(world: &World) {
     }
 }
 
-#[each_database]
+#[each_database(ALONE)]
 async fn a_correction_is_started_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = signed(&taxpayer, &two_lines()).await;
@@ -359,7 +359,7 @@ async fn a_correction_is_started_once(world: &World) {
     assert_eq!(listed.data()["total"], 2);
 }
 
-#[each_database]
+#[each_database(ALONE)]
 async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &World) {
     for mend in ["sent again", "edited", "made smaller", "cancelled"] {
         let taxpayer = world.taxpayer().await;
