@@ -81,6 +81,15 @@ pub fn buyer_tin(document: &Value) -> Option<String> {
     party_text(document, "accounting_customer_party", "tin")
 }
 
+/// Returns a text or a number of a document; an empty text for anything else.
+pub fn plain_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
 /// Parses an IRN that another system sent; `None` if it is malformed or too long to store.
 pub fn parse_foreign_irn(text: &str) -> Option<Irn> {
     let fits = text.chars().count() <= IRN_CHARS_MAX;

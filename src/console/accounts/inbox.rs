@@ -14,7 +14,7 @@ use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::money::{Amount, group_digits};
 use crate::domain::reference::catalog::Catalog;
-use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::domain::supplier_invoice::{SupplierInvoice, plain_text};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
@@ -250,13 +250,10 @@ fn grouped(text: String) -> String {
     }
 }
 
-/// Returns a text or a number of the document; an empty text for anything else.
 fn text(document: &Value, pointer: &str) -> String {
-    match document.pointer(pointer) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        _ => String::new(),
-    }
+    document
+        .pointer(pointer)
+        .map_or_else(String::new, plain_text)
 }
 
 #[cfg(test)]

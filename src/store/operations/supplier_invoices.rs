@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
-use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::domain::supplier_invoice::{SupplierInvoice, plain_text};
 use crate::store::Store;
 use crate::store::operations::supplier_document_row;
 use crate::store::operations::supplier_invoice_row::{Column, Entity, Model};
@@ -172,9 +172,9 @@ pub async fn document_facts(
     let facts = rows.into_iter().map(|row| {
         let totals = parse_member(row.legal_monetary_total);
         let facts = DocumentFacts {
-            due: text(&parse_member(row.due_date)),
-            currency: text(&parse_member(row.document_currency_code)),
-            payable: text(&totals["payable_amount"]).parse().ok(),
+            due: plain_text(&parse_member(row.due_date)),
+            currency: plain_text(&parse_member(row.document_currency_code)),
+            payable: plain_text(&totals["payable_amount"]).parse().ok(),
         };
         (row.irn_key, facts)
     });
@@ -184,15 +184,6 @@ pub async fn document_facts(
 /// Parses a member of a document, which a supplier may have written in any way.
 fn parse_member(text: Option<String>) -> Value {
     strict_json::from_trusted(&text.unwrap_or_default()).unwrap_or_default()
-}
-
-/// Returns a text or a number; an empty text for anything else.
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => String::new(),
-    }
 }
 
 /// Adds a supplier invoice and its document to the inbox of its buyer.
