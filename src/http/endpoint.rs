@@ -54,7 +54,7 @@ pub(crate) struct Path {
     pub(crate) policy: RoutePolicy,
     pub(crate) allowed: Vec<Method>,
     documented: Vec<(Vec<Method>, Doc)>,
-    /// Of a form, the number of segments of the page above it, to which GET leads.
+    /// The number of segments of the page above a form, to which GET leads; `None` for a page, and without a page above.
     pub(crate) page_above: Option<usize>,
     /// The methods of each handler, and the least operator role that the handler requires; `None` if it requires none.
     roles: Vec<(Vec<Method>, Option<OperatorRole>)>,

@@ -13,7 +13,7 @@ use testkit::answer::Answer;
 const FILE: &str = "src/http/openapi/examples/answers.json";
 /// More entries of a list tell a reader nothing new.
 const ENTRIES_MAX: usize = 2;
-/// What an example shows instead of a moment in either of its formats, a UUID, and the 64 digits of a hash.
+/// Stand in examples for a moment in either of its formats, for a UUID, and for the 64 digits of a hash.
 const MOMENT: &str = "2026-01-15T10:00:00.000000Z";
 const MOMENT_OF_CONTRACT: &str = "2026-01-15 10:00:00";
 const UUID: &str = "019bc0de-0000-7000-8000-000000000001";
@@ -143,8 +143,10 @@ fn differing_members(answer: &Value, example: &Value) -> Vec<String> {
             .map(|(name, _)| name);
         names.chain(outer).cloned().collect()
     };
-    let (told, shown) = (members(answer), members(example));
-    told.symmetric_difference(&shown).cloned().collect()
+    let told = members(answer);
+    told.symmetric_difference(&members(example))
+        .cloned()
+        .collect()
 }
 
 /// Keeps the kind of a secret, as in `tpk_…`, and of a link the part before the secret.

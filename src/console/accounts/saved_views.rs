@@ -9,7 +9,9 @@ use crate::console::accounts::invoices::list_query;
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Reader};
+use crate::domain::kernel::fault::Fault;
 use crate::http::endpoint::{Path, path};
+use crate::http::forms::report;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::saved_views::{self, VIEWS_MAX, ViewOwner};
@@ -26,6 +28,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const NAME_CHARS_MAX: usize = 40;
+/// A longer query would make an address that some programs on the way refuse.
+const QUERY_BYTES_MAX: usize = 2_000;
 
 /// A link to the list with the filters of a view.
 pub(super) struct SavedView {
@@ -64,21 +68,30 @@ pub(super) fn filters(values: &FormValues) -> String {
     query.trim_start_matches('?').to_owned()
 }
 
+fn read_name(state: &ApiState, form: &FormValues) -> Result<String, ApiError> {
+    let typed = form.object(&["name"]);
+    let read = report::read(&typed, &state.catalog.get(), |reader| {
+        reader.required("name").identifier(NAME_CHARS_MAX)
+    })?;
+    Ok(read.value)
+}
+
 /// POST …/invoices/views: keeps the filters of the list, as the page has them in its address.
 async fn keep_view(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     form: Form<FormValues>,
 ) -> Answer {
-    let name = form.0.text("name");
+    let name = read_name(&state, &form.0)?;
     let asked: Vec<_> = form_urlencoded::parse(form.0.text("filter").as_bytes()).collect();
     let pairs = asked.iter().map(|(name, value)| (&**name, &**value));
     let query = filters(&pairs.collect());
-    let notice = if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
-        format!("The name of a view has 1 to {NAME_CHARS_MAX} characters.")
-    } else if query.is_empty() {
+    if query.len() > QUERY_BYTES_MAX {
+        return Err(Fault::new("filter", "max", "The filters are too long for a view.").into());
+    }
+    let notice = if query.is_empty() {
         "A view keeps filters: choose one first.".to_owned()
-    } else if saved_views::keep(&state.store, owner(&session), name, &query).await? {
+    } else if saved_views::keep(&state.store, owner(&session), &name, &query).await? {
         format!("The view {name} was saved.")
     } else {
         format!("You have {VIEWS_MAX} views of this account: delete one first.")
@@ -93,8 +106,8 @@ async fn delete_view(
     Reader(session): Reader,
     form: Form<FormValues>,
 ) -> Answer {
-    let name = form.0.text("name");
-    saved_views::delete(&state.store, owner(&session), name).await?;
+    let name = read_name(&state, &form.0)?;
+    saved_views::delete(&state.store, owner(&session), &name).await?;
     let address = format!("{}/invoices", base(&session));
     Ok(go_to(&address, &format!("The view {name} was deleted.")))
 }

@@ -30,7 +30,7 @@ impl ActiveModelBehavior for ActiveModel {}
 /// A person may have so many views of an account.
 pub const VIEWS_MAX: u64 = 20;
 
-/// Whose views: those of a person on the pages of an account.
+/// The person whose views these are, and the account on whose pages they stand.
 #[derive(Debug, Clone, Copy)]
 pub struct ViewOwner {
     pub person: SessionOwner,

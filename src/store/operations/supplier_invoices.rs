@@ -133,7 +133,7 @@ pub async fn document_owned_by(
     found.map(|row| at.json(&row.document)).transpose()
 }
 
-/// What a list shows of a document, as the supplier wrote it. Texts that the document lacks are empty.
+/// The facts of a document that a list shows, as the supplier wrote them. Texts that the document lacks are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocumentFacts {
     pub due: String,
@@ -149,7 +149,7 @@ struct FactsRow {
     legal_monetary_total: Option<String>,
 }
 
-/// Reads what a list shows of these documents, by IRN key.
+/// Reads the facts of these documents, by IRN key.
 pub async fn document_facts(
     store: &Store,
     taxpayer: TaxpayerId,

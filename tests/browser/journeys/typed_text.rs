@@ -1,4 +1,4 @@
-//! What a person typed outlives the end of the session.
+//! The text of a form outlives the end of the session in which it was typed.
 
 use crate::person::Visitor;
 use crate::run_alone;

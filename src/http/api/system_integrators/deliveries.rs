@@ -32,12 +32,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let replay = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
     vec![
         path(deliveries).get(list_deliveries, || {
-            describe_list(
-                doc("list_deliveries", "The log of deliveries, newest first").with_note(
-                    "A delivery is one event on its way to the webhook, \
-                     with its state and its attempts.",
-                ),
-            )
+            describe_list(doc(
+                "list_deliveries",
+                "The log of deliveries, newest first",
+            ))
         }),
         path(attempts).get(list_attempts, || {
             doc(
@@ -66,13 +64,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 pub(super) fn describe_list(doc: OperationDoc) -> OperationDoc {
-    doc.with_paging("15 by default, 100 at most")
-        .query_word("state", DeliveryState::allowed, "of a state")
-        .query("event", "the name of an event")
-        .query("irn", "the IRN of an invoice")
-        .query("since", "a sequence, or a moment as RFC 3339 writes it")
-        .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
-        .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+    doc.with_note(
+        "A delivery is one event on its way to an endpoint, with its state and its attempts.",
+    )
+    .with_paging("15 by default, 100 at most")
+    .query_word("state", DeliveryState::allowed, "of a state")
+    .query("event", "the name of an event")
+    .query("irn", "the IRN of an invoice")
+    .query("since", "a sequence, or a moment as RFC 3339 writes it")
+    .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
+    .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;

@@ -6,48 +6,32 @@ use actix_web::web;
 use address_policy::AddressPolicy;
 use secrecy::ExposeSecret;
 
-use crate::actors::taxpayer::commands::{
-    self, AddEndpoint, ChangeEndpoint, EnableEndpoint, RemoveEndpoint,
-};
+use crate::actors::taxpayer::commands::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::delivery::{Endpoint, SecretType};
 use crate::domain::kernel::audit::Actor;
-use crate::http::api::system_integrators::deliveries::{describe_list, show_deliveries};
-use crate::http::api::system_integrators::replays::{show_latest, start_replay};
-use crate::http::api::system_integrators::webhook::{
-    Addressee, describe_test, rotate_secret, test_endpoint,
-};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
-use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{replay, report, webhook, webhook_endpoint};
+use crate::http::forms::{report, webhook_endpoint};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
-use crate::http::limits::SensitiveOperation;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::views::replay::ReplayView;
-use crate::http::views::secret::RotatedSecret;
-use crate::http::views::webhook_endpoint::{
-    AddedEndpoint, DeletedEndpoint, EnabledEndpoint, EndpointView,
-};
+use crate::http::views::webhook_endpoint::{AddedEndpoint, DeletedEndpoint, EndpointView};
 use crate::store::webhooks;
 
 /// The taxpayer's id and the endpoint's id in a path.
-type Ids = web::Path<(String, String)>;
+pub(super) type Ids = web::Path<(String, String)>;
 
-const NOT_FOUND: [ErrorCode; 2] = [ErrorCode::EndpointNotFound, ErrorCode::TaxpayerNotFound];
+pub(super) const NOT_FOUND: [ErrorCode; 2] =
+    [ErrorCode::EndpointNotFound, ErrorCode::TaxpayerNotFound];
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    [settings(), actions()].into_iter().flatten().collect()
-}
-
-fn settings() -> Vec<Path> {
     let all = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints";
     let one = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}";
     vec![
@@ -129,96 +113,6 @@ fn settings() -> Vec<Path> {
                     .fails(&NOT_FOUND)
                     .fails(&[ErrorCode::InvalidTransition])
             }),
-    ]
-}
-
-fn actions() -> Vec<Path> {
-    let test = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/test";
-    let secret = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/secret";
-    let enable = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/enable";
-    let replay = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/replay";
-    let deliveries =
-        "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries";
-    vec![
-        path(test)
-            .has_effect()
-            .relays()
-            .sensitive(SensitiveOperation::WebhookTest)
-            .post(test_one, || {
-                let doc = doc(
-                    "test_webhook_endpoint",
-                    "Test an endpoint: data is whatever it answered",
-                );
-                describe_test(doc).fails(&[ErrorCode::EndpointNotFound])
-            }),
-        path(secret).post(rotate_one, || {
-            doc(
-                "rotate_webhook_endpoint_secret",
-                "A new signing secret, or the public key of a new key pair",
-            )
-            .with_note(
-                "For a day, messages are also signed with the secret \
-                 before, so that receivers can change without a gap.",
-            )
-            .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
-            .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
-            .writes()
-            .fails(&NOT_FOUND)
-        }),
-        path(enable).post(enable_one, || {
-            doc(
-                "enable_webhook_endpoint",
-                "Put an endpoint back into service",
-            )
-            .with_note(
-                "Ends the pause after lasting failures; on demand what \
-                 was missed meanwhile is delivered.",
-            )
-            .may_take(replay::read_enable, example!("enable_webhook"))
-            .gives::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
-            .writes()
-            .fails(&NOT_FOUND)
-            .fails(&[ErrorCode::InvalidTransition])
-        }),
-        path(replay)
-            .post(replay_one, || {
-                doc(
-                    "replay_webhook_endpoint",
-                    "Deliver again what failed, what is missing, or all",
-                )
-                .with_note(
-                    "A replay delivers past events again, oldest first, \
-                     without holding up new ones.",
-                )
-                .takes(replay::read, example!("replay_webhooks"))
-                .gives::<ReplayView>(200, "Webhook replay started successfully")
-                .writes()
-                .fails(&NOT_FOUND)
-                .fails(&[ErrorCode::InvalidTransition])
-            })
-            .get(show_replay, || {
-                doc(
-                    "get_webhook_endpoint_replay",
-                    "How far the latest replay is; null before the first",
-                )
-                .with_note(
-                    "Progress is counted in events of the log of the \
-                     taxpayer.",
-                )
-                .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
-                .fails(&NOT_FOUND)
-            }),
-        path(deliveries).get(list_deliveries, || {
-            let doc = doc(
-                "list_webhook_endpoint_deliveries",
-                "The log of its deliveries, newest first",
-            )
-            .with_note(
-                "A delivery is one event on its way to the endpoint, \
-                 with its state and its attempts.",
-            );
-            describe_list(doc).fails(&[ErrorCode::EndpointNotFound])
-        }),
     ]
 }
 
@@ -359,88 +253,4 @@ async fn remove_endpoint(
             ApiResponse::ok(DELETED, DeletedEndpoint { id, deleted: true })
         })
         .await
-}
-
-/// POST `…/{endpoint_id}/test`: as for the webhook.
-async fn test_one(
-    state: web::Data<ApiState>,
-    IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
-    query: Query,
-) -> Result<ApiResponse, ApiError> {
-    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    test_endpoint(&state, endpoint.key, &query).await
-}
-
-/// POST `…/{endpoint_id}/secret`: as for the webhook.
-async fn rotate_one(
-    state: web::Data<ApiState>,
-    IntegratorCaller(integrator): IntegratorCaller,
-    idempotent: IdempotentRequest,
-    ids: Ids,
-    body: Body,
-) -> Result<ApiResponse, ApiError> {
-    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    let to = Addressee {
-        taxpayer: endpoint.taxpayer_id,
-        endpoint: endpoint.key,
-        by: Actor::Integrator(integrator),
-    };
-    rotate_secret(&state, to, idempotent, body).await
-}
-
-/// POST `…/{endpoint_id}/enable`: enables the endpoint and may replay missed events.
-async fn enable_one(
-    state: web::Data<ApiState>,
-    IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
-    body: Body,
-) -> Result<ApiResponse, ApiError> {
-    let (found, _) = find_endpoint(&state, integrator, &ids).await?;
-    let form = report::read(
-        &*body.object_or_empty().await?,
-        &state.catalog.get(),
-        replay::read_enable,
-    )?;
-    let command = EnableEndpoint {
-        endpoint: found.key,
-        replay: form.value.scope(),
-        reason: None,
-    };
-    let commands::EnabledEndpoint { endpoint, replay } =
-        state.taxpayers.send(found.taxpayer_id, command).await?;
-    let view = EnabledEndpoint::new(&endpoint, replay.as_ref());
-    Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))
-}
-
-/// POST `…/{endpoint_id}/replay`: as for the webhook.
-async fn replay_one(
-    state: web::Data<ApiState>,
-    IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
-    body: Body,
-) -> Result<ApiResponse, ApiError> {
-    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    start_replay(&state, endpoint.taxpayer_id, endpoint.key, body).await
-}
-
-/// GET `…/{endpoint_id}/replay`: returns the progress of the endpoint's latest replay, or null.
-async fn show_replay(
-    state: web::Data<ApiState>,
-    IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
-) -> Result<ApiResponse, ApiError> {
-    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    show_latest(&state, endpoint.key).await
-}
-
-/// GET `…/{endpoint_id}/deliveries`: lists the deliveries to this endpoint, newest event first.
-async fn list_deliveries(
-    state: web::Data<ApiState>,
-    IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
-    query: Query,
-) -> Result<ApiResponse, ApiError> {
-    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    show_deliveries(&state, endpoint.taxpayer_id, endpoint.key, &query).await
 }

@@ -3,6 +3,7 @@
 mod audit;
 mod deliveries;
 mod delivery_links;
+mod endpoint_actions;
 mod endpoints;
 mod invitations;
 mod invoice_files;
@@ -22,6 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         deliveries::endpoints(),
         delivery_links::endpoints(),
         endpoints::endpoints(),
+        endpoint_actions::endpoints(),
     ];
     let all = [
         taxpayers::endpoints(),

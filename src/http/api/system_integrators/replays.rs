@@ -22,6 +22,10 @@ use crate::http::views::replay::ReplayView;
 use crate::store::webhooks::replays;
 use crate::store::{events, webhooks};
 
+/// Notes on the replays of every endpoint.
+pub(super) const REPLAY_NOTE: &str = "A replay delivers past events again.";
+pub(super) const PROGRESS_NOTE: &str = "Progress is counted in events of the log of the taxpayer.";
+
 pub(crate) fn endpoints() -> Vec<Path> {
     let replays = "/v1/system-integrators/taxpayers/{id}/webhook/replays";
     let one = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}";
@@ -33,10 +37,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "replay_webhook",
                     "Deliver again what failed, what is missing, or all",
                 )
-                .with_note(
-                    "A replay delivers past events again, oldest first, \
-                     without holding up new ones.",
-                )
+                .with_note(REPLAY_NOTE)
                 .takes(replay::read, example!("replay_webhooks"))
                 .gives::<ReplayView>(200, "Webhook replay started successfully")
                 .writes()
@@ -51,10 +52,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "get_replay",
                     "How far the latest replay is; null before the first",
                 )
-                .with_note(
-                    "Progress is counted in events of the log of the \
-                     taxpayer.",
-                )
+                .with_note(PROGRESS_NOTE)
                 .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
                 .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             }),
@@ -70,10 +68,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path(one).get(find_replay, || {
             doc("find_replay", "How far a replay is")
-                .with_note(
-                    "Progress is counted in events of the log of the \
-                     taxpayer.",
-                )
+                .with_note(PROGRESS_NOTE)
                 .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
                 .fails(&[ErrorCode::ReplayNotFound, ErrorCode::TaxpayerNotFound])
         }),

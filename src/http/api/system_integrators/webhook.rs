@@ -33,6 +33,12 @@ use crate::http::views::secret::RotatedSecret;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
+/// Notes on what can be done with every endpoint.
+pub(super) const SECRET_NOTE: &str = "For a day, messages are also signed with the secret before, so that receivers can \
+    change without a gap.";
+pub(super) const ENABLE_NOTE: &str =
+    "Deliveries begin again; on demand also those of what was missed meanwhile.";
+
 pub(crate) fn endpoints() -> Vec<Path> {
     let test = "/v1/system-integrators/taxpayers/{id}/webhook/test";
     let updates = [Method::PUT, Method::PATCH, Method::POST];
@@ -74,10 +80,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     "rotate_webhook_secret",
                     "A new signing secret, or the public key of a new key pair",
                 )
-                .with_note(
-                    "For a day, messages are also signed with the secret \
-                     before, so that receivers can change without a gap.",
-                )
+                .with_note(SECRET_NOTE)
                 .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
                 .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
                 .writes()
@@ -86,10 +89,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         ),
         path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(enable_webhook, || {
             doc("enable_webhook", "Put the webhook back into service")
-                .with_note(
-                    "Ends the pause after lasting failures; on demand what \
-                     was missed meanwhile is delivered.",
-                )
+                .with_note(ENABLE_NOTE)
                 .may_take(replay::read_enable, example!("enable_webhook"))
                 .gives::<Enabled<'_>>(200, "Webhook enabled successfully")
                 .writes()

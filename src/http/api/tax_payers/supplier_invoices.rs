@@ -58,7 +58,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .relays()
             .post(get_supplier_invoice, || {
                 doc("get_supplier_invoice", "Get Supplier Invoice")
-                    .with_note("The document of a supplier, as the authority has it.")
+                    .with_note(
+                        "The supplier's document as the authority has it; as it was \
+                         at receipt, if the authority does not answer.",
+                    )
                     .takes(supplier_irn::read, example!("supplier_irn"))
                     .shows(
                         200,

@@ -56,9 +56,9 @@ fn create_and_list_endpoints() -> Vec<Path> {
             .post(create::create_invoice, || {
                 doc("create_invoice", "Create Invoice (Standard)")
                     .with_note(
-                        "Stores an invoice as a draft. The same invoice again \
-                         is answered with the stored one and 200; a different \
-                         one with the same number is refused.",
+                        "Stores an invoice as a draft. If the account has an invoice \
+                         with this number, that one is the answer, with 200, and \
+                         nothing is stored.",
                     )
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
@@ -75,9 +75,10 @@ fn create_and_list_endpoints() -> Vec<Path> {
             };
             doc("create_full_invoice", "Create Invoice (Full)")
                 .with_note(
-                    "Stores an invoice as a draft from the whole document \
-                     that the authority will get. The same invoice again is \
-                     answered with the stored one and 200.",
+                    "Stores an invoice as a draft, from the whole document that \
+                     the authority will get. If the account has an invoice with \
+                     this number, that one is the answer, with 200, and nothing \
+                     is stored.",
                 )
                 .takes(
                     |reader| full_invoice::full_invoice(reader, account),
@@ -174,10 +175,7 @@ fn read_endpoints() -> Vec<Path> {
             .reads()
             .post(read::get_by_unique_no, || {
                 doc("get_by_unique_no", "Get Invoice by Unique Number")
-                    .with_note(
-                        "Finds an invoice by its IRN, its number, or its number \
-                         in the books of the taxpayer.",
-                    )
+                    .with_note("Finds an invoice by its id, its IRN or its number.")
                     .takes(unique_no::read, example!("unique_no"))
                     .gives::<InvoiceObject<'_>>(200, "Invoice retrieved successfully")
                     .fails(&[ErrorCode::InvoiceNotFound])
@@ -230,8 +228,8 @@ fn update_endpoints() -> Vec<Path> {
         path("/v1/tax-payers/invoices/update-status").patch(update::update_status, || {
             doc("update_status", "Update Invoice Status")
                 .with_note(
-                    "Approves an invoice, or cancels one that is not \
-                     signed.",
+                    "Sets the status to draft, approved or cancelled, unless the \
+                     pipeline has locked the invoice.",
                 )
                 .takes(update_status::read, example!("update_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")

@@ -1,0 +1,189 @@
+//! What is done with one webhook endpoint: its test, a new secret, its return into service, replays, and the log of its
+//! deliveries. Each is as for the webhook that Update Webhook sets.
+
+use actix_web::web;
+
+use crate::actors::taxpayer::commands::{self, EnableEndpoint};
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::kernel::audit::Actor;
+use crate::http::api::system_integrators::deliveries::{describe_list, show_deliveries};
+use crate::http::api::system_integrators::endpoints::{Ids, NOT_FOUND};
+use crate::http::api::system_integrators::replays::{
+    PROGRESS_NOTE, REPLAY_NOTE, show_latest, start_replay,
+};
+use crate::http::api::system_integrators::webhook::{
+    Addressee, ENABLE_NOTE, SECRET_NOTE, describe_test, rotate_secret, test_endpoint,
+};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids::find_endpoint;
+use crate::http::forms::query::Query;
+use crate::http::forms::{replay, report, webhook};
+use crate::http::idempotency::IdempotentRequest;
+use crate::http::limits::SensitiveOperation;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::replay::ReplayView;
+use crate::http::views::secret::RotatedSecret;
+use crate::http::views::webhook_endpoint::EnabledEndpoint;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    let test = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/test";
+    let secret = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/secret";
+    let enable = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/enable";
+    let replay = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/replay";
+    let deliveries =
+        "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries";
+    vec![
+        path(test)
+            .has_effect()
+            .relays()
+            .sensitive(SensitiveOperation::WebhookTest)
+            .post(test_one, || {
+                let doc = doc(
+                    "test_webhook_endpoint",
+                    "Test an endpoint: data is whatever it answered",
+                );
+                describe_test(doc).fails(&[ErrorCode::EndpointNotFound])
+            }),
+        path(secret).post(rotate_one, || {
+            doc(
+                "rotate_webhook_endpoint_secret",
+                "A new signing secret, or the public key of a new key pair",
+            )
+            .with_note(SECRET_NOTE)
+            .may_take(webhook::read_secret_type, example!("rotate_webhook_secret"))
+            .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
+            .writes()
+            .fails(&NOT_FOUND)
+        }),
+        path(enable).post(enable_one, || {
+            doc(
+                "enable_webhook_endpoint",
+                "Put an endpoint back into service",
+            )
+            .with_note(ENABLE_NOTE)
+            .may_take(replay::read_enable, example!("enable_webhook"))
+            .gives::<EnabledEndpoint<'_>>(200, "Webhook enabled successfully")
+            .writes()
+            .fails(&NOT_FOUND)
+            .fails(&[ErrorCode::InvalidTransition])
+        }),
+        path(replay)
+            .post(replay_one, || {
+                doc(
+                    "replay_webhook_endpoint",
+                    "Deliver again what failed, what is missing, or all",
+                )
+                .with_note(REPLAY_NOTE)
+                .takes(replay::read, example!("replay_webhooks"))
+                .gives::<ReplayView>(200, "Webhook replay started successfully")
+                .writes()
+                .fails(&NOT_FOUND)
+                .fails(&[ErrorCode::InvalidTransition])
+            })
+            .get(show_replay, || {
+                doc(
+                    "get_webhook_endpoint_replay",
+                    "How far the latest replay is; null before the first",
+                )
+                .with_note(PROGRESS_NOTE)
+                .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
+                .fails(&NOT_FOUND)
+            }),
+        path(deliveries).get(list_deliveries, || {
+            let doc = doc(
+                "list_webhook_endpoint_deliveries",
+                "The log of its deliveries, newest first",
+            );
+            describe_list(doc).fails(&[ErrorCode::EndpointNotFound])
+        }),
+    ]
+}
+
+/// POST `…/{endpoint_id}/test`: as for the webhook.
+async fn test_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    test_endpoint(&state, endpoint.key, &query).await
+}
+
+/// POST `…/{endpoint_id}/secret`: as for the webhook.
+async fn rotate_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
+    ids: Ids,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    let to = Addressee {
+        taxpayer: endpoint.taxpayer_id,
+        endpoint: endpoint.key,
+        by: Actor::Integrator(integrator),
+    };
+    rotate_secret(&state, to, idempotent, body).await
+}
+
+/// POST `…/{endpoint_id}/enable`: enables the endpoint and may replay missed events.
+async fn enable_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (found, _) = find_endpoint(&state, integrator, &ids).await?;
+    let form = report::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        replay::read_enable,
+    )?;
+    let command = EnableEndpoint {
+        endpoint: found.key,
+        replay: form.value.scope(),
+        reason: None,
+    };
+    let commands::EnabledEndpoint { endpoint, replay } =
+        state.taxpayers.send(found.taxpayer_id, command).await?;
+    let view = EnabledEndpoint::new(&endpoint, replay.as_ref());
+    Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))
+}
+
+/// POST `…/{endpoint_id}/replay`: as for the webhook.
+async fn replay_one(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    start_replay(&state, endpoint.taxpayer_id, endpoint.key, body).await
+}
+
+/// GET `…/{endpoint_id}/replay`: returns the progress of the endpoint's latest replay, or null.
+async fn show_replay(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    show_latest(&state, endpoint.key).await
+}
+
+/// GET `…/{endpoint_id}/deliveries`: lists the deliveries to this endpoint, newest event first.
+async fn list_deliveries(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    ids: Ids,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
+    show_deliveries(&state, endpoint.taxpayer_id, endpoint.key, &query).await
+}
