@@ -180,7 +180,7 @@ impl Store {
     pub async fn check(&self) -> Result<(), StoreError> {
         self.execute_and_commit(self.backend().build(&health_write()))
             .await?;
-        self.reader().execute_unprepared("SELECT 1").await?;
+        self.reader().check().await?;
         Ok(())
     }
 

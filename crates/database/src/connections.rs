@@ -174,6 +174,8 @@ impl Database {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::join_all;
+
     use super::*;
     use crate::readers::run_as_page;
     use crate::testing::stores;
@@ -241,6 +243,21 @@ mod tests {
             test.store.readers.pages.close().await.unwrap();
             assert!(run_as_page(query()).await.is_err());
             assert!(query().await.is_ok(), "the API goes on");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_database_whose_connections_are_all_in_use_answers() {
+        let slow = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) \
+                    SELECT count(*) FROM n";
+        for test in stores().await {
+            let reader = test.store.reader();
+            let queries = (0..100).map(|_| reader.execute_unprepared(slow));
+            tokio::select! {
+                biased;
+                _ = join_all(queries) => panic!("the check waited for a connection"),
+                answer = reader.check() => answer.unwrap(),
+            }
         }
     }
 

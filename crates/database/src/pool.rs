@@ -4,6 +4,7 @@
 //!
 //! When one connection is found dead, its whole pool is replaced, because the other connections are probably dead too.
 
+use std::pin::pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ const SQLITE_PAGE_READERS_MAX: u32 = 2;
 const SQLITE_SNAPSHOTS_MAX: u32 = 1;
 /// How long closing the connections of a pool may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(3);
+/// How often a check of the connections looks whether another query was answered.
+const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Lifts the timeouts of the session for one transaction, since a migration may take longer.
 pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
@@ -230,6 +233,18 @@ impl Pool {
             watch.liveness.mark_silent();
         }
         result
+    }
+
+    /// Checks that the connections answer: by a query, unless another one is answered first. The other queries may take
+    /// all connections, and a query that waits for one of them does not show that the database is silent.
+    pub async fn check(&self) -> Result<(), DbErr> {
+        let mut query = pin!(self.execute_unprepared("SELECT 1"));
+        while self.current().liveness.is_unanswered_for(BUSY_WAIT) {
+            if let Ok(answer) = timeout(ANSWER_LOOK_EVERY, &mut query).await {
+                return answer.map(drop);
+            }
+        }
+        Ok(())
     }
 
     async fn connections(&self) -> Result<(Generation, CallGuard), DbErr> {

@@ -29,7 +29,7 @@ const PAGE_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Fills the last form whose address has this pattern, which is that of the newest row, and sends it, past the script
 /// that would send it once. A second click is a request beside the navigation, because a browser that navigates anew
-/// drops the request before. Returns the form's address; null if the page does not offer the form.
+/// drops the request before. Returns the form's address and what it sends; null if the page does not offer the form.
 const SEND_SCRIPT: &str = "
     const [pattern, fields, clicks] = arguments;
     const wanted = [...new URLSearchParams(fields)];
@@ -54,10 +54,10 @@ const SEND_SCRIPT: &str = "
     window.isBefore = true;
     // A page that Back takes out of the browser's memory is the next page too.
     window.addEventListener('pageshow', () => { window.isBefore = false; });
-    const body = () => new URLSearchParams(new FormData(form));
-    if (clicks === '2') fetch(form.action, { method: 'POST', body: body(), redirect: 'manual' });
+    const body = new URLSearchParams(new FormData(form));
+    if (clicks === '2') fetch(form.action, { method: 'POST', body, redirect: 'manual' });
     HTMLFormElement.prototype.submit.call(form);
-    return address;";
+    return [address, body.toString()];";
 
 /// Waits until the page that was open has given way to the next one.
 async fn wait_for_next_page(visitor: &Visitor) {
@@ -80,26 +80,36 @@ async fn wait_for_next_page(visitor: &Visitor) {
     }
 }
 
-/// Sends a form, if the page offers it, and waits for the next page. Returns the form's address.
-async fn send(visitor: &Visitor, form: &str, fields: &str, clicks: &str) -> Option<String> {
-    let address = visitor
+/// A form that was sent.
+struct Sent {
+    address: String,
+    body: String,
+}
+
+/// Sends a form, if the page offers it, and waits for the next page.
+async fn send(visitor: &Visitor, form: &str, fields: &str, clicks: &str) -> Option<Sent> {
+    let sent = visitor
         .session
         .script(SEND_SCRIPT, &[form, fields, clicks])
         .await;
-    let address = address.as_str()?.to_owned();
+    let part = |place: usize| sent[place].as_str().map(str::to_owned);
+    let sent = Sent {
+        address: part(0)?,
+        body: part(1)?,
+    };
     wait_for_next_page(visitor).await;
-    Some(address)
+    Some(sent)
 }
 
 /// Sends the form of the open page by a double click, by a reload, and by Back and the button once more. `check` looks
 /// after each of them, and is told which it was.
 async fn send_again(visitor: &Visitor, form: &str, fields: &str, check: impl AsyncFn(&str)) {
     let sent = send(visitor, form, fields, "2").await;
-    let Some(address) = sent else {
+    let Some(Sent { address, body }) = sent else {
         panic!("no {form} on this page:\n{}", visitor.text().await)
     };
     check(&format!(
-        "{form} by a double click, which led to {}",
+        "{form} with {body} by a double click, which led to {}",
         visitor.text().await
     ))
     .await;
