@@ -30,18 +30,6 @@ pub const INCIDENTS: &[IncidentKind] = &[
         find: process::disk_full,
     },
     IncidentKind {
-        name: "reads-wait",
-        severity: Severity::Warning,
-        title: "Queries wait for a connection to the database",
-        effect: "Answers take seconds longer, and some are refused with 503.",
-        ends: "By itself, a minute after the last long wait.",
-        to_do: "Look at what the connections wait for: a lock, or a slow database. If neither, raise database.reader_connections_max.",
-        look_at: "`database_read_wait_seconds`; on PostgreSQL `pg_stat_activity` and `pg_locks`: a session of another \
-                  program may lock a table.",
-        page: "/console/supervision",
-        find: process::reads_wait,
-    },
-    IncidentKind {
         name: "actors-failed",
         severity: Severity::Page,
         title: "An actor has given up",
@@ -123,6 +111,18 @@ pub const INCIDENTS: &[IncidentKind] = &[
                   another version, or a row that was changed by hand.",
         page: "/console",
         find: process::answers_broken,
+    },
+    IncidentKind {
+        name: "reads-wait",
+        severity: Severity::Warning,
+        title: "Queries wait for a connection to the database",
+        effect: "Answers take seconds longer, and some are refused with 503.",
+        ends: "By itself, a minute after the last long wait.",
+        to_do: "Look at what the connections wait for: a lock, or a slow database. If neither, raise database.reader_connections_max.",
+        look_at: "`database_read_wait_seconds`; on PostgreSQL `pg_stat_activity` and `pg_locks`: a session of another \
+                  program may lock a table.",
+        page: "/console/supervision",
+        find: process::reads_wait,
     },
     IncidentKind {
         name: "service-paused",

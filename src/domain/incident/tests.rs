@@ -371,3 +371,9 @@ fn replicas_that_are_being_upgraded_are_not_out_of_step() {
     situation.replicas = replica_list(SignedDuration::from_mins(14), figures);
     assert_eq!(find_all(&situation), []);
 }
+
+#[test]
+fn what_wakes_somebody_stands_first() {
+    let severities = INCIDENTS.iter().map(|kind| kind.severity);
+    assert!(severities.is_sorted(), "the most urgent first");
+}
