@@ -134,7 +134,14 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
         ],
     ),
     ("rust_xlsxwriter", &["src/http/exports/workbook"]),
-    ("ubl", &["src/http/invoice_files", "src/domain/import"]),
+    (
+        "ubl",
+        &[
+            "src/http/invoice_files",
+            "src/domain/import",
+            "src/domain/invoice/ubl_parts",
+        ],
+    ),
     ("calamine", &["src/domain/import/xlsx_table"]),
     ("pulldown_cmark", &["src/console/docs/markdown"]),
     ("csv", &["src/http/exports/csv_rows", "src/domain/import"]),

@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 36] = [
+const MIGRATIONS: [Script; 37] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -139,6 +139,10 @@ const MIGRATIONS: [Script; 36] = [
     Script::new(
         "m0040_saved_views",
         include_str!("../sql/m0040_saved_views.sql"),
+    ),
+    Script::new(
+        "m0041_ubl_parts",
+        include_str!("../sql/m0041_ubl_parts.sql"),
     ),
 ];
 

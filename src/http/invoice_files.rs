@@ -5,6 +5,7 @@ use actix_web::HttpRequest;
 use invoice_pdf::{Logo, Look, PdfError, Sheet, Standing};
 use serde_json::Value;
 use trade_document::TradeDocument;
+use ubl::Beside;
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
@@ -21,7 +22,7 @@ use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::accounts::logos;
-use crate::store::invoices::verify_links;
+use crate::store::invoices::{ubl_parts, verify_links};
 use crate::store::runs;
 
 /// A file that an invoice can be had as.
@@ -99,16 +100,19 @@ pub(crate) async fn make(
         InvoiceFile::Json => canonical_text(&shown_document(state, stored).await?).into_bytes(),
         InvoiceFile::Ubl => {
             let document = shown_trade_document(state, stored).await?;
+            let beside = ubl_parts_beside(state, stored, &document).await?;
             let text = state
                 .printing
-                .compute(move || ubl::write(&document))
+                .compute(move || ubl::write_with(&document, &beside))
                 .await?;
             text.map_err(|reason| Fault::new("invoice_type_code", "ubl", format!("{reason}.")))?
                 .into_bytes()
         }
         InvoiceFile::Pdf => {
+            let document = shown_trade_document(state, stored).await?;
             let paper = Paper {
-                document: shown_trade_document(state, stored).await?,
+                beside: ubl_parts_beside(state, stored, &document).await?,
+                document,
                 look: look(state, &stored.supplier).await?,
                 standing: if stored.invoice.authority.signed {
                     Standing::Signed
@@ -159,6 +163,7 @@ pub(crate) async fn make_received(
         let paper = Paper {
             document: found
                 .map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?,
+            beside: Vec::new(),
             look: Look::default(),
             standing: Standing::Received,
             qr_code: None,
@@ -186,6 +191,16 @@ pub(crate) async fn shown_trade_document(
     let mut found = found.map_err(ApiError::internal)?;
     stored.complete(&mut found);
     Ok(found)
+}
+
+/// Returns what no field carries and goes into the UBL of an imported invoice.
+async fn ubl_parts_beside(
+    state: &ApiState,
+    stored: &StoredInvoice,
+    document: &TradeDocument,
+) -> Result<Vec<Beside>, ApiError> {
+    let parts = ubl_parts::of_invoice(&state.store, &stored.invoice).await?;
+    Ok(parts.map_or_else(Vec::new, |parts| parts.fitting(document)))
 }
 
 /// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is not
@@ -241,6 +256,8 @@ pub(crate) async fn check_logo(state: &ApiState, logo: &Change<LogoFile>) -> Res
 /// Everything that is printed.
 struct Paper {
     document: TradeDocument,
+    /// What no field carries and its UBL has.
+    beside: Vec<Beside>,
     look: Look,
     standing: Standing,
     qr_code: Option<String>,
@@ -249,7 +266,7 @@ struct Paper {
 
 async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
     let printed = state.printing.compute(move || {
-        let ubl = ubl::write(&paper.document).ok();
+        let ubl = ubl::write_with(&paper.document, &paper.beside).ok();
         invoice_pdf::render(&Sheet {
             document: &paper.document,
             look: &paper.look,

@@ -1,13 +1,20 @@
 //! The parts of a UBL document that no field of a trade document carries. They are kept as texts
 //! and go back into the UBL that is written later.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use trade_document::TradeDocument;
+
 use crate::element::{Attribute, Element, numbers, step};
 use crate::order;
 use crate::parse::{CAC, CBC, EXT, Limits, parse};
 use crate::serialize::serialize_fragment;
+use crate::write::{IRN_DESCRIPTION, to_element};
 
 /// A part of a UBL document that no field carries.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     /// The path of the parent of an element, or of an attribute, such as
     /// `/Invoice/cac:InvoiceLine[2]` or `/Invoice/cbc:ID/@schemeID`. The numbers count the elements
@@ -15,6 +22,52 @@ pub struct Beside {
     pub path: String,
     /// The element with the prefixes `cbc`, `cac` and `ext`, or the value of the attribute.
     pub value: String,
+}
+
+impl Beside {
+    /// True if the part is a whole child of the root.
+    pub fn is_root_child(&self) -> bool {
+        self.path.matches('/').count() == 1
+    }
+
+    /// Returns the name of the child of the root that the part is, or belongs to.
+    pub fn root_child(&self) -> &str {
+        let step = self.path.split('/').nth(2).unwrap_or_else(|| {
+            let tag = self.value.trim_start_matches('<');
+            tag.split([' ', '/', '>']).next().unwrap_or_default()
+        });
+        step.split('[').next().unwrap_or_default()
+    }
+}
+
+/// Returns what stands beside a document after fields of it were emptied: the elements that it lacks
+/// now, with their own parts, and the other parts.
+pub fn empty_fields(
+    document: &TradeDocument,
+    emptied: &TradeDocument,
+    parts: &[Beside],
+) -> Vec<Beside> {
+    let (Ok(mut whole), Ok(rest)) = (to_element(document), to_element(emptied)) else {
+        return parts.to_vec();
+    };
+    let rest: Vec<_> = rest.children.iter().map(serialize_fragment).collect();
+    let children = whole.children.iter().enumerate();
+    let gone = children.filter(|(_, child)| !rest.contains(&serialize_fragment(child)));
+    let gone: Vec<_> = gone
+        .map(|(place, child)| (place, child.name.clone()))
+        .collect();
+    let names: BTreeSet<_> = gone.iter().map(|(_, name)| name.as_str()).collect();
+    let (own, others): (Vec<_>, Vec<_>) = parts
+        .iter()
+        .cloned()
+        .partition(|part| !part.is_root_child() && names.contains(part.root_child()));
+    merge(&mut whole, &own);
+    let path = format!("/{}", whole.name);
+    let elements = gone.iter().map(|(place, _)| Beside {
+        path: path.clone(),
+        value: serialize_fragment(&whole.children[*place]),
+    });
+    elements.chain(others).collect()
 }
 
 /// Returns everything in the tree that nobody has read. What stands inside of read elements comes
@@ -34,7 +87,9 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<Beside>) {
         });
     }
     let children = element.children.iter().filter(|child| !child.is_gone());
-    let touched = children.clone().filter(|child| is_touched(child));
+    let touched = children
+        .clone()
+        .filter(|child| is_touched(child) && !is_irn_reference(child));
     let touched: Vec<_> = touched.collect();
     let all = numbers(touched.iter().map(|child| &*child.name));
     for (child, number) in touched.into_iter().zip(all) {
@@ -66,9 +121,12 @@ fn has_content(element: &Element) -> bool {
 /// an element that the document itself has, a child of an element that has gone, or one that this
 /// kind of document does not know.
 pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
+    // The reference that holds the IRN has no number among those that were read.
+    let irn = root.children.iter().position(is_irn_reference);
+    let irn = irn.map(|place| (place, root.children.remove(place)));
     let mut parts: Vec<_> = parts.iter().collect();
     // The numbers in paths count the elements that were read. Whole elements come after those.
-    parts.sort_by_key(|part| std::cmp::Reverse(part.path.matches('/').count()));
+    parts.sort_by_key(|part| Reverse(part.path.matches('/').count()));
     let children = root.children.iter().enumerate();
     let lines: Vec<_> = children
         .filter(|(_, child)| is_line(&child.name))
@@ -77,7 +135,15 @@ pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
     for part in parts {
         merge_part(root, &lines, part);
     }
+    if let Some((place, irn)) = irn {
+        root.children.insert(place, irn);
+    }
     remove_odd_rates(root);
+}
+
+fn is_irn_reference(element: &Element) -> bool {
+    element.name == "cac:AdditionalDocumentReference"
+        && element.peek_at("cbc:DocumentDescription") == IRN_DESCRIPTION
 }
 
 fn merge_part(root: &mut Element, lines: &[usize], part: &Beside) -> Option<()> {
@@ -198,7 +264,12 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
         .find(|child| child.name == element.name);
     match same {
         Some(child) if child.is_default => *child = element,
-        Some(_) if !repeats => {}
+        // What stands in an element that the writer has made for other fields goes into that one.
+        Some(child) if !repeats => {
+            for part in element.children {
+                add_element(child, part);
+            }
+        }
         _ => parent.children.push(element),
     }
     Some(())

@@ -18,7 +18,7 @@ mod serialize;
 mod write;
 
 pub use allocate::{Allocated, allocate, fold_fees};
-pub use beside::Beside;
+pub use beside::{Beside, empty_fields};
 pub use fault::{Cause, Change, Fault, Unwritable};
 pub use parse::Limits;
 pub use read::{ReadDocument, read, read_with_units};

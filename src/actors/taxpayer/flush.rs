@@ -33,6 +33,7 @@ use crate::store::invoices::import_profiles;
 use crate::store::invoices::imports;
 use crate::store::invoices::items;
 use crate::store::invoices::payments;
+use crate::store::invoices::ubl_parts;
 use crate::store::lanes::claim;
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, LaneName, Lease, QueuedLane, Wake};
@@ -123,6 +124,9 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
     for unit in units {
         for import in &unit.writes.imports {
             imports::add(tx, unit.id, import, now).await?;
+        }
+        for (invoice, parts) in &unit.writes.ubl_parts {
+            ubl_parts::add(tx, unit.id, *invoice, parts).await?;
         }
         for piece in &unit.writes.imported_pieces {
             import_pieces::finish(tx, unit.id, piece).await?;

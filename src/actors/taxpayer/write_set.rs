@@ -14,8 +14,9 @@ use crate::domain::events::replay::Replay;
 use crate::domain::import::profile::ImportProfile;
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::audit::AuditEntry;
-use crate::domain::kernel::ids::{EndpointKey, RunId};
+use crate::domain::kernel::ids::{EndpointKey, InvoiceId, RunId};
 use crate::domain::notice::Notice;
 use crate::domain::party::NewContact;
 use crate::domain::party::settings::{Change, LogoFile};
@@ -34,6 +35,8 @@ pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) imports: Vec<StoredImport>,
     pub(crate) imported_pieces: Vec<ImportedPiece>,
+    /// What no field carries of invoices that were imported.
+    pub(crate) ubl_parts: Vec<(InvoiceId, UblParts)>,
     pub(crate) new_corrections: Vec<StoredCorrection>,
     /// Corrections that have come further, in order.
     pub(crate) corrections: Vec<Correction>,

@@ -142,6 +142,7 @@ mod tests {
             currency: None,
             amount: None,
             rows: document.rows.clone(),
+            ubl_parts: None,
         });
         let file = ImportedFile {
             import_no: "I1".to_owned(),

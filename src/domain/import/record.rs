@@ -10,6 +10,7 @@ use crate::domain::import::profile::{NamedCustomer, answer_name};
 use crate::domain::import::source::{ImportForm, Places};
 use crate::domain::import::table::Table;
 use crate::domain::invoice::batch::{BatchItem, ITEM_FAULTS_MAX, ItemOutcome};
+use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::InvoiceId;
@@ -58,6 +59,8 @@ pub struct ImportedDocument {
     pub amount: Option<Amount>,
     /// The rows of the table, by their position in it.
     pub rows: Vec<usize>,
+    /// What no field carries; `None` for a file that is no UBL.
+    pub ubl_parts: Option<UblParts>,
 }
 
 /// The result of a file.
@@ -409,6 +412,7 @@ mod tests {
             currency: Some("NGN".to_owned()),
             amount: Some(amount.into()),
             rows: Vec::new(),
+            ubl_parts: None,
         }
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::domain::import::table::Table;
 use crate::domain::invoice::batch::INVOICES_MAX;
 use crate::domain::invoice::table_columns::LINE_PREFIX;
+use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
@@ -50,6 +51,8 @@ pub struct SourceDocument {
     pub rows: Vec<usize>,
     /// The sums that the file states, if it states them.
     pub stated: Option<StatedSums>,
+    /// What no field carries; `None` for a file that is no UBL.
+    pub ubl_parts: Option<UblParts>,
 }
 
 /// The sums of a document as its file states them.

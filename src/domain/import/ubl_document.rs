@@ -11,6 +11,7 @@ use crate::domain::import::profile::{set_at, text_at};
 use crate::domain::import::source::{ImportForm, Places, SourceDocument, SourceFile, StatedSums};
 use crate::domain::import::{ubl_full, ubl_standard};
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
@@ -73,21 +74,37 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
     };
     changes.extend(allocated.changes);
     let mut warnings = Vec::new();
+    let mut imported = allocated.document;
     let body = match form {
         ImportForm::Standard => {
-            let folded = ubl::fold_fees(&allocated.document);
+            let folded = ubl::fold_fees(&imported);
             changes.extend(folded.changes);
-            ubl_standard::body(&folded.document, &mut warnings)
+            imported = folded.document;
+            ubl_standard::body(&imported, &mut warnings)
         }
-        ImportForm::Full => ubl_full::body(&allocated.document, &mut warnings),
+        ImportForm::Full => ubl_full::body(&imported, &mut warnings),
     };
-    warnings.extend(beside_warning(&beside));
+    // What a charge says beside its amount fits it no longer once the charge was divided.
+    let has_same_charges = imported.lines == document.lines && imported.charges == document.charges;
+    let (fitting, mut lost): (Vec<_>, Vec<_>) = beside
+        .into_iter()
+        .partition(|part| has_same_charges || !is_about_charge(part));
+    warnings.extend(beside_warning(&fitting, |names| {
+        format!("No field takes {names}: kept for the UBL of the invoice.")
+    }));
+    let parts = ubl::empty_fields(&imported, &empty_fields(form, &imported), &fitting);
+    let (ubl_parts, too_large) = UblParts::keep(&imported, parts);
+    lost.extend(too_large);
+    warnings.extend(beside_warning(&lost, |names| {
+        format!("The UBL of the invoice lacks {names}.")
+    }));
     let told = changes.iter().map(Change::to_string);
     SourceDocument {
         body: Some(body),
         warnings: told.chain(warnings).collect(),
         places,
         stated: stated_sums(&document.totals),
+        ubl_parts: Some(ubl_parts),
         ..SourceDocument::default()
     }
 }
@@ -129,7 +146,20 @@ fn to_faults(faults: Vec<ubl::Fault>) -> Vec<Fault> {
     faults.collect()
 }
 
-fn beside_warning(beside: &[Beside]) -> Option<String> {
+/// Returns the document without the fields that the form has no place for.
+fn empty_fields(form: ImportForm, document: &TradeDocument) -> TradeDocument {
+    match form {
+        ImportForm::Standard => ubl_standard::empty_fields(document),
+        ImportForm::Full => ubl_full::empty_fields(document),
+    }
+}
+
+fn is_about_charge(part: &Beside) -> bool {
+    part.path.contains("/cac:AllowanceCharge") && !part.path.contains("/cac:Price/")
+}
+
+/// Returns a warning that names the parts, unless there are none.
+fn beside_warning(beside: &[Beside], text: impl Fn(&str) -> String) -> Option<String> {
     let names = beside.iter().take(BESIDE_SHOWN_MAX).map(|part| {
         let tag = part.value.strip_prefix('<');
         let name = tag.and_then(|tag| tag.split(['>', ' ', '/']).next());
@@ -143,7 +173,7 @@ fn beside_warning(beside: &[Beside]) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!beside.is_empty()).then(|| format!("No field takes {names}{more}: left out."))
+    (!beside.is_empty()).then(|| text(&format!("{names}{more}")))
 }
 
 /// Fills what UBL has no element for and the profile has not answered either.

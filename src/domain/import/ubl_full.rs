@@ -58,7 +58,9 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
         .iter()
         .any(|reference| reference.kind == ReferenceKind::Order)
     {
-        warnings.push("Create Full has no field for the order: left out.".to_owned());
+        warnings.push(
+            "Create Full has no field for the order: kept for the UBL of the invoice.".to_owned(),
+        );
     }
     add(
         &mut body,
@@ -86,6 +88,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
                 "tax_currency_code",
                 optional_value(document.tax_currency.as_deref()),
             ),
+            ("invoice_delivery_period", delivery_period(document)),
             (
                 "buyer_reference",
                 optional_value(document.buyer_reference.as_deref()),
@@ -114,6 +117,14 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     add_references(&mut body, document, warnings);
     add_payment_means(&mut body, document);
     body
+}
+
+/// Returns the period as the form takes it, with both of its days.
+fn delivery_period(document: &TradeDocument) -> Option<Value> {
+    let period = document.period?;
+    let start = period.start?;
+    let end = period.end.filter(|end| *end >= start)?;
+    Some(json!({ "start_date": start.to_string(), "end_date": end.to_string() }))
 }
 
 fn customer(party: &Party) -> Value {
@@ -227,6 +238,25 @@ fn tax_part(subtotal: &TaxSubtotal) -> Value {
     })
 }
 
+/// Returns the document without what has no field in the body.
+pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
+    let mut references = Vec::new();
+    for (kind, _, is_list) in REFERENCES {
+        let all = document.references.iter();
+        let usable = all.filter(|one| one.kind == kind && date_value(one).is_some());
+        references.extend(usable.take(if is_list { usize::MAX } else { 1 }).cloned());
+    }
+    TradeDocument {
+        references,
+        period: document
+            .period
+            .filter(|_| delivery_period(document).is_some()),
+        // The authority's accounting cost is an amount.
+        accounting_cost: None,
+        ..document.clone()
+    }
+}
+
 /// Adds the references that have a date, which this form wants. An IRN has one.
 fn add_references(
     body: &mut Map<String, Value>,
@@ -245,7 +275,8 @@ fn add_references(
             .collect();
         if usable.len() < all.len() || (!is_list && usable.len() > 1) {
             warnings.push(format!(
-                "References without a date, or more than one, do not go into {name}: left out."
+                "References without a date, or more than one, do not go into {name}: \
+                 kept for the UBL of the invoice."
             ));
         }
         if is_list && !usable.is_empty() {

@@ -1,7 +1,7 @@
 //! A trade document as the body of Create Invoice (Standard).
 
 use serde_json::{Map, Value, json};
-use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
+use trade_document::{ItemKind, Line, Party, Reference, ReferenceKind, TradeDocument};
 
 use crate::domain::import::ubl_document::{
     add, corrected_id, number, optional_value, party_name, value_if_filled,
@@ -47,18 +47,42 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
             ("invoice_lines", Some(Value::Array(lines))),
         ],
     );
-    let left_out = left_out(document);
-    if !left_out.is_empty() {
+    let kept = without_field(document);
+    if !kept.is_empty() {
         warnings.push(format!(
-            "Create Standard has no field for {}: left out.",
-            left_out.join(", ")
+            "Create Standard has no field for {}: kept for the UBL of the invoice.",
+            kept.join(", ")
         ));
+    }
+    if !document.totals.prepaid.is_zero() {
+        warnings.push("What was paid before has no field: left out.".to_owned());
     }
     body
 }
 
-/// Returns the parts of the document that have no field in the body.
-fn left_out(document: &TradeDocument) -> Vec<&'static str> {
+/// Returns the document without what has no field in the body.
+pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
+    // The number of an invoice that is not stored here says nothing to the authority.
+    let is_irn = |reference: &Reference| {
+        reference.kind == ReferenceKind::Preceding && Irn::parse(&reference.id).is_ok()
+    };
+    let references = document.references.iter().cloned();
+    TradeDocument {
+        notes: Vec::new(),
+        payment_terms: None,
+        payment_means: Vec::new(),
+        period: None,
+        delivery_date: None,
+        tax_currency: None,
+        buyer_reference: None,
+        accounting_cost: None,
+        references: references.filter(is_irn).collect(),
+        ..document.clone()
+    }
+}
+
+/// Returns the names of what has no field in the body.
+fn without_field(document: &TradeDocument) -> Vec<&'static str> {
     let mut references = document.references.iter();
     let parts = [
         (!document.notes.is_empty(), "the notes"),
@@ -68,11 +92,11 @@ fn left_out(document: &TradeDocument) -> Vec<&'static str> {
         (document.delivery_date.is_some(), "the date of delivery"),
         (document.tax_currency.is_some(), "the currency of the tax"),
         (document.buyer_reference.is_some(), "the buyer's reference"),
+        (document.accounting_cost.is_some(), "the accounting cost"),
         (
             references.any(|reference| reference.kind != ReferenceKind::Preceding),
             "references to other documents",
         ),
-        (!document.totals.prepaid.is_zero(), "what was paid before"),
     ];
     parts
         .into_iter()

@@ -45,12 +45,7 @@ pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocumen
     let currency = root.text("document_currency_code");
     let currency = currency.ok_or(Unreadable("document_currency_code"))?;
     let taxes = root.taxes();
-    // The lines of Submit need no tax category. Where the document has one tax, it is the tax of every line.
-    let only_tax = match taxes.as_slice() {
-        [only] => only.tax.clone(),
-        _ => Tax::default(),
-    };
-    let lines = root.items("invoice_line").map(|node| node.line(&only_tax));
+    let lines = root.items("invoice_line").map(|node| node.line(&taxes));
     Ok(TradeDocument {
         number: number.ok_or(Unreadable("invoice_reference"))?,
         irn,
@@ -202,8 +197,9 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Reads a line. A line without a tax category has the tax `only_tax`.
-    fn line(self, only_tax: &Tax) -> Option<Line> {
+    /// Reads a line. Its tax is the one of its category among those that the document sums up, with their percentages. A
+    /// line of Submit needs no category: it has the tax of the document if there is only one.
+    fn line(self, taxes: &[TaxSubtotal]) -> Option<Line> {
         let item = self.member("item")?;
         let name = item.text("name")?;
         let price = self.member("price")?;
@@ -211,9 +207,16 @@ impl<'a> Node<'a> {
             .text("isic_code")
             .or_else(|| self.text("service_category"));
         let unit = price.text("price_unit").unwrap_or_default();
-        let tax = match self.text("tax_category") {
-            Some(category) => self.tax(category, None),
-            None => only_tax.clone(),
+        let category = self.text("tax_category");
+        let of_category = |one: &&TaxSubtotal| {
+            let own = category.as_ref();
+            own.is_none_or(|own| *own == one.tax.category.code)
+        };
+        let mut summed = taxes.iter().filter(of_category);
+        let tax = match (summed.next(), summed.next(), &category) {
+            (Some(only), None, _) => only.tax.clone(),
+            (_, _, Some(category)) => self.tax(category.clone(), None),
+            (_, _, None) => Tax::default(),
         };
         Some(Line {
             // Submit asks for a description, so one that only repeats the name says nothing.

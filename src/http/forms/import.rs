@@ -83,6 +83,7 @@ fn read_document(
         places: document.places,
         warnings: document.warnings,
         rows: document.rows,
+        ubl_parts: document.ubl_parts,
     };
     (candidate, imported)
 }

@@ -17,6 +17,7 @@ pub mod list_sort;
 pub mod owed;
 pub mod payments;
 pub mod timeline;
+pub mod ubl_parts;
 pub mod verify_links;
 pub mod work_tabs;
 

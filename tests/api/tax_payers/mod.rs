@@ -22,6 +22,7 @@ mod list_supplier_invoices;
 mod requests;
 mod summary;
 mod timeline;
+mod ubl_parts;
 mod update_invoice;
 mod update_payment_status;
 mod update_status;

@@ -12,7 +12,7 @@ use crate::fault::Unwritable;
 /// EN 16931.
 pub(crate) const IRN_DESCRIPTION: &str = "IRN";
 
-pub(super) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable> {
+pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable> {
     let kind = &document.document_type;
     let (root_kind, code) =
         codes::document_type(&kind.code).ok_or_else(|| Unwritable::DocumentType {

@@ -15,7 +15,7 @@ use crate::serialize::serialize_document;
 /// The specification that the written documents follow (EN 16931, BT-24).
 pub(crate) const CUSTOMIZATION: &str = "urn:cen.eu:en16931:2017";
 
-pub(crate) use document::IRN_DESCRIPTION;
+pub(crate) use document::{IRN_DESCRIPTION, to_element};
 pub(crate) use line::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
 pub(crate) use money::{DISCOUNT_CODE, FEE_CODE};
 pub(crate) use party::tin_scheme;

@@ -81,6 +81,14 @@ impl TaxpayerCommand for ImportInvoices {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
         let (batch, faults) = create_all(uow, &self.candidates)?;
+        for (document, item) in self.file.documents.iter().zip(&batch.items) {
+            let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
+            let parts = document
+                .ubl_parts
+                .as_ref()
+                .filter(|parts| !parts.is_empty());
+            uow.writes.ubl_parts.extend(created.zip(parts.cloned()));
+        }
         let results = batch
             .items
             .into_iter()
