@@ -1,11 +1,15 @@
 //! The inbox: the list of suppliers' invoices, and one of them with its document and its acknowledgement.
 
+use std::collections::BTreeSet;
+
 use actix_web::web;
 use askama::Template;
 use authority_client::encode_path_segment;
+use futures_util::stream::{self, StreamExt as _};
 use serde_json::Value;
 
 use crate::console::accounts::base;
+use crate::console::accounts::invoices_bulk::error_text;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
@@ -19,14 +23,16 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::invoice_files::{self, InvoiceFile};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
-use crate::store::operations::supplier_invoices::{self, DocumentFacts, InboxPart};
+use crate::store::operations::supplier_invoices::{self, DocumentFacts, InboxFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/inbox").page(list_inbox),
+        path("/dashboard/{taxpayer}/inbox/acknowledge").form(acknowledge_chosen),
         path("/dashboard/{taxpayer}/inbox/{irn}").page(show_received),
         path("/dashboard/{taxpayer}/inbox/{irn}/files/{file}").page(get_file),
         path("/dashboard/{taxpayer}/inbox/{irn}/acknowledge").form(acknowledge),
@@ -34,6 +40,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
+/// The number of invoices that are acknowledged with one form: those of a page.
+const CHOSEN_MAX: usize = 25;
+/// The number of invoices that are acknowledged at a time.
+const AT_A_TIME: usize = 4;
 
 #[derive(Template)]
 #[template(path = "accounts/inbox.html")]
@@ -42,6 +52,9 @@ struct InboxPage {
     here: String,
     /// True if the acknowledged invoices are left out.
     is_open_only: bool,
+    search: String,
+    /// True if a row can be chosen: it is to be acknowledged, and the reader may do it.
+    can_choose: bool,
     rows: Vec<InboxRow>,
     pages: Pages,
 }
@@ -78,18 +91,18 @@ struct ReceivedLine {
     amount: String,
 }
 
-/// GET …/inbox: the newest first; with `open=true` those that are not acknowledged.
+/// GET …/inbox: the newest first; with `open=true` those that are not acknowledged, and with `q` those with this text.
 async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
     let page = query.page(PER_PAGE);
-    let is_open_only = query.text("open") == Some("true");
-    let (part, suffix) = if is_open_only {
-        (InboxPart::Open, "?open=true")
-    } else {
-        (InboxPart::All, "")
+    let search = query.trimmed_text("q").unwrap_or_default();
+    let filter = InboxFilter {
+        is_open: query.text("open") == Some("true"),
+        text: Some(search.clone()).filter(|text| !text.is_empty()),
     };
+    let is_open_only = filter.is_open;
     let taxpayer = session.taxpayer;
     let (found, total) =
-        supplier_invoices::page_owned_by(&state.store, taxpayer, part, page).await?;
+        supplier_invoices::page_owned_by(&state.store, taxpayer, filter, page).await?;
     let keys = found.iter().map(|invoice| invoice.irn.key()).collect();
     let mut facts = supplier_invoices::document_facts(&state.store, taxpayer, keys).await?;
     let catalog = state.catalog.get();
@@ -101,15 +114,39 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
             facts,
         }
     });
-    let rows = rows.collect();
+    let rows: Vec<_> = rows.collect();
     let here = format!("{}/inbox", base(&session));
+    let frame = Frame::for_account(&session, "Inbox");
+    let is_open = |row: &InboxRow| row.line.invoice.acknowledged_at.is_none();
     show(&InboxPage {
-        frame: Frame::for_account(&session, "Inbox"),
+        can_choose: frame.can_act && rows.iter().any(is_open),
+        frame,
         rows,
-        pages: Pages::new(page.number, total, page.per_page, format!("{here}{suffix}")),
+        pages: Pages::new(
+            page.number,
+            total,
+            page.per_page,
+            list_address(&here, is_open_only, &search),
+        ),
         is_open_only,
+        search,
         here,
     })
+}
+
+/// Returns the address of the list with these filters.
+fn list_address(here: &str, is_open_only: bool, search: &str) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    if is_open_only {
+        query.append_pair("open", "true");
+    }
+    if !search.is_empty() {
+        query.append_pair("q", search);
+    }
+    match query.finish().as_str() {
+        "" => here.to_owned(),
+        query => format!("{here}?{query}"),
+    }
 }
 
 /// Returns the amount with its currency; an empty text if the document has none.
@@ -204,6 +241,58 @@ async fn acknowledge(
         &invoice_path(&session, &invoice.irn),
         "The invoice was acknowledged.",
     ))
+}
+
+/// POST …/inbox/acknowledge: acknowledges the ticked invoices of a page, and says what became of those that were not.
+async fn acknowledge_chosen(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    Form(values): Form<FormValues>,
+) -> Answer {
+    let chosen: BTreeSet<_> = values.checked_values("id").take(CHOSEN_MAX).collect();
+    if chosen.is_empty() {
+        let message = "Nothing is chosen. Go back and tick what you mean.";
+        return Err(ApiError::new(ErrorCode::ValidationFailed, message));
+    }
+    let calls = chosen.into_iter().map(|text| {
+        let (state, session) = (&state, &session);
+        async move {
+            let done = acknowledge_one(state, session, text).await;
+            done.map_err(|error| format!("{text}: {}", error_text(&error)))
+        }
+    });
+    let outcomes: Vec<_> = stream::iter(calls).buffered(AT_A_TIME).collect().await;
+    let here = format!("{}/inbox", base(&session));
+    Ok(go_to(
+        &format!("{here}?open=true"),
+        &acknowledged_notice(&outcomes),
+    ))
+}
+
+async fn acknowledge_one(
+    state: &ApiState,
+    session: &AccountSession,
+    text: &str,
+) -> Result<(), ApiError> {
+    let irn = path_ids::irn(text)?;
+    state.inbound.acknowledge(session.taxpayer, &irn).await?;
+    Ok(())
+}
+
+fn acknowledged_notice(outcomes: &[Result<(), String>]) -> String {
+    let failures: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.as_ref().err())
+        .collect();
+    let done = match outcomes.len() - failures.len() {
+        1 => "1 invoice was acknowledged.".to_owned(),
+        done => format!("{done} invoices were acknowledged."),
+    };
+    match failures.as_slice() {
+        [] => done,
+        [only] => format!("{done} One was not. {only}"),
+        [first, ..] => format!("{done} {} were not. The first: {first}", failures.len()),
+    }
 }
 
 /// Returns the facts of a document that a reader looks for first. Facts that the document lacks are left out.

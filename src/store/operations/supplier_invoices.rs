@@ -2,15 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use database::column::RowRef;
+use database::column::{RowRef, caseless, contains_pattern};
 use database::page::{self, Page};
 use database::sql::dialect;
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, ExprTrait as _, Func};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel, QueryFilter,
-    QueryOrder, QuerySelect, Select,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel,
+    QueryFilter, QueryOrder, QuerySelect, Select,
 };
 use serde_json::Value;
 
@@ -72,30 +72,43 @@ pub async fn count_unacknowledged_owned_by(
     Ok(u64::try_from(open.count()).unwrap_or(u64::MAX))
 }
 
-/// The invoices of an inbox that are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InboxPart {
-    All,
-    /// Those that are not acknowledged.
-    Open,
+/// The invoices of an inbox that are listed. Without a filter that is all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InboxFilter {
+    /// Only those that are not acknowledged.
+    pub is_open: bool,
+    /// Only those with this text in their IRN, or in the name or the TIN of their supplier.
+    pub text: Option<String>,
 }
 
-/// Loads one page of a part of a taxpayer's inbox, newest first, and the number of all invoices in that part.
+/// Loads one page of the listed part of a taxpayer's inbox, newest first, and the number of all invoices in that part.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
-    part: InboxPart,
+    filter: InboxFilter,
     page: Page,
 ) -> Result<(Vec<SupplierInvoice>, u64), StoreError> {
-    let all = owned_by(taxpayer);
-    let listed = match part {
-        InboxPart::All => all,
-        InboxPart::Open => all.filter(Column::AcknowledgedAt.is_null()),
-    };
+    let mut listed = owned_by(taxpayer);
+    if filter.is_open {
+        listed = listed.filter(Column::AcknowledgedAt.is_null());
+    }
+    if let Some(text) = filter.text {
+        listed = listed.filter(has_text(&text));
+    }
     let newest = listed
         .order_by_desc(Column::ReceivedAt)
         .order_by_desc(Column::IrnKey);
     page::load(store, newest, page).await
+}
+
+/// SQLite lowers only the letters from A to Z, so the text is also looked for as it is.
+fn has_text(text: &str) -> Condition {
+    let columns = [Column::Irn, Column::SupplierName, Column::SupplierTin];
+    columns.into_iter().fold(Condition::any(), |any, column| {
+        let lower = Func::lower(Expr::col(column));
+        any.add(Expr::expr(lower).like(contains_pattern(&caseless(text))))
+            .add(Expr::col(column).like(contains_pattern(text)))
+    })
 }
 
 /// Returns those IRN keys of this list that are in the inbox of any taxpayer.

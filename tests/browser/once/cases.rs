@@ -139,7 +139,9 @@ pub(super) fn invoice_cases() -> Vec<Case> {
 }
 
 /// The forms of an owner, without those about invoices and webhooks, in an order in which each finds what it needs.
-pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
+/// `received` is an invoice in the inbox that nobody has acknowledged.
+pub(super) fn owner_cases(taxpayer: i64, received: &str) -> Vec<Case> {
+    let acknowledged = "SELECT count(*) FROM supplier_invoices WHERE acknowledged_at IS NOT NULL";
     let contacts = "/dashboard/{taxpayer}/contacts";
     let keys = "/dashboard/{taxpayer}/keys";
     let request = "/dashboard/{taxpayer}/requests/{request}";
@@ -219,10 +221,16 @@ pub(super) fn owner_cases(taxpayer: i64) -> Vec<Case> {
             audit_query("taxpayer.set-integration"),
         ),
         case(
+            "/dashboard/{taxpayer}/inbox",
+            "/dashboard/{taxpayer}/inbox/acknowledge",
+            &format!("id={received}"),
+            acknowledged.to_owned(),
+        ),
+        case(
             "/dashboard/{taxpayer}/inbox/{irn}",
             "/dashboard/{taxpayer}/inbox/{irn}/acknowledge",
             "",
-            "SELECT count(*) FROM supplier_invoices WHERE acknowledged_at IS NOT NULL".to_owned(),
+            acknowledged.to_owned(),
         ),
     ]
 }

@@ -22,6 +22,7 @@ use crate::person::Visitor;
 use crate::run_alone;
 use crate::showcase::Showcase;
 use crate::support::account::{Account, PASSWORD, code_of_app, signed_in};
+use crate::support::supplies;
 use crate::support::world::World;
 
 const DONE_ALREADY_TEXT: &str = "This was done already.";
@@ -42,8 +43,9 @@ const SEND_SCRIPT: &str = "
     if (!form) return null;
     const address = addresses(form).find(isWanted);
     form.action = address;
-    // What a form lacks is the value of the button that is pressed.
-    const valueOf = (name) => form.elements[name] instanceof HTMLButtonElement || !form.elements[name];
+    // What a form lacks is the value of the button that is pressed, or a box that is not ticked.
+    const valueOf = (name) => form.elements[name] instanceof HTMLButtonElement || !form.elements[name]
+        || form.elements[name].type === 'checkbox';
     wanted.forEach(([name, value]) => {
         if (valueOf(name) || form.elements[name] instanceof RadioNodeList && !form.elements[name].value) {
             form.append(Object.assign(document.createElement('input'), { type: 'hidden', name, value }));
@@ -256,7 +258,8 @@ fn each_form_that_is_sent_again_has_one_effect() {
             let admin = Visitor::operator(world, OperatorRole::Admin).await;
             world.new_operator().await;
             let mut of_owner = invoice_cases();
-            of_owner.extend(owner_cases(taxpayer.id));
+            let supplied = supplies::received(world, taxpayer).await;
+            of_owner.extend(owner_cases(taxpayer.id, &supplied));
             of_owner.extend(profile_cases());
             of_owner.extend(webhook_cases(taxpayer.id, &receiver.url()));
             let of_oneself = own_account_cases();

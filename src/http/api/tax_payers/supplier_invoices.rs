@@ -17,7 +17,7 @@ use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
 use crate::http::views::inbox::{Acknowledgement, InboxLine};
 use crate::http::views::paginator::Paginator;
-use crate::store::operations::supplier_invoices::{self, InboxPart};
+use crate::store::operations::supplier_invoices::{self, InboxFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -104,7 +104,7 @@ async fn list_supplier_invoices(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) =
-        supplier_invoices::page_owned_by(&state.store, id, InboxPart::All, page).await?;
+        supplier_invoices::page_owned_by(&state.store, id, InboxFilter::default(), page).await?;
     let items = found.into_iter().map(InboxLine::from).collect();
     Ok(ApiResponse::ok(
         "Supplier invoices retrieved successfully",

@@ -51,3 +51,43 @@ async fn a_suppliers_invoice_is_read_and_acknowledged(world: &World) {
         .await
         .expect(409);
 }
+
+#[each_database]
+async fn many_are_found_and_acknowledged_at_once(world: &World) {
+    let account = Account::new(world).await;
+    let mut irns = Vec::new();
+    for _ in 0..3 {
+        irns.push(supplies::received(world, &account.taxpayer).await);
+    }
+    let number = |irn: &str| irn.split_once('-').unwrap().0.to_owned();
+    let page = account
+        .page(&format!("/inbox?q={}", irns[1].to_lowercase()))
+        .await;
+    assert_shows(&page, &[&number(&irns[1])]);
+    assert!(!page.contains(&format!(">{}<", number(&irns[0]))), "{page}");
+    let page = account.page("/inbox?open=true&q=%25").await;
+    assert_shows(&page, &["No invoice matches."]);
+    let chosen = [
+        ("id", irns[0].as_str()),
+        ("id", "odd"),
+        ("id", irns[1].as_str()),
+    ];
+    let other = Account::new(world).await;
+    let told = other.post("/inbox/acknowledge", &chosen).await.expect(303);
+    let page = other.owner.get(&told.location).await.expect(200);
+    page.shows("0 invoices were acknowledged. 3 were not. The first: ");
+    let told = account
+        .post("/inbox/acknowledge", &chosen)
+        .await
+        .expect(303);
+    account
+        .owner
+        .get(&told.location)
+        .await
+        .shows_all(&[
+            "2 invoices were acknowledged. One was not. odd: ",
+            &number(&irns[2]),
+        ])
+        .hides(&format!(">{}<", number(&irns[0])));
+    account.post("/inbox/acknowledge", &[]).await.expect(422);
+}
