@@ -32,7 +32,7 @@ const SQLITE_PAGE_READERS_MAX: u32 = 2;
 const SQLITE_SNAPSHOTS_MAX: u32 = 1;
 /// How long closing the connections of a pool may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(3);
-/// How often a check of the connections looks whether another query was answered.
+/// The interval in which a check of the connections looks whether another query was answered.
 const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Lifts the timeouts of the session for one transaction, since a migration may take longer.

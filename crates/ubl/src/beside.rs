@@ -2,7 +2,7 @@
 //! and go back into the UBL that is written later.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 use trade_document::TradeDocument;
@@ -50,7 +50,7 @@ pub fn empty_fields(
     let (Ok(mut whole), Ok(rest)) = (to_element(document), to_element(emptied)) else {
         return parts.to_vec();
     };
-    let rest: Vec<_> = rest.children.iter().map(serialize_fragment).collect();
+    let rest: HashSet<_> = rest.children.iter().map(serialize_fragment).collect();
     let children = whole.children.iter().enumerate();
     let gone = children.filter(|(_, child)| !rest.contains(&serialize_fragment(child)));
     let gone: Vec<_> = gone
@@ -264,7 +264,7 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
         .find(|child| child.name == element.name);
     match same {
         Some(child) if child.is_default => *child = element,
-        // What stands in an element that the writer has made for other fields goes into that one.
+        // The writer has made the element for other fields: the children of this one join it.
         Some(child) if !repeats => {
             for part in element.children {
                 add_element(child, part);

@@ -35,7 +35,7 @@ pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) imports: Vec<StoredImport>,
     pub(crate) imported_pieces: Vec<ImportedPiece>,
-    /// What no field carries of invoices that were imported.
+    /// The parts of UBL files that no field of the imported invoices carries.
     pub(crate) ubl_parts: Vec<(InvoiceId, UblParts)>,
     pub(crate) new_corrections: Vec<StoredCorrection>,
     /// Corrections that have come further, in order.

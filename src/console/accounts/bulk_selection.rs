@@ -132,11 +132,18 @@ impl Selection {
 
 /// Returns the ids of the ticked invoices. Fails if there are none.
 pub(super) fn ticked_ids(values: &FormValues) -> Result<Vec<InvoiceId>, ApiError> {
-    let ids = values.checked_values("id").filter_map(parse_number);
-    let ids: Vec<_> = ids.map(InvoiceId).collect();
-    if ids.is_empty() {
+    ticked(values, |text| parse_number(text).map(InvoiceId))
+}
+
+/// Returns the ticked rows of a list. Fails if there are none.
+pub(super) fn ticked<T>(
+    values: &FormValues,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, ApiError> {
+    let rows: Vec<_> = values.checked_values("id").filter_map(parse).collect();
+    if rows.is_empty() {
         let message = "Nothing is chosen. Go back and tick what you mean.";
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
-    Ok(ids)
+    Ok(rows)
 }

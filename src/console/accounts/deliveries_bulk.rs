@@ -6,6 +6,7 @@ use askama::Template;
 
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::console::accounts::base;
+use crate::console::accounts::bulk_selection::ticked;
 use crate::console::accounts::deliveries::{DeliveryLine, filter_address};
 use crate::console::accounts::webhook_target::Target;
 use crate::console::badges::Badge;
@@ -24,7 +25,6 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::delivery_selection::{MatchForm, SelectionForm};
 use crate::http::forms::query::Query;
-use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::events;
@@ -90,7 +90,7 @@ async fn choose(
     let found = webhooks::owned_by_with_name(reader, session.taxpayer, &name).await?;
     let (endpoint, _) = found.ok_or(Refusal::EndpointNotFound)?;
     let form = if values.text("all").is_empty() {
-        SelectionForm::Chosen(ticked_ids(values)?)
+        SelectionForm::Chosen(ticked(values, path_ids::uuid)?)
     } else {
         SelectionForm::Matching(read_filter(&query)?)
     };
@@ -99,18 +99,6 @@ async fn choose(
         range.until = range.until.min(until);
     }
     Ok(Chosen { endpoint, range })
-}
-
-fn ticked_ids(values: &FormValues) -> Result<Vec<uuid::Uuid>, ApiError> {
-    let ids: Vec<_> = values
-        .checked_values("id")
-        .filter_map(path_ids::uuid)
-        .collect();
-    if ids.is_empty() {
-        let message = "Nothing is chosen. Go back and tick what you mean.";
-        return Err(ApiError::new(ErrorCode::ValidationFailed, message));
-    }
-    Ok(ids)
 }
 
 fn read_filter(query: &Query) -> Result<MatchForm, Fault> {

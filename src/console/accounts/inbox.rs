@@ -1,14 +1,14 @@
 //! The inbox: the list of suppliers' invoices, and one of them with its document and its acknowledgement.
 
-use std::collections::BTreeSet;
-
 use actix_web::web;
 use askama::Template;
 use authority_client::encode_path_segment;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::Value;
+use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::base;
+use crate::console::accounts::bulk_selection::ticked;
 use crate::console::accounts::invoices_bulk::error_text;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
@@ -40,8 +40,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
-/// The number of invoices that are acknowledged with one form: those of a page.
-const CHOSEN_MAX: usize = 25;
+/// The number of invoices that are acknowledged with one form: those of the longest page.
+const CHOSEN_MAX: usize = 100;
 /// The number of invoices that are acknowledged at a time.
 const AT_A_TIME: usize = 4;
 
@@ -117,9 +117,10 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
     let rows: Vec<_> = rows.collect();
     let here = format!("{}/inbox", base(&session));
     let frame = Frame::for_account(&session, "Inbox");
-    let is_open = |row: &InboxRow| row.line.invoice.acknowledged_at.is_none();
+    let mut invoices = rows.iter().map(|row| &row.line.invoice);
+    let has_open = invoices.any(|invoice| invoice.acknowledged_at.is_none());
     show(&InboxPage {
-        can_choose: frame.can_act && rows.iter().any(is_open),
+        can_choose: frame.can_act && has_open,
         frame,
         rows,
         pages: Pages::new(
@@ -136,7 +137,7 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
 
 /// Returns the address of the list with these filters.
 fn list_address(here: &str, is_open_only: bool, search: &str) -> String {
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    let mut query = Serializer::new(String::new());
     if is_open_only {
         query.append_pair("open", "true");
     }
@@ -249,18 +250,14 @@ async fn acknowledge_chosen(
     Accountant(session): Accountant,
     Form(values): Form<FormValues>,
 ) -> Answer {
-    let chosen: BTreeSet<_> = values.checked_values("id").take(CHOSEN_MAX).collect();
-    if chosen.is_empty() {
-        let message = "Nothing is chosen. Go back and tick what you mean.";
+    let chosen = ticked(&values, |text| path_ids::irn(text).ok())?;
+    if chosen.len() > CHOSEN_MAX {
+        let message = format!("At most {CHOSEN_MAX} invoices are acknowledged at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
-    let calls = chosen.into_iter().map(|text| {
-        let (state, session) = (&state, &session);
-        async move {
-            let done = acknowledge_one(state, session, text).await;
-            done.map_err(|error| format!("{text}: {}", error_text(&error)))
-        }
-    });
+    let calls = chosen
+        .iter()
+        .map(|irn| acknowledge_one(&state, &session, irn));
     let outcomes: Vec<_> = stream::iter(calls).buffered(AT_A_TIME).collect().await;
     let here = format!("{}/inbox", base(&session));
     Ok(go_to(
@@ -269,14 +266,15 @@ async fn acknowledge_chosen(
     ))
 }
 
+/// Acknowledges an invoice, or returns the reason why not in words.
 async fn acknowledge_one(
     state: &ApiState,
     session: &AccountSession,
-    text: &str,
-) -> Result<(), ApiError> {
-    let irn = path_ids::irn(text)?;
-    state.inbound.acknowledge(session.taxpayer, &irn).await?;
-    Ok(())
+    irn: &Irn,
+) -> Result<(), String> {
+    let done = state.inbound.acknowledge(session.taxpayer, irn).await;
+    done.map(drop)
+        .map_err(|error| format!("{irn}: {}", error_text(&error.into())))
 }
 
 fn acknowledged_notice(outcomes: &[Result<(), String>]) -> String {

@@ -59,7 +59,7 @@ pub struct ImportedDocument {
     pub amount: Option<Amount>,
     /// The rows of the table, by their position in it.
     pub rows: Vec<usize>,
-    /// What no field carries; `None` for a file that is no UBL.
+    /// The parts that no field carries; `None` for a file that is no UBL.
     pub ubl_parts: Option<UblParts>,
 }
 

@@ -51,7 +51,7 @@ pub struct SourceDocument {
     pub rows: Vec<usize>,
     /// The sums that the file states, if it states them.
     pub stated: Option<StatedSums>,
-    /// What no field carries; `None` for a file that is no UBL.
+    /// The parts that no field carries; `None` for a file that is no UBL.
     pub ubl_parts: Option<UblParts>,
 }
 

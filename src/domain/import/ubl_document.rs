@@ -84,7 +84,7 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
         }
         ImportForm::Full => ubl_full::body(&imported, &mut warnings),
     };
-    // What a charge says beside its amount fits it no longer once the charge was divided.
+    // The parts of a charge, such as its base, belong to no charge once it was divided.
     let has_same_charges = imported.lines == document.lines && imported.charges == document.charges;
     let (fitting, mut lost): (Vec<_>, Vec<_>) = beside
         .into_iter()

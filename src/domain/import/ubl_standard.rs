@@ -1,7 +1,7 @@
 //! A trade document as the body of Create Invoice (Standard).
 
 use serde_json::{Map, Value, json};
-use trade_document::{ItemKind, Line, Party, Reference, ReferenceKind, TradeDocument};
+use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
 
 use crate::domain::import::ubl_document::{
     add, corrected_id, number, optional_value, party_name, value_if_filled,
@@ -63,10 +63,9 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
 /// Returns the document without what has no field in the body.
 pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
     // The number of an invoice that is not stored here says nothing to the authority.
-    let is_irn = |reference: &Reference| {
-        reference.kind == ReferenceKind::Preceding && Irn::parse(&reference.id).is_ok()
-    };
-    let references = document.references.iter().cloned();
+    let references = document.references.iter();
+    let references = references.filter(|one| one.kind == ReferenceKind::Preceding);
+    let with_irn = references.filter(|one| Irn::parse(&one.id).is_ok());
     TradeDocument {
         notes: Vec::new(),
         payment_terms: None,
@@ -76,7 +75,7 @@ pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
         tax_currency: None,
         buyer_reference: None,
         accounting_cost: None,
-        references: references.filter(is_irn).collect(),
+        references: with_irn.cloned().collect(),
         ..document.clone()
     }
 }

@@ -208,11 +208,10 @@ impl<'a> Node<'a> {
             .or_else(|| self.text("service_category"));
         let unit = price.text("price_unit").unwrap_or_default();
         let category = self.text("tax_category");
-        let of_category = |one: &&TaxSubtotal| {
+        let mut summed = taxes.iter().filter(|one| {
             let own = category.as_ref();
             own.is_none_or(|own| *own == one.tax.category.code)
-        };
-        let mut summed = taxes.iter().filter(of_category);
+        });
         let tax = match (summed.next(), summed.next(), &category) {
             (Some(only), None, _) => only.tax.clone(),
             (_, _, Some(category)) => self.tax(category.clone(), None),

@@ -1,5 +1,5 @@
-//! What a UBL file says of an invoice and no field of it carries. It is kept beside the invoice and goes back into the
-//! UBL of the invoice.
+//! The parts of a UBL file that no field of its invoice carries. They are kept beside the invoice and go back into its
+//! UBL.
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -58,24 +58,42 @@ impl UblParts {
     /// and of taxes may belong to none of them. The invoice that it corrects is named once, and the taxpayer has its own
     /// tax number.
     pub fn fitting(self, document: &TradeDocument) -> Vec<Beside> {
-        let has_lines = self.lines == lines(document);
-        let has_taxes = has_lines && self.taxes == taxes(document);
+        let fit = Fit::new(&self, document);
+        let parts = self.parts.into_iter();
+        parts.filter(|part| fit.holds(part)).collect()
+    }
+}
+
+/// The reasons for which parts may fit a document.
+struct Fit {
+    has_lines: bool,
+    has_taxes: bool,
+    names_corrected: bool,
+}
+
+impl Fit {
+    fn new(kept: &UblParts, document: &TradeDocument) -> Self {
+        let has_lines = kept.lines == lines(document);
         let mut references = document.references.iter();
-        let corrects = references.any(|one| one.kind == ReferenceKind::Preceding);
-        let fits = |part: &Beside| {
-            let child = part.root_child();
-            let is_about_tax = ABOUT_TAXES.contains(&child) || part.path.contains(TAX_OF_LINE);
-            let is_tax_number = part.path.ends_with(SUPPLIER) && part.value.starts_with(TAX_NUMBER);
-            let is_corrected = part.is_root_child() && child == "cac:BillingReference";
-            let reasons_against = [
-                !has_lines && ABOUT_LINES.contains(&child),
-                !has_taxes && is_about_tax,
-                is_tax_number,
-                corrects && is_corrected,
-            ];
-            !reasons_against.contains(&true)
-        };
-        self.parts.into_iter().filter(fits).collect()
+        Self {
+            has_lines,
+            has_taxes: has_lines && kept.taxes == taxes(document),
+            names_corrected: references.any(|one| one.kind == ReferenceKind::Preceding),
+        }
+    }
+
+    fn holds(&self, part: &Beside) -> bool {
+        let child = part.root_child();
+        if part.is_root_child() && child == "cac:BillingReference" {
+            return !self.names_corrected;
+        }
+        if ABOUT_TAXES.contains(&child) || part.path.contains(TAX_OF_LINE) {
+            return self.has_taxes;
+        }
+        if ABOUT_LINES.contains(&child) {
+            return self.has_lines;
+        }
+        !(part.path.ends_with(SUPPLIER) && part.value.starts_with(TAX_NUMBER))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What UBL files say of invoices and no field carries.
+//! The parts of UBL files that no field of their invoices carries.
 
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction};

@@ -60,7 +60,7 @@ async fn imported(taxpayer: &Taxpayer, form: &str, file: Vec<u8>) -> Option<Valu
     (item["outcome"] == "created").then(|| item["id"].clone())
 }
 
-async fn written(taxpayer: &Taxpayer, id: &Value) -> String {
+async fn ubl_text(taxpayer: &Taxpayer, id: &Value) -> String {
     let path = format!("{INVOICES}/{id}/ubl.xml");
     taxpayer.get(&path).await.expect_status(200).text
 }
@@ -131,7 +131,7 @@ async fn what_no_field_carries_is_in_the_ubl_again(world: &World) {
             };
             created += 1;
             let source = read(&file);
-            let text = written(&taxpayer, &id).await;
+            let text = ubl_text(&taxpayer, &id).await;
             fs::write(judged.join(format!("{name}.xml")), &text).unwrap();
             let again = read(text.as_bytes());
             assert_eq!(words(&again), words(&source), "{form} {name}");
@@ -148,7 +148,8 @@ async fn what_no_field_carries_is_in_the_ubl_again(world: &World) {
 
 #[each_database]
 async fn a_part_of_a_line_goes_when_the_lines_change(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let stored = seller.invoice(&documents::invoice()).await;
     let ubl = seller
         .get(&format!("{INVOICES}/{}/ubl.xml", stored["id"]))

@@ -1,4 +1,4 @@
-//! What is done with one webhook endpoint: its test, a new secret, its return into service, replays, and the log of its
+//! The acts on one webhook endpoint: its test, a new secret, its return into service, replays, and the log of its
 //! deliveries. Each is as for the webhook that Update Webhook sets.
 
 use actix_web::web;
