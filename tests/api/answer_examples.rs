@@ -1,5 +1,5 @@
-//! The examples of answers in the API document: real answers with fixed secrets, ids and moments.
-//! `EINVOICE_WRITE_DOCS=1 cargo test --test api every_operation_answers` writes them.
+//! The examples of answers and failures in the API document: real answers with fixed secrets, ids and moments.
+//! `EINVOICE_WRITE_DOCS=1 cargo test --test api answers` writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 
 const FILE: &str = "src/http/openapi/examples/answers.json";
+const FAILURES_FILE: &str = "src/http/openapi/examples/failures.json";
 /// More entries of a list tell a reader nothing new.
 const ENTRIES_MAX: usize = 2;
 /// Stand in examples for a moment in either of its formats, for a UUID, and for the 64 digits of a hash.
@@ -25,10 +26,24 @@ const WITHOUT_EXAMPLE: [&str; 2] = ["openapi", "list_webhook_events"];
 /// The beginning of a link that is a secret, too.
 const SHARED: &str = "/shared/";
 
+/// Codes without an example: only a broken connection, a defect or a setting of the whole service causes them.
+const CODES_WITHOUT_EXAMPLE: [&str; 5] = [
+    "AUTHORITY_DOCUMENT_UNREADABLE",
+    "INTERNAL_ERROR",
+    "REQUEST_TIMEOUT",
+    "TAXPAYER_LIMIT_REACHED",
+    "TAXPAYER_UNVERIFIED",
+];
+
 /// The successful JSON answers of a story: by operation, then by status.
 pub(crate) struct AnswerExamples {
     by_operation: BTreeMap<String, BTreeMap<String, Value>>,
-    /// The address of the service in the story.
+    presenter: Presenter,
+}
+
+/// Makes an example of an answer: without secrets, and without what differs from day to day.
+pub(crate) struct Presenter {
+    /// The address of the service that answered.
     root: String,
 }
 
@@ -37,13 +52,13 @@ impl AnswerExamples {
     pub(crate) fn new(root: String) -> Self {
         Self {
             by_operation: BTreeMap::new(),
-            root,
+            presenter: Presenter::new(root),
         }
     }
 
     pub(crate) fn add(&mut self, operation: &str, answer: &Answer) {
         if answer.status < 300 && !answer.body.is_null() && !WITHOUT_EXAMPLE.contains(&operation) {
-            let shown = self.presentable(&answer.body);
+            let shown = self.presenter.presentable(&answer.body);
             let by_status = self.by_operation.entry(operation.to_owned()).or_default();
             by_status.insert(answer.status.to_string(), shown);
         }
@@ -79,8 +94,14 @@ impl AnswerExamples {
         let all: usize = self.by_operation.values().map(BTreeMap::len).sum();
         assert_eq!(compared, all);
     }
+}
 
-    fn presentable(&self, value: &Value) -> Value {
+impl Presenter {
+    pub(crate) fn new(root: String) -> Self {
+        Self { root }
+    }
+
+    pub(crate) fn presentable(&self, value: &Value) -> Value {
         match value {
             Value::Object(members) => members
                 .iter()
@@ -123,6 +144,63 @@ impl AnswerExamples {
             text.to_owned()
         }
     }
+}
+
+/// The first answer with each error code.
+pub(crate) struct FailureExamples {
+    by_code: BTreeMap<String, Value>,
+    presenter: Presenter,
+}
+
+impl FailureExamples {
+    /// Begins a collection of the failures of the service at this address.
+    pub(crate) fn new(root: String) -> Self {
+        Self {
+            by_code: BTreeMap::new(),
+            presenter: Presenter::new(root),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn add(&mut self, code: &str, answer: Answer) {
+        let status = answer.status;
+        let answer = answer.expect_refusal(status, code);
+        let shown = self.presenter.presentable(&answer.body);
+        self.by_code.entry(code.to_owned()).or_insert(shown);
+    }
+
+    /// Expects that the document has an example for each of these codes, with the same members, and for all others but a
+    /// few.
+    pub(crate) fn are_those_of(&self, document: &Value) {
+        if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
+            let text = serde_json::to_string_pretty(&self.by_code).unwrap();
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FAILURES_FILE);
+            fs::write(file, text + "\n").unwrap();
+            return;
+        }
+        for (code, answer) in &self.by_code {
+            let example = &document["components"]["examples"][code]["value"];
+            assert_eq!(
+                members(answer),
+                members(example),
+                "the example of {code} is old; see {FAILURES_FILE}"
+            );
+        }
+        let codes = document.pointer("/components/schemas/Failure/properties/error_code/enum");
+        let codes = codes.and_then(Value::as_array).unwrap().iter();
+        let without: Vec<_> = codes
+            .filter_map(Value::as_str)
+            .filter(|code| !self.by_code.contains_key(*code))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        assert_eq!(without, CODES_WITHOUT_EXAMPLE, "codes without an example");
+    }
+}
+
+fn members(body: &Value) -> Vec<&String> {
+    let members = body.as_object().into_iter().flatten();
+    members.map(|(name, _)| name).collect()
 }
 
 /// Returns the members that only one of the two has, in `data` or in the first entry of its list.

@@ -11,6 +11,7 @@ mod console;
 mod core;
 mod docs;
 mod errors;
+mod failure_examples;
 mod health;
 mod idempotency;
 mod late_requests;

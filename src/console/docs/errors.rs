@@ -51,6 +51,8 @@ struct ErrorPage {
     row: CodeRow,
     /// The statuses that the code has, as the guide says it.
     statuses: String,
+    /// An answer with the code; empty if the document has no example.
+    example: String,
     operations: Vec<Operation>,
     /// The operations that are not listed.
     more: usize,
@@ -81,6 +83,7 @@ fn show_code(code: web::Path<String>) -> Ready<Answer> {
         row: code_row(code),
         statuses: table_row(code.as_str())
             .map_or_else(String::new, |(statuses, _)| statuses.replace('`', "")),
+        example: operations::failure_example(code.as_str()),
         operations,
         more,
     }))

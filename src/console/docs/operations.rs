@@ -43,6 +43,16 @@ pub(super) fn component(reference: &str) -> Option<&'static Value> {
     DOCUMENT["components"]["schemas"].get(name)
 }
 
+/// Returns the example of a failure with this error code, as JSON text; an empty text if the document has none.
+pub(super) fn failure_example(code: &str) -> String {
+    let example = &DOCUMENT["components"]["examples"][code]["value"];
+    if example.is_null() {
+        String::new()
+    } else {
+        format!("{example:#}")
+    }
+}
+
 /// Returns all operations, in the order of the API document.
 pub(super) fn all() -> &'static [Operation] {
     &OPERATIONS

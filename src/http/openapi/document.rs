@@ -11,7 +11,7 @@ use utoipa::openapi::{
 use crate::domain::events::event::EventKind;
 use crate::http::openapi::glossary::describe_properties;
 use crate::http::openapi::operation::{Operation, SCHEMES};
-use crate::http::openapi::{response_headers, schema, trying, webhooks};
+use crate::http::openapi::{recorded_examples, response_headers, schema, trying, webhooks};
 
 const DESCRIPTION: &str = "A relay between taxpayers, the integrators that act for them, and the tax authority. \
     Answers are wrapped: `{ success, message, data }`; failures carry `error_code` and, where fields are at \
@@ -70,6 +70,9 @@ fn document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
     }
     for (name, header) in response_headers::components() {
         components = components.header(name, header);
+    }
+    for (code, example) in recorded_examples::failure_examples() {
+        components = components.example(code, example);
     }
     let mut components = components.build();
     for (name, schema) in &mut components.schemas {

@@ -9,7 +9,7 @@
 //! | one operation of the document, with its path, methods and keys | `operation` |
 //! | parameters of paths and query strings | `parameter` |
 //! | headers of responses | `response_headers` |
-//! | examples of answers | `answer_examples` |
+//! | examples of answers, successful and failed | `recorded_examples` |
 //! | notifications of events | `webhooks` |
 //! | schemas of request bodies | `body_schema` |
 //! | schemas of responses: envelopes, pages and failures | `schema` |
@@ -18,7 +18,6 @@
 //! | sentences about properties | `glossary` |
 //! | inputs that make the simulator fail | `trying` |
 
-mod answer_examples;
 mod body_schema;
 pub(crate) mod document;
 mod domain_types;
@@ -29,6 +28,7 @@ mod glossary;
 pub(crate) mod operation;
 mod operation_doc;
 mod parameter;
+mod recorded_examples;
 mod response_headers;
 pub(crate) mod schema;
 #[cfg(test)]

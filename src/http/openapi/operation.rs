@@ -10,9 +10,9 @@ use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder, Responses, Responses
 
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
-use crate::http::openapi::answer_examples::answer_example;
 use crate::http::openapi::operation_doc::{JSON_MEDIA_TYPE, OperationDoc};
 use crate::http::openapi::parameter;
+use crate::http::openapi::recorded_examples::{answer_example, example_references};
 use crate::http::openapi::response_headers::{HeaderFacts, failure_headers, success_headers};
 use crate::http::openapi::schema::{self, FAILURE_SCHEMA, PROBLEM_SCHEMA};
 use crate::http::respond::code::ErrorCode;
@@ -181,15 +181,12 @@ fn add_headers(
 
 fn failure_response(codes: &[ErrorCode]) -> ResponseBuilder {
     let named: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
-    let content = |name| {
-        ContentBuilder::new()
-            .schema(Some(schema::component(name)))
-            .build()
-    };
+    let content = |name| ContentBuilder::new().schema(Some(schema::component(name)));
+    let envelope = content(FAILURE_SCHEMA).examples_from_iter(example_references(codes));
     ResponseBuilder::new()
         .description(named.join(", "))
-        .content(JSON_MEDIA_TYPE, content(FAILURE_SCHEMA))
-        .content("application/problem+json", content(PROBLEM_SCHEMA))
+        .content(JSON_MEDIA_TYPE, envelope.build())
+        .content("application/problem+json", content(PROBLEM_SCHEMA).build())
 }
 
 fn method_name(method: &HttpMethod) -> &'static str {
