@@ -3,6 +3,7 @@
 use crate::console::accounts;
 use crate::console::assets::{ASSET_ADDRESSES, AssetAddresses};
 use crate::console::operators;
+use crate::console::operators::incident_lines::Headline;
 use crate::console::session::accounts::{AccountLabel, AccountSession, SignedInIntegrator};
 use crate::console::session::operators::OperatorSession;
 use crate::domain::access::session::{ContactRole, OperatorRole, Person, SessionOwner};
@@ -52,7 +53,7 @@ pub(crate) struct Frame {
     /// The one-time notice of the action that led here, if any.
     pub(crate) notice: Option<String>,
     /// The gravest incident in one line; `None` if nothing needs an operator, and on the overview, which shows all of it.
-    pub(crate) incident: Option<String>,
+    pub(crate) incident: Option<Headline>,
     /// The replica that made the page; empty on pages that are not for operators.
     pub(crate) replica: String,
     pub(crate) csrf: String,

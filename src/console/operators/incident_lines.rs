@@ -53,8 +53,16 @@ impl IncidentLine {
     }
 }
 
+/// The gravest incident in one line, for the top of a page.
+#[derive(Debug, Clone)]
+pub(crate) struct Headline {
+    /// The class of its colour.
+    pub(crate) class: &'static str,
+    pub(crate) text: String,
+}
+
 /// Returns one line for the top of a page; `None` if nothing needs an operator.
-pub(crate) fn headline(incidents: &[Incident]) -> Option<String> {
+pub(crate) fn headline(incidents: &[Incident]) -> Option<Headline> {
     let mut urgent = incidents
         .iter()
         .filter(|incident| incident.kind.severity != Severity::Notice);
@@ -64,10 +72,10 @@ pub(crate) fn headline(incidents: &[Incident]) -> Option<String> {
         1 => " 1 more incident.".to_owned(),
         more => format!(" {more} more incidents."),
     };
-    Some(format!(
-        "{}: {}{others}",
-        first.kind.title, first.finding.summary
-    ))
+    Some(Headline {
+        class: Badge::from(first.kind.severity).class,
+        text: format!("{}: {}{others}", first.kind.title, first.finding.summary),
+    })
 }
 
 /// Returns how long ago a time was, in the largest fitting unit.

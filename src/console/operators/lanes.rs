@@ -122,18 +122,18 @@ fn explain_lanes(count: &LaneCount, paused: i64) -> String {
     let mut sentences = Vec::new();
     if due > leased + paused {
         sentences.push(format!(
-            "{} are due and wait for a free worker.",
+            "Waiting for a free worker: {}.",
             due - leased - paused
         ));
     }
     if paused > 0 {
         sentences.push(format!(
-            "{paused} are due and wait until operators resume their taxpayers."
+            "Waiting until operators resume their taxpayers: {paused}."
         ));
     }
     if held_back > 0 {
         sentences.push(format!(
-            "{held_back} were in flight at three crashes or more. They wait and are then tried alone."
+            "In flight at three crashes or more, to be tried alone after a wait: {held_back}."
         ));
     }
     if sentences.is_empty() {
@@ -161,12 +161,12 @@ mod tests {
         assert_eq!(why(2, 2, 0, 0), "Nothing waits.");
         assert_eq!(
             why(6, 2, 0, 4),
-            "4 are due and wait until operators resume their taxpayers."
+            "Waiting until operators resume their taxpayers: 4."
         );
         assert_eq!(
             why(5, 2, 1, 0),
-            "3 are due and wait for a free worker. \
-             1 were in flight at three crashes or more. They wait and are then tried alone."
+            "Waiting for a free worker: 3. \
+             In flight at three crashes or more, to be tried alone after a wait: 1."
         );
     }
 }

@@ -9,7 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::name_actor;
-use crate::console::operators::incident_lines::headline;
+use crate::console::operators::incident_lines::{Headline, headline};
 use crate::console::session::{Refusal, admit, notice};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
@@ -29,7 +29,7 @@ pub(crate) struct OperatorSession {
     pub(crate) csrf: String,
     pub(crate) notice: Option<String>,
     /// The gravest incident in one line; `None` if nothing needs an operator.
-    pub(crate) headline: Option<String>,
+    pub(crate) headline: Option<Headline>,
     /// The name of the replica that answers.
     pub(crate) replica: String,
 }
