@@ -48,8 +48,13 @@ impl RunMeasurements {
     /// Records how long an answered step took, up to the begin of the next step.
     pub fn record_step(&self, step: Step, took: Duration, now: Timestamp) {
         let mut measured = self.lock();
-        measured.times.record(step, took);
+        measured.times.record(step, took, now);
         measured.answered_at = Some(now);
+    }
+
+    /// Records that a call of this step gave up waiting for a slot at the authority.
+    pub fn record_given_up(&self, step: Step, now: Timestamp) {
+        self.lock().times.record_given_up(step, now);
     }
 
     /// Counts a run that is not open any more, and compares its prediction with its end.

@@ -109,7 +109,7 @@ impl QueueEstimator {
             all: run.operation().steps(),
             done: &run.done,
         };
-        let takes = self.time_to_end(steps, &counts, position);
+        let takes = self.time_to_end(steps, &counts, position, now);
         let prediction = self.measurements.predict(start, takes);
         self.measurements.remember(run, &prediction, now);
         Ok(Some(QueuePosition {
@@ -132,8 +132,8 @@ impl QueueEstimator {
             all: Operation::Submit.steps(),
             done: &[],
         };
-        let takes = self.time_to_end(steps, &counts, Some(waiting));
         let now = self.clock.now();
+        let takes = self.time_to_end(steps, &counts, Some(waiting), now);
         let first = Operation::Submit.next_step(&[]);
         let start = first
             .and_then(|step| self.outage_start(step, None, Duration::ZERO, now))
@@ -174,6 +174,7 @@ impl QueueEstimator {
         steps: RunSteps<'_>,
         counts: &QueueCounts,
         position: Option<u64>,
+        now: Timestamp,
     ) -> Duration {
         let limits = self.authority.limits();
         let backlog = Backlog {
@@ -183,7 +184,7 @@ impl QueueEstimator {
             workers: self.workers,
         };
         self.measurements.with_times(|times| {
-            times.time_to_end(steps, &backlog, |step| call_capacity(&limits, step))
+            times.time_to_end(steps, &backlog, now, |step| call_capacity(&limits, step))
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use authority_client::{Authority, CryptoKeys, RetryPolicy};
+use authority_client::{Authority, AuthorityFailure, CryptoKeys, RetryPolicy};
 use database::StoreError;
 use rand::RngExt;
 use supervision::Node;
@@ -262,6 +262,12 @@ impl PipelineDeps {
             _ => None,
         };
         let now = self.clock.now();
+        if matches!(
+            &outcome,
+            Err(StepError::Call(AuthorityFailure::QueueFull { .. }))
+        ) {
+            self.measurements.record_given_up(step, now);
+        }
         let verdict = next_action(
             outcome,
             &run,

@@ -4,9 +4,14 @@
 //! hour that would be the demand. If W workers take a run through its steps in T seconds, with all waits between, then
 //! W / T runs end in a second. T contains the waits for a slot only once all workers are busy. Before, there is a second
 //! bound: L / A for a call of which L are allowed at a time and which is answered after A seconds. The lower one is true.
+//!
+//! T lacks the waits that were given up because no slot came free. Where there are such, a step has had no idle slot for
+//! longer than a wait lasts, so the number of its newest answers tells how many there are in a second.
 
 use std::collections::VecDeque;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::domain::pipeline::Step;
 
@@ -14,13 +19,24 @@ use crate::domain::pipeline::Step;
 const TIMES_MAX: usize = 64;
 /// If so many newest calls differ much from those before them, only they count.
 const NEWEST: usize = 12;
+/// The answers of so long a time are counted for a step that calls wait for in vain, if the last such wait ended within it.
+const RATE_WINDOW: Duration = Duration::from_mins(1);
 /// Assumed for a step until a call of any step has been answered.
 const STEP_TIME_DEFAULT: Duration = Duration::from_millis(500);
 
 /// The times that the newest calls of each step took in this process, from the start of a call to that of the next one
 /// of the same run. So they include the wait for a slot and the recording of the outcome.
 #[derive(Debug, Default)]
-pub struct StepTimes([VecDeque<Duration>; Step::ALL.len()]);
+pub struct StepTimes([TimesOfStep; Step::ALL.len()]);
+
+#[derive(Debug, Default)]
+struct TimesOfStep {
+    took: VecDeque<Duration>,
+    /// When the calls were answered, for the last minute.
+    answered_at: VecDeque<Timestamp>,
+    /// When a call last gave up waiting for a slot.
+    gave_up_at: Option<Timestamp>,
+}
 
 /// What the authority and its limit bear of the calls of one step, in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +68,19 @@ pub struct RunSteps<'a> {
 }
 
 impl StepTimes {
-    /// Records a call that was answered. If the newest calls differ much from those before, forgets those before.
-    pub fn record(&mut self, step: Step, took: Duration) {
-        let times = &mut self.0[step as usize];
+    /// Records a call that was answered at this time. If the newest calls differ much from those before, forgets those
+    /// before.
+    pub fn record(&mut self, step: Step, took: Duration, now: Timestamp) {
+        let of_step = &mut self.0[step as usize];
+        of_step.answered_at.push_back(now);
+        while of_step
+            .answered_at
+            .front()
+            .is_some_and(|at| !is_recent(*at, now))
+        {
+            of_step.answered_at.pop_front();
+        }
+        let times = &mut of_step.took;
         times.push_back(took);
         if times.len() > TIMES_MAX {
             times.pop_front();
@@ -71,15 +97,19 @@ impl StepTimes {
         }
     }
 
+    /// Records that a call gave up waiting for a slot.
+    pub fn record_given_up(&mut self, step: Step, now: Timestamp) {
+        self.0[step as usize].gave_up_at = Some(now);
+    }
+
     /// Returns how long a call of this step takes. For a step without calls this is the mean of the others.
     fn mean(&self, step: Step) -> Duration {
-        let own = &self.0[step as usize];
+        let own = &self.0[step as usize].took;
         if !own.is_empty() {
             return mean(own.iter());
         }
-        let known: Vec<Duration> = self
-            .0
-            .iter()
+        let all = self.0.iter().map(|of_step| &of_step.took);
+        let known: Vec<Duration> = all
             .filter(|times| !times.is_empty())
             .map(|times| mean(times.iter()))
             .collect();
@@ -95,9 +125,17 @@ impl StepTimes {
         &self,
         steps: RunSteps<'_>,
         backlog: &Backlog,
+        now: Timestamp,
         capacity: impl Fn(Step) -> CallCapacity,
     ) -> Duration {
-        let per_run = self.time_per_run(steps.all, backlog, &capacity);
+        let crowded = steps
+            .all
+            .iter()
+            .filter_map(|step| self.0[*step as usize].interval(now));
+        let crowded = crowded.max().unwrap_or_default() / divisor(backlog.processes);
+        let per_run = self
+            .time_per_run(steps.all, backlog, &capacity)
+            .max(crowded);
         let remaining: Vec<Step> = steps
             .all
             .iter()
@@ -143,6 +181,22 @@ impl StepTimes {
     }
 }
 
+impl TimesOfStep {
+    /// Returns the time between two answers; `None` if no call has lately given up waiting for a slot.
+    fn interval(&self, now: Timestamp) -> Option<Duration> {
+        self.gave_up_at.filter(|at| is_recent(*at, now))?;
+        let answers = self.answered_at.iter().filter(|at| is_recent(**at, now));
+        let number = u64::try_from(answers.count())
+            .ok()
+            .filter(|number| *number > 0)?;
+        Some(RATE_WINDOW / divisor(number))
+    }
+}
+
+fn is_recent(at: Timestamp, now: Timestamp) -> bool {
+    at.saturating_add(RATE_WINDOW).is_ok_and(|end| end > now)
+}
+
 impl Backlog {
     /// True if nearly all workers have a run. A few are kept free for other taxpayers than the busiest.
     fn has_busy_workers(&self) -> bool {
@@ -174,6 +228,7 @@ mod tests {
     use super::*;
 
     const STEPS: [Step; 4] = [Step::IrnCheck, Step::DataCheck, Step::Sign, Step::Confirm];
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
     const WAITING: Backlog = Backlog {
         at_work: 50,
         position: Some(150),
@@ -189,7 +244,7 @@ mod tests {
     fn measured(took: Duration, count: usize) -> StepTimes {
         let mut times = StepTimes::default();
         for step in STEPS {
-            (0..count).for_each(|_| times.record(step, took));
+            (0..count).for_each(|_| times.record(step, took, NOW));
         }
         times
     }
@@ -199,7 +254,7 @@ mod tests {
             all: &STEPS,
             done: &STEPS[..done],
         };
-        times.time_to_end(steps, &backlog, |_| CallCapacity {
+        times.time_to_end(steps, &backlog, NOW, |_| CallCapacity {
             limit,
             answer_time: Some(ms(100)),
         })
@@ -238,6 +293,44 @@ mod tests {
     }
 
     #[test]
+    fn the_answers_of_a_minute_count_while_calls_give_up_waiting() {
+        let mut times = StepTimes::default();
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        for second in 0..120 {
+            for step in STEPS {
+                times.record(step, ms(250), at(second));
+            }
+        }
+        let now = at(120);
+        let takes = |times: &StepTimes, now| {
+            let steps = RunSteps {
+                all: &STEPS,
+                done: &[],
+            };
+            times.time_to_end(steps, &WAITING, now, |_| CallCapacity {
+                limit: 64,
+                answer_time: Some(ms(100)),
+            })
+        };
+        assert_eq!(
+            takes(&times, now),
+            ms(200 * 1_000 / 50),
+            "nobody waits for a slot"
+        );
+        times.record_given_up(Step::IrnCheck, at(119));
+        let in_crowd = takes(&times, now);
+        assert!(
+            (ms(200_000)..ms(207_000)).contains(&in_crowd),
+            "one a second, not fifty: {in_crowd:?}"
+        );
+        assert_eq!(
+            takes(&times, at(179)),
+            ms(200 * 1_000 / 50),
+            "that was long ago"
+        );
+    }
+
+    #[test]
     fn a_run_takes_at_least_as_long_as_its_own_calls() {
         let times = measured(ms(100), 20);
         let alone = Backlog {
@@ -264,16 +357,16 @@ mod tests {
     fn a_dozen_calls_that_differ_much_replace_the_old_ones() {
         let mut times = measured(ms(100), TIMES_MAX);
         for _ in 0..NEWEST - 1 {
-            times.record(Step::Sign, ms(125));
+            times.record(Step::Sign, ms(125), NOW);
         }
         assert!(times.mean(Step::Sign) < ms(110), "a little slower");
         let mut times = measured(ms(100), TIMES_MAX);
         for _ in 0..NEWEST {
-            times.record(Step::Sign, ms(5_000));
+            times.record(Step::Sign, ms(5_000), NOW);
         }
         assert_eq!(times.mean(Step::Sign), ms(5_000));
         for _ in 0..NEWEST {
-            times.record(Step::Sign, ms(100));
+            times.record(Step::Sign, ms(100), NOW);
         }
         assert_eq!(times.mean(Step::Sign), ms(100), "and back");
     }
@@ -282,8 +375,8 @@ mod tests {
     fn a_step_without_calls_is_taken_to_be_like_the_others() {
         let mut times = StepTimes::default();
         assert_eq!(times.mean(Step::Sign), STEP_TIME_DEFAULT);
-        times.record(Step::Confirm, ms(100));
-        times.record(Step::IrnCheck, ms(300));
+        times.record(Step::Confirm, ms(100), NOW);
+        times.record(Step::IrnCheck, ms(300), NOW);
         assert_eq!(times.mean(Step::Sign), ms(200));
     }
 }

@@ -71,6 +71,9 @@ impl QueueEnd {
             takes,
         } = self.prediction;
         let end = match latest {
+            Some(latest) if at(latest) == at(earliest) => {
+                format!("{subject} should end at about {}.", at(expected))
+            }
             Some(latest) => format!(
                 "{subject} should end between {} and {}, at about {}.",
                 at(earliest),

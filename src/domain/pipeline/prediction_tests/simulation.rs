@@ -25,6 +25,8 @@ const PROBE_EVERY: u64 = 5 * SECOND;
 /// A call that fails in the outage fails after this time.
 const FAILS_AFTER: u64 = 20_000;
 const FAILURES_TO_OPEN: u32 = 20;
+/// A call gives up waiting for a slot after this time.
+const WAIT_MAX: u64 = 30 * SECOND;
 
 /// An authority, and the load on it. Times are in microseconds since the start.
 pub(super) struct Case {
@@ -45,6 +47,7 @@ enum Event {
     Arrive,
     Answer { run: usize },
     Fail { run: usize },
+    GiveUp { run: usize },
     Probe,
     Sample,
 }
@@ -188,6 +191,7 @@ impl Simulation {
             }
             Event::Answer { run } => self.answer(run),
             Event::Fail { run } => self.fail(run),
+            Event::GiveUp { run } => self.give_up(run),
             // The next call is the probe.
             Event::Probe => {}
             Event::Sample => self.sample(),
@@ -225,7 +229,8 @@ impl Simulation {
     fn enter(&mut self, run: usize) {
         let call = &mut self.calls[self.runs[run].done];
         if call.limit.in_flight() >= call.limit.capacity() {
-            return call.waiting.push_back(run);
+            call.waiting.push_back(run);
+            return self.plan(self.now + WAIT_MAX, Event::GiveUp { run });
         }
         let start = call.limit.start();
         self.runs[run].call = Some((start, self.now));
@@ -262,6 +267,7 @@ impl Simulation {
         self.times.record(
             steps()[done],
             Duration::from_micros(self.now - self.runs[run].step_began),
+            moment(self.now),
         );
         if self.blocked_since.take().is_some() {
             self.failures = 0;
@@ -309,6 +315,21 @@ impl Simulation {
             self.plan(self.next_probe, Event::Probe);
         }
         self.serve_waiting(done);
+    }
+
+    /// A run that still waits for its slot goes back to the front of its taxpayer's queue.
+    fn give_up(&mut self, run: usize) {
+        let SimulatedRun {
+            done, step_began, ..
+        } = self.runs[run];
+        let waits = self.now - step_began >= WAIT_MAX;
+        let place = self.calls.get(done).filter(|_| waits);
+        let place = place.and_then(|call| call.waiting.iter().position(|other| *other == run));
+        if let Some(place) = place {
+            self.calls[done].waiting.remove(place);
+            self.times.record_given_up(steps()[done], moment(self.now));
+            self.put_back(run);
+        }
     }
 
     fn put_back(&mut self, run: usize) {
@@ -360,13 +381,15 @@ impl Simulation {
             all: steps(),
             done: &steps()[..self.runs[run].done],
         };
-        let takes = self.times.time_to_end(run_steps, &backlog, |step| {
-            let at = steps().iter().position(|other| *other == step).unwrap();
-            CallCapacity {
-                limit: self.calls[at].limit.capacity(),
-                answer_time: self.calls[at].answer_time,
-            }
-        });
+        let takes = self
+            .times
+            .time_to_end(run_steps, &backlog, moment(self.now), |step| {
+                let at = steps().iter().position(|other| *other == step).unwrap();
+                CallCapacity {
+                    limit: self.calls[at].limit.capacity(),
+                    answer_time: self.calls[at].answer_time,
+                }
+            });
         let start = match self.blocked_since {
             None => Start::At(moment(self.now)),
             Some(since) => {
