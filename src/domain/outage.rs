@@ -57,7 +57,7 @@ enum OperationHealth {
 impl OperationCalls {
     /// Drops call times in the future, because they are from before the clock was set back. A `held_since` in the
     /// future becomes `now`.
-    fn without_future(self, now: Timestamp) -> Self {
+    fn without_future_times(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
             failed_at: self.failed_at.filter(|at| !is_in_future(*at, now)),
@@ -160,9 +160,9 @@ impl Observation<'_> {
     /// Returns the open outage, updated by this observation, or a new outage if a breaker has opened.
     pub fn current_outage(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
-            Some(outage) if outage.is_open() => Some(
-                self.end_if_recovered(self.update_outage(outage.clone().without_future(self.now))),
-            ),
+            Some(outage) if outage.is_open() => Some(self.end_if_recovered(
+                self.update_outage(outage.clone().without_future_times(self.now)),
+            )),
             _ => {
                 let last_end = last.and_then(|outage| outage.ended_at);
                 self.new_outage(last_end.filter(|end| !is_in_future(*end, self.now)))
@@ -174,7 +174,7 @@ impl Observation<'_> {
     pub fn needs_probe(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
-            let heard = self.update_outage(outage.without_future(self.now));
+            let heard = self.update_outage(outage.without_future_times(self.now));
             let silence_max = self.silence_max(&heard);
             let mut unanswered = heard
                 .affected
@@ -189,7 +189,7 @@ impl Observation<'_> {
     fn sightings(&self) -> impl Iterator<Item = OperationCalls> {
         self.sightings
             .iter()
-            .map(|seen| seen.without_future(self.now))
+            .map(|seen| seen.without_future_times(self.now))
     }
 
     fn new_outage(&self, last_end: Option<Timestamp>) -> Option<Outage> {
@@ -266,7 +266,7 @@ impl Outage {
     }
 
     /// Replaces each timestamp in the future by `now`, so that it does not delay the end of the outage.
-    fn without_future(mut self, now: Timestamp) -> Self {
+    fn without_future_times(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_in_future(at, now) { now } else { at };
         for affected in &mut self.affected {
             affected.failed_at = brought_forward(affected.failed_at);

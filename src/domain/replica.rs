@@ -92,7 +92,7 @@ pub enum ReplicaState {
     Ready,
     NotReady,
     Stopping,
-    /// It gives no sign.
+    /// Its last heartbeat is too old.
     Missing,
 }
 

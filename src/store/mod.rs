@@ -117,7 +117,7 @@ impl Store {
 
     /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        let tx = self.begin_without_limits().await?;
+        let tx = self.begin_without_timeouts().await?;
         if self.backend() == DbBackend::Postgres {
             tx.execute_unprepared(LOCK_MIGRATION).await?;
         }

@@ -93,7 +93,7 @@ impl Database {
     }
 
     /// Begins a transaction without timeouts, for a migration.
-    pub async fn begin_without_limits(&self) -> Result<Transaction, StoreError> {
+    pub async fn begin_without_timeouts(&self) -> Result<Transaction, StoreError> {
         let tx = self.begin().await?.without_limits();
         if self.backend() == DbBackend::Postgres {
             tx.execute_unprepared(WITHOUT_LIMITS).await?;

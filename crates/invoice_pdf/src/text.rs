@@ -17,7 +17,7 @@ const RIGHT_TO_LEFT: char = '\u{200f}';
 /// The part of a text that is printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// The number of characters as people count them. An ellipsis stands for what follows.
+    /// The maximum number of characters, as people count them. A longer text is cut and ends with an ellipsis.
     pub characters_max: usize,
     /// The width of the column in thousandths of an em: a wider word may break anywhere.
     pub word_max: u32,

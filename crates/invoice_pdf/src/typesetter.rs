@@ -99,7 +99,7 @@ fn lay_out(world: &PageWorld) -> Result<PagedDocument, PdfError> {
     result.output.map_err(|faults| to_error(&faults))
 }
 
-/// Returns the date in the properties of the file. It is the document's, so that the same input gives the same bytes.
+/// Returns the date of the document for the properties of the file. The time of now would give other bytes each time.
 fn to_timestamp(date: Date, time: Time) -> Option<Timestamp> {
     let [month, day, hour, minute, second] = [
         date.month(),

@@ -22,7 +22,7 @@ pub(crate) const CREDIT_NOTE: &str = "urn:oasis:names:specification:ubl:schema:x
 const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// The maximum length of the name of an element or attribute. The longest of UBL has 43 characters.
 const NAME_BYTES_MAX: usize = 128;
-/// The maximum number of namespaces that are declared at one place of the text.
+/// The maximum number of namespace declarations that apply to one element, its own and those of the elements around it.
 const NAMESPACES_MAX: usize = 256;
 
 /// The largest document that is read.

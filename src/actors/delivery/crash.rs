@@ -25,7 +25,7 @@ const CRASH_COUNT_FACTOR: usize = 2;
 impl DeliveryDeps {
     /// Counts a crash for the deliveries of these endpoints that were or may have been in flight. Returns the leases
     /// that are still held: their deliveries go on.
-    pub(super) async fn count_crashes(
+    pub(super) async fn record_crashes(
         &self,
         crashed: &[LeasedLane],
     ) -> Result<Vec<Lease>, StoreError> {

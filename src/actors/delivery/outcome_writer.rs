@@ -35,8 +35,9 @@ use crate::store::webhooks::delivery_queue;
 /// lane of its endpoint for some milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(20);
-/// The longest time that a report waits for its lane. If a frozen process has locked the lane, the database usually
-/// ends that lock earlier. So the report is written, and nothing is delivered twice.
+/// The longest time that the report of finished attempts waits for the lock of its lane. If a frozen process holds the
+/// lock, the database usually takes it away before this time ends. Then the report is written, so that no delivery is
+/// sent a second time.
 const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The outcomes of one endpoint's attempts that have finished since the endpoint's last report.

@@ -64,7 +64,7 @@ impl DeliveryPool {
         )
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
-            async move { deps.count_crashes(&crashed).await }.boxed_local()
+            async move { deps.record_crashes(&crashed).await }.boxed_local()
         })
     }
 

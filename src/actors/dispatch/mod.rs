@@ -97,7 +97,7 @@ pub struct Dispatcher {
     /// Receives the lanes that a transaction of this process has already leased for this dispatcher.
     arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
-    count_crashes: CountCrashes,
+    record_crashes: CountCrashes,
     turns: Turns,
     list_blocked: ListBlockedSteps,
     /// The steps that were blocked at the last claim.
@@ -114,7 +114,7 @@ impl Dispatcher {
     {
         let slots = Arc::new(Semaphore::new(config.concurrency_max));
         Self {
-            count_crashes: recovery::count_by_lane(store.clone()),
+            record_crashes: recovery::count_by_lane(store.clone()),
             turns: Turns::default(),
             store,
             config,

@@ -87,7 +87,7 @@ impl Dispatcher {
             + 'static,
     {
         Self {
-            count_crashes: Arc::new(count),
+            record_crashes: Arc::new(count),
             ..self
         }
     }
@@ -151,7 +151,7 @@ impl Dispatcher {
         if crashed.is_empty() {
             return claimed;
         }
-        let going_on = match (self.count_crashes)(crashed.clone()).await {
+        let going_on = match (self.record_crashes)(crashed.clone()).await {
             Ok(going_on) => going_on,
             // One faulty lane makes the call fail for all lanes.
             Err(_) => self.count_one_by_one(crashed).await,
@@ -169,7 +169,7 @@ impl Dispatcher {
         for lane in crashed {
             let kind = lane.lease.kind.as_str();
             let key = lane.lease.key.clone();
-            match (self.count_crashes)(vec![lane]).await {
+            match (self.record_crashes)(vec![lane]).await {
                 Ok(leases) => going_on.extend(leases),
                 Err(StoreError::Stale) => {}
                 Err(error) => {

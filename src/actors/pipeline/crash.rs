@@ -14,7 +14,7 @@ use crate::store::runs;
 impl PipelineDeps {
     /// Counts a crash for the run of each lane, if the run is still open. Releases the lanes of the runs that go alone,
     /// and returns the leases of the other lanes: their runs go on now.
-    pub(super) async fn count_crashes(
+    pub(super) async fn record_crashes(
         &self,
         crashed: &[LeasedLane],
     ) -> Result<Vec<Lease>, StoreError> {

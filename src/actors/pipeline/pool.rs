@@ -54,7 +54,7 @@ impl RunPool {
         .with_last_served(&self.deps.measurements.last_served)
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
-            async move { deps.count_crashes(&crashed).await }.boxed_local()
+            async move { deps.record_crashes(&crashed).await }.boxed_local()
         })
     }
 
@@ -226,7 +226,7 @@ mod tests {
                 crashes: 1,
                 working_on: None,
             };
-            self.pool.deps.count_crashes(&[crashed]).await.unwrap()
+            self.pool.deps.record_crashes(&[crashed]).await.unwrap()
         }
 
         /// Claims the run's lane if it goes alone.

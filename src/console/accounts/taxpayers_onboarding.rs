@@ -33,7 +33,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/taxpayers/new")
             .page(show_form)
-            .form(add)
+            .form(add_taxpayer)
             .repeatable(),
         path("/dashboard/taxpayers/file")
             .form(add_file)
@@ -128,7 +128,7 @@ async fn show_form(integrator: SignedInIntegrator) -> Answer {
 }
 
 /// POST of the form: adds one taxpayer and leads to its pages.
-async fn add(
+async fn add_taxpayer(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
     form: Form<FormValues>,

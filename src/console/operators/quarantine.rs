@@ -43,7 +43,7 @@ struct QuarantinePage {
 struct WorkLine {
     work: QuarantinedWork,
     badge: Badge,
-    /// The page that shows the work, and the forms that move it.
+    /// Where the work is shown, executed again and dropped.
     links: Links,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct PersonLine {
     pub(super) email: String,
     pub(super) role: &'static str,
     pub(super) second_factor: FactorState,
-    /// The start of the paths of the forms about the person.
+    /// The path with which the path of each form about this person begins.
     pub(super) path: String,
     /// True for the operator who looks at the page.
     pub(super) is_self: bool,

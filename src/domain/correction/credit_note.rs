@@ -192,7 +192,7 @@ fn state_line_amounts(
     let mut categories = amounts.taxes.keys();
     let is_by_category = bases == whole && categories.all(|category| has_category(lines, category));
     if !is_by_category {
-        return share(
+        return write_amounts(
             &mut lines.iter_mut().collect::<Vec<_>>(),
             whole,
             digits,
@@ -203,7 +203,7 @@ fn state_line_amounts(
         let of_category = lines
             .iter_mut()
             .filter(|line| line.tax_category == *category);
-        share(
+        write_amounts(
             &mut of_category.collect::<Vec<_>>(),
             part.base,
             digits,
@@ -213,7 +213,7 @@ fn state_line_amounts(
     let unshared = lines
         .iter_mut()
         .filter(|line| !line.extras.contains_key(LINE_AMOUNTS[0]));
-    share(
+    write_amounts(
         &mut unshared.collect::<Vec<_>>(),
         Amount::ZERO,
         digits,
@@ -221,8 +221,14 @@ fn state_line_amounts(
     )
 }
 
-/// States the amount of each of these lines, and its tax, so that the amounts add up to `total`.
-fn share(lines: &mut [&mut Line], total: Amount, digits: u32, catalog: &Catalog) -> Option<()> {
+/// Writes into each of these lines its net amount, rounded so that all add up to `total`, and its tax. Returns `None` if
+/// an amount is negative or too large.
+fn write_amounts(
+    lines: &mut [&mut Line],
+    total: Amount,
+    digits: u32,
+    catalog: &Catalog,
+) -> Option<()> {
     let nets: Vec<_> = lines.iter().map(|line| net(line)).collect::<Option<_>>()?;
     let exact = if total.is_zero() {
         vec![Amount::ZERO; nets.len()]

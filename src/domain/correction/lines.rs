@@ -64,13 +64,13 @@ pub fn remaining_lines<'a>(
             continue;
         }
         left.iter_mut()
-            .find_map(|line| take_part(line, credited).map(|less| *line = less))?;
+            .find_map(|line| subtract_part(line, credited).map(|less| *line = less))?;
     }
     Some(left)
 }
 
 /// Returns a line less a part of its quantity, or less a part of its price; `None` if the credit is neither.
-fn take_part(line: &Line, credited: &Line) -> Option<Line> {
+fn subtract_part(line: &Line, credited: &Line) -> Option<Line> {
     if !is_same_item(line, credited) || credited.discount_amount.is_some() {
         return None;
     }

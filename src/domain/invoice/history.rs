@@ -79,8 +79,8 @@ impl History {
         Ok(Self(versions))
     }
 
-    /// Returns the invoice as it was after the event with this sequence, which may be any event of the taxpayer; by
-    /// default after the last one. `None` if there was no invoice yet.
+    /// Returns the invoice as it was after the taxpayer's event with this sequence, which may be about another invoice.
+    /// Without a sequence, returns the invoice as it is now. Returns `None` if there was no invoice yet.
     pub fn entry_at(&self, sequence: Option<i64>) -> Option<HistoryEntry> {
         let known = self
             .0

@@ -41,7 +41,7 @@ pub struct SeriesSummary {
     pub last_sequence: u64,
     /// The count of all missing numbers; `None` if the numbers are too scattered to tell.
     pub missing: Option<u64>,
-    /// The first gaps.
+    /// The gaps with the lowest numbers. There may be more.
     pub gaps: Vec<Gap>,
 }
 

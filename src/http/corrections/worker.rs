@@ -34,7 +34,7 @@ pub const CORRECTIONS_MAX: usize = 8;
 /// correction last came further.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(500);
 const LOOK_AGAIN_MAX: Duration = Duration::from_mins(1);
-/// The wait is the time since the last step, divided by this.
+/// The wait is the time since the correction last came further, divided by this.
 const WAIT_DIVISOR: u32 = 8;
 
 #[derive(Clone)]

@@ -43,7 +43,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
             reader.report_fault(IDS, FieldRule::other("conflict", sentence));
             None
         }
-        (Some(ids), None) if !has_matching => read_ids(reader, &ids),
+        (Some(ids), None) if !has_matching => read_selection(reader, &ids),
         (None, Some(matching)) => Some(SelectionForm::Matching(matching)),
         (None, None) if is_empty && !has_matching => {
             reader.report_fault(IDS, FieldRule::Required);
@@ -53,7 +53,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
     }
 }
 
-fn read_ids(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> {
+fn read_selection(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> {
     if ids.len() > IDS_MAX {
         reader.report_fault(IDS, FieldRule::MaxItems(IDS_MAX));
         return None;

@@ -10,7 +10,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, TryIntoHeaderVa
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 
-use crate::http::respond::entity_tag::{entity_tag, is_held};
+use crate::http::respond::entity_tag::{entity_tag, is_known_to_caller};
 
 pub(crate) async fn tag_answer(
     request: ServiceRequest,
@@ -35,7 +35,7 @@ pub(crate) async fn tag_answer(
     let tag = entity_tag(&bytes);
     let headers = response.headers_mut();
     headers.insert(ETAG, tag.clone().try_into_value()?);
-    if !is_held(&request, &tag) {
+    if !is_known_to_caller(&request, &tag) {
         return Ok(ServiceResponse::new(
             request,
             response.set_body(BoxBody::new(bytes)),

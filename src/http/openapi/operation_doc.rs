@@ -242,13 +242,13 @@ impl OperationDoc {
 
     /// Adds a response that has the view `T` under `data`.
     pub(crate) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
-        let data = self.refer::<T>();
+        let data = self.add_schema::<T>();
         self.shows(status, message, schema::envelope(data))
     }
 
     pub(crate) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let data = OneOfBuilder::new()
-            .item(self.refer::<T>())
+            .item(self.add_schema::<T>())
             .item(ObjectBuilder::new().schema_type(Type::Null));
         self.shows(
             status,
@@ -259,20 +259,20 @@ impl OperationDoc {
 
     /// Adds a response that has a complete list under `data`, without pages.
     pub(crate) fn gives_list<T: ToSchema>(mut self, message: &str) -> Self {
-        let items = ArrayBuilder::new().items(self.refer::<T>());
+        let items = ArrayBuilder::new().items(self.add_schema::<T>());
         self.shows(200, message, schema::envelope(items))
     }
 
     /// Adds a response as Submit has it (spec.md): the view is under `message`, and a sentence is under `data`.
     pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
-        let view = self.refer::<T>();
+        let view = self.add_schema::<T>();
         let sentence = ObjectBuilder::new().schema_type(Type::String);
         self.shows(status, message, schema::success_schema(view, sentence))
     }
 
     /// Adds a response that has a page of a list under `data`.
     pub(crate) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
-        let item = self.refer::<T>();
+        let item = self.add_schema::<T>();
         self.shows(200, message, schema::envelope(schema::page(item)))
     }
 
@@ -313,7 +313,7 @@ impl OperationDoc {
     }
 
     /// Adds the schema of a view to the components of the document. Returns a reference to it.
-    fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+    fn add_schema<T: ToSchema>(&mut self) -> RefOr<Schema> {
         let name = T::name().into_owned();
         T::schemas(&mut self.components);
         self.components.push((name.clone(), T::schema()));

@@ -10,9 +10,9 @@ use utoipa::openapi::{Ref, RefOr};
 
 use crate::http::respond::code::ErrorCode;
 
-/// By operation, then by status.
+/// The examples of successful answers: by operation, then by status.
 static ANSWERS: LazyLock<Value> = LazyLock::new(|| examples(include_str!("examples/answers.json")));
-/// By error code.
+/// The examples of failures: by error code.
 static FAILURES: LazyLock<Value> =
     LazyLock::new(|| examples(include_str!("examples/failures.json")));
 
@@ -34,7 +34,7 @@ pub(super) fn failure_examples() -> impl Iterator<Item = (&'static str, Example)
     })
 }
 
-/// Returns references to the examples of these codes. A code without an example has none.
+/// Returns references to the examples of these error codes. Codes without an example are left out.
 pub(super) fn example_references(
     codes: &[ErrorCode],
 ) -> impl Iterator<Item = (&'static str, RefOr<Example>)> {

@@ -12,7 +12,7 @@ pub(crate) fn entity_tag(bytes: &[u8]) -> EntityTag {
 }
 
 /// True if the caller says by `If-None-Match` that it has this representation.
-pub(crate) fn is_held(request: &HttpRequest, tag: &EntityTag) -> bool {
+pub(crate) fn is_known_to_caller(request: &HttpRequest, tag: &EntityTag) -> bool {
     if !request.headers().contains_key(IF_NONE_MATCH) {
         return false;
     }
@@ -77,13 +77,13 @@ mod tests {
                 .insert_header((IF_NONE_MATCH, header))
                 .to_http_request();
             assert_eq!(
-                is_held(&request, &entity_tag(b"hello")),
+                is_known_to_caller(&request, &entity_tag(b"hello")),
                 expected,
                 "{header}"
             );
         }
         let bare = TestRequest::default().to_http_request();
-        assert!(!is_held(&bare, &entity_tag(b"hello")));
+        assert!(!is_known_to_caller(&bare, &entity_tag(b"hello")));
     }
 
     #[test]

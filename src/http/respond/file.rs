@@ -9,7 +9,7 @@ use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use futures_util::Stream;
 
-use crate::http::respond::entity_tag::{entity_tag, is_held};
+use crate::http::respond::entity_tag::{entity_tag, is_known_to_caller};
 use crate::http::respond::error::ApiError;
 
 /// What a browser does with a file.
@@ -59,7 +59,7 @@ impl Responder for FileAnswer {
 
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
         let tag = entity_tag(&self.bytes);
-        let is_held = is_held(request, &tag);
+        let is_held = is_known_to_caller(request, &tag);
         let mut answer = if is_held {
             HttpResponse::NotModified()
         } else {

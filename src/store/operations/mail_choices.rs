@@ -72,7 +72,7 @@ pub async fn set(
     tx.commit().await
 }
 
-/// Returns what a person wants of the topics that it does not simply want.
+/// Returns the topics about which a person wants no mail, for ever or until a time.
 pub async fn owned_by(
     store: &Store,
     person: NoticeScope,

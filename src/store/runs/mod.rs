@@ -97,7 +97,7 @@ pub async fn with_trace_id(
 /// word for word.
 const STOPPED_CONDITION: &str = "state IN ('waiting', 'paused', 'refused')";
 
-/// Loads the runs of a taxpayer in one of these states, which are among those that need attention, earliest deadline first.
+/// Loads a taxpayer's runs in these states, the earliest deadline first. Each state must be one that needs attention.
 pub async fn stopped_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,

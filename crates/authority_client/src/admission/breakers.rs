@@ -55,8 +55,12 @@ impl Breakers {
     }
 
     /// Returns how long a call would have to wait; `None` if it may be made now. Does not change the breaker.
-    pub(crate) fn hold_time(&self, operation: Operation, origin: &CallOrigin) -> Option<Duration> {
-        self.lock(operation).hold_time(origin, self.now())
+    pub(crate) fn wait_before_call(
+        &self,
+        operation: Operation,
+        origin: &CallOrigin,
+    ) -> Option<Duration> {
+        self.lock(operation).wait_before_call(origin, self.now())
     }
 
     /// Returns true if the operation's breaker holds back any caller.

@@ -144,7 +144,7 @@ impl CallLimits {
         account: CallerAccount,
     ) -> Option<(QueuedCall, Receiver<AdmissionSlot>)> {
         let (sender, receiver) = oneshot::channel();
-        let joined = self.lock(operation).join(account, sender)?;
+        let joined = self.lock(operation).join_queue(account, sender)?;
         // The displaced call fails because its sender is dropped.
         drop(joined.displaced);
         let queued = QueuedCall {
@@ -199,7 +199,7 @@ impl LimitState {
         }
     }
 
-    fn join(
+    fn join_queue(
         &mut self,
         account: CallerAccount,
         sender: Sender<AdmissionSlot>,

@@ -36,7 +36,7 @@ use crate::store::invoices::corrections::StoredCorrection;
 /// replacement. The authority takes letters and digits only.
 const CREDIT_NOTE_MARK: &str = "CN";
 const REPLACEMENT_MARK: &str = "R";
-/// The numbers of each kind that are tried.
+/// For a credit note and for a replacement, at most so many invoice numbers are tried.
 const NUMBERS_MAX: u32 = 20;
 /// The longest number that forms take.
 const NUMBER_CHARS_MAX: usize = 255;
