@@ -99,7 +99,7 @@ fn lay_out(world: &PageWorld) -> Result<PagedDocument, PdfError> {
     result.output.map_err(|faults| to_error(&faults))
 }
 
-/// Returns the date of the document for the properties of the file. The time of now would give other bytes each time.
+/// Returns the date of the document for the properties of the file. The current time would give other bytes each time.
 fn to_timestamp(date: Date, time: Time) -> Option<Timestamp> {
     let [month, day, hour, minute, second] = [
         date.month(),

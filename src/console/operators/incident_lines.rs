@@ -92,6 +92,47 @@ fn age_words(since: Timestamp, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::incident::{Finding, INCIDENTS};
+
+    fn incident(severity: Severity) -> Incident {
+        let kind = INCIDENTS.iter().find(|kind| kind.severity == severity);
+        Incident {
+            kind: kind.unwrap(),
+            finding: Finding {
+                cause: String::new(),
+                summary: "3 wait.".to_owned(),
+                count: 3,
+                blame: None,
+                since: None,
+                until: None,
+            },
+            since: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn the_line_of_the_gravest_incident_has_its_colour() {
+        for (severities, class, rest) in [
+            (&[Severity::Page][..], "bad", "3 wait."),
+            (
+                &[Severity::Page, Severity::Warning, Severity::Warning],
+                "bad",
+                "3 wait. 2 more incidents.",
+            ),
+            (
+                &[Severity::Warning, Severity::Warning],
+                "warn",
+                "3 wait. 1 more incident.",
+            ),
+            (&[Severity::Warning, Severity::Notice], "warn", "3 wait."),
+        ] {
+            let incidents: Vec<_> = severities.iter().copied().map(incident).collect();
+            let line = headline(&incidents).unwrap();
+            assert_eq!(line.class, class);
+            assert!(line.text.ends_with(rest), "{}", line.text);
+        }
+        assert!(headline(&[incident(Severity::Notice)]).is_none());
+    }
 
     #[test]
     fn an_age_is_told_in_one_unit() {

@@ -43,7 +43,7 @@ struct QuarantinePage {
 struct WorkLine {
     work: QuarantinedWork,
     badge: Badge,
-    /// Where the work is shown, executed again and dropped.
+    /// The addresses at which the work is shown, executed again and dropped.
     links: Links,
 }
 

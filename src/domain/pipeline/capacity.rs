@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use crate::domain::pipeline::Step;
 
-/// The mean of a step is that of at most this many calls.
+/// The mean of a step is that of at most this many calls, and so is the number of its answers in a second.
 const TIMES_MAX: usize = 64;
 /// If so many newest calls differ much from those before them, only they count.
 const NEWEST: usize = 12;
@@ -32,7 +32,7 @@ pub struct StepTimes([TimesOfStep; Step::ALL.len()]);
 #[derive(Debug, Default)]
 struct TimesOfStep {
     took: VecDeque<Duration>,
-    /// When the calls were answered, for the last minute.
+    /// When the calls were answered.
     answered_at: VecDeque<Timestamp>,
     /// When a call last gave up waiting for a slot.
     gave_up_at: Option<Timestamp>,
@@ -72,19 +72,9 @@ impl StepTimes {
     /// before.
     pub fn record(&mut self, step: Step, took: Duration, now: Timestamp) {
         let of_step = &mut self.0[step as usize];
-        of_step.answered_at.push_back(now);
-        while of_step
-            .answered_at
-            .front()
-            .is_some_and(|at| !is_recent(*at, now))
-        {
-            of_step.answered_at.pop_front();
-        }
+        push_newest(&mut of_step.answered_at, now);
         let times = &mut of_step.took;
-        times.push_back(took);
-        if times.len() > TIMES_MAX {
-            times.pop_front();
-        }
+        push_newest(times, took);
         let older = times.len().saturating_sub(NEWEST);
         if older == 0 {
             return;
@@ -185,11 +175,24 @@ impl TimesOfStep {
     /// Returns the time between two answers; `None` if no call has lately given up waiting for a slot.
     fn interval(&self, now: Timestamp) -> Option<Duration> {
         self.gave_up_at.filter(|at| is_recent(*at, now))?;
-        let answers = self.answered_at.iter().filter(|at| is_recent(**at, now));
-        let number = u64::try_from(answers.count())
-            .ok()
-            .filter(|number| *number > 0)?;
-        Some(RATE_WINDOW / divisor(number))
+        let mut answers = self.answered_at.iter().filter(|at| is_recent(**at, now));
+        let oldest = *answers.next()?;
+        let number = answers.count() + 1;
+        // There may have been more answers within the window than are kept.
+        let within = if number == TIMES_MAX {
+            Duration::try_from(now.duration_since(oldest)).unwrap_or(RATE_WINDOW)
+        } else {
+            RATE_WINDOW
+        };
+        Some(within / divisor(u64::try_from(number).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Adds an entry to the newest ones, of which a limited number is kept.
+fn push_newest<T>(newest: &mut VecDeque<T>, entry: T) {
+    newest.push_back(entry);
+    if newest.len() > TIMES_MAX {
+        newest.pop_front();
     }
 }
 
@@ -322,6 +325,19 @@ mod tests {
         assert!(
             (ms(200_000)..ms(207_000)).contains(&in_crowd),
             "one a second, not fifty: {in_crowd:?}"
+        );
+        for _ in 0..1_000 {
+            times.record(Step::IrnCheck, ms(250), now);
+        }
+        assert_eq!(
+            times.0[Step::IrnCheck as usize].answered_at.len(),
+            TIMES_MAX
+        );
+        assert!(takes(&times, at(121)) < ms(4_100), "64 within a second");
+        let set_back = takes(&times, at(60));
+        assert!(
+            set_back < ms(200_000),
+            "a clock that was set back: {set_back:?}"
         );
         assert_eq!(
             takes(&times, at(179)),

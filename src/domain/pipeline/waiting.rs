@@ -466,6 +466,8 @@ mod tests {
             (run().end_as_transmitted(second(5)), &alone),
         ]
         .map(|(run, context)| run.explain_wait(context, second(10)));
+        let prompt = queue_end(Some(second(60)), None).explain("It");
+        assert_eq!(prompt, "It should end at about 2027-01-15 08:01:10 UTC.");
         insta::assert_snapshot!(sentences.join("\n"), @r#"
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker as number 3 in the queue. It should end between 2027-01-15 08:01:00 UTC and 2027-01-15 08:01:30 UTC, at about 2027-01-15 08:01:10 UTC. The last 20 predictions were off by 12 % (median).
             It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker.

@@ -133,7 +133,7 @@ impl DatabaseCounts {
             endpoints_active: whole(all).saturating_sub(endpoints_disabled),
             endpoints_disabled,
             differences: differences.collect(),
-            oldest_list_fetched_at: reference_lists::oldest_fetch(store).await?,
+            oldest_list_fetched_at: reference_lists::oldest_fetch_time(store).await?,
             outage_since: outage
                 .filter(Outage::is_open)
                 .map(|outage| outage.started_at),

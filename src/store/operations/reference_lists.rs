@@ -68,7 +68,7 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
 }
 
 /// Returns when the oldest stored list was fetched; `None` before the first fetch.
-pub async fn oldest_fetch(store: &Store) -> Result<Option<Timestamp>, StoreError> {
+pub async fn oldest_fetch_time(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
         .columns([Column::List, Column::FetchedAt])

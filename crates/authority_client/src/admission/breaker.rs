@@ -110,21 +110,21 @@ pub(crate) struct Breaker {
 
 impl Breaker {
     /// Returns how long this call must wait, or `None` if it may be made now. Does not change the breaker.
-    pub(crate) fn wait_before_call(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn time_to_wait(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
         let payer = origin.account.payer();
         let lane = self.lanes.get(&payer);
         match &self.open {
             Some(open) => {
                 let has_failed = lane.is_some_and(|lane| lane.has_failed(origin, now));
-                open.wait_before_call(payer, has_failed, now)
+                open.time_to_wait(payer, has_failed, now)
             }
-            None => lane?.wait_before_call(origin, now),
+            None => lane?.time_to_wait(origin, now),
         }
     }
 
     /// Decides whether a call is made, becomes a probe or must wait. After a probe, `settle` must be called.
     pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
-        if let Some(wait) = self.wait_before_call(origin, now) {
+        if let Some(wait) = self.time_to_wait(origin, now) {
             return BreakerDecision::Held(wait);
         }
         let payer = origin.account.payer();
@@ -658,7 +658,7 @@ mod tests {
         assert!(
             matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 2)
         );
-        assert_eq!(breaker.wait_before_call(&new_call(9), at(1)), None);
+        assert_eq!(breaker.time_to_wait(&new_call(9), at(1)), None);
         call(&mut breaker, &new_call(2), CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
         assert_eq!(
@@ -666,12 +666,12 @@ mod tests {
             (false, 1, Some(at(0)))
         );
         assert_eq!(
-            breaker.wait_before_call(&new_call(9), at(1)),
+            breaker.time_to_wait(&new_call(9), at(1)),
             Some(Duration::from_secs(1)),
             "it probes early"
         );
         assert_eq!(
-            breaker.wait_before_call(&new_document_call(payer_account(2, 9)), at(1)),
+            breaker.time_to_wait(&new_document_call(payer_account(2, 9)), at(1)),
             None,
             "another payer calls"
         );
@@ -724,13 +724,13 @@ mod tests {
         assert!(breaker.should_check_liveness(at(0)) && breaker.on_liveness(false, at(0)));
         let failed = new_document_call(payer_account(3, 999));
         assert_eq!(
-            breaker.wait_before_call(&failed, at(1)),
+            breaker.time_to_wait(&failed, at(1)),
             Some(Duration::from_secs(4)),
             "whoever of its taxpayers"
         );
         let other = new_document_call(payer_account(9, 9));
         assert_eq!(
-            breaker.wait_before_call(&other, at(0)),
+            breaker.time_to_wait(&other, at(0)),
             Some(Duration::from_secs(1))
         );
         assert_eq!(
@@ -742,7 +742,7 @@ mod tests {
             BreakerDecision::EarlyProbe
         );
         assert_eq!(
-            (state(&breaker), breaker.wait_before_call(&failed, at(1))),
+            (state(&breaker), breaker.time_to_wait(&failed, at(1))),
             (BreakerState::Closed, None)
         );
     }
@@ -833,10 +833,10 @@ mod tests {
         let poisonous = new_call(1);
         call(&mut breaker, &poisonous, CallVerdict::Failed, at(0));
         run(&mut breaker, 20, CallVerdict::Failed, at(0));
-        assert!(breaker.wait_before_call(&poisonous, at(6)).is_some());
-        assert_eq!(breaker.wait_before_call(&new_call(1), at(5)), None);
+        assert!(breaker.time_to_wait(&poisonous, at(6)).is_some());
+        assert_eq!(breaker.time_to_wait(&new_call(1), at(5)), None);
         assert_eq!(
-            breaker.wait_before_call(&poisonous, at(7)),
+            breaker.time_to_wait(&poisonous, at(7)),
             None,
             "unless another caller probed first"
         );
@@ -846,7 +846,7 @@ mod tests {
     fn accounts_that_have_not_failed_probe_sooner_while_few_have() {
         let mut breaker = opened_breaker();
         assert_eq!(
-            breaker.wait_before_call(&new_call(9), at(0)),
+            breaker.time_to_wait(&new_call(9), at(0)),
             Some(Duration::from_secs(1))
         );
         assert!(
@@ -865,7 +865,7 @@ mod tests {
             at(1)
         ));
         assert_eq!(
-            breaker.wait_before_call(&new_call(9), at(2)),
+            breaker.time_to_wait(&new_call(9), at(2)),
             Some(Duration::from_secs(3)),
             "now it has"
         );
@@ -948,16 +948,16 @@ mod tests {
     fn reading_the_state_starts_no_probe() {
         let mut breaker = opened_breaker();
         let probe = new_call(0);
-        assert!(breaker.wait_before_call(&probe, at(4)).is_some());
-        assert_eq!(breaker.wait_before_call(&probe, at(5)), None);
+        assert!(breaker.time_to_wait(&probe, at(4)).is_some());
+        assert_eq!(breaker.time_to_wait(&probe, at(5)), None);
         assert_eq!(
             breaker.view(Operation::Sign, at(5)).held,
             HeldCallers::Nobody
         );
         assert_eq!(breaker.admit(&probe, at(5)), BreakerDecision::Probe);
-        assert!(breaker.wait_before_call(&probe, at(5)).is_some());
+        assert!(breaker.time_to_wait(&probe, at(5)).is_some());
         assert!(breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Answered, at(6)));
-        assert_eq!(breaker.wait_before_call(&probe, at(6)), None);
+        assert_eq!(breaker.time_to_wait(&probe, at(6)), None);
     }
 
     #[test]

@@ -55,12 +55,12 @@ impl Breakers {
     }
 
     /// Returns how long a call would have to wait; `None` if it may be made now. Does not change the breaker.
-    pub(crate) fn wait_before_call(
+    pub(crate) fn time_to_wait(
         &self,
         operation: Operation,
         origin: &CallOrigin,
     ) -> Option<Duration> {
-        self.lock(operation).wait_before_call(origin, self.now())
+        self.lock(operation).time_to_wait(origin, self.now())
     }
 
     /// Returns true if the operation's breaker holds back any caller.

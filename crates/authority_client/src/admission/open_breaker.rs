@@ -103,7 +103,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
 
     /// Returns how long a call of this caller must wait; `None` if it may be made now. `has_failed` says whether a call
     /// about the same document failed before.
-    pub(crate) fn wait_before_call(
+    pub(crate) fn time_to_wait(
         &self,
         caller: C,
         has_failed: bool,
@@ -111,7 +111,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
     ) -> Option<Duration> {
         match self.early_probes(caller) {
             _ if self.lets_pass(caller) => None,
-            Some(early) => early.wait_before_call(now),
+            Some(early) => early.time_to_wait(now),
             None => self.regular_hold_time(has_failed, now),
         }
     }
@@ -181,7 +181,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         match &self.scope {
             _ if is_due => HeldBack::Nobody,
             OpenScope::Some(held) => HeldBack::Some(held),
-            OpenScope::All(Some(early)) if early.wait_before_call(now).is_none() => {
+            OpenScope::All(Some(early)) if early.time_to_wait(now).is_none() => {
                 HeldBack::Some(&early.failed)
             }
             OpenScope::All(_) | OpenScope::Tripped => HeldBack::All,
@@ -209,7 +209,7 @@ impl<C: Copy + PartialEq> EarlyProbes<C> {
         .if_few()
     }
 
-    fn wait_before_call(&self, now: Timestamp) -> Option<Duration> {
+    fn time_to_wait(&self, now: Timestamp) -> Option<Duration> {
         time_until(now, self.next_at, EARLY_PROBE_EVERY)
     }
 

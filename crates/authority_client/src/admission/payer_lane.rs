@@ -49,10 +49,10 @@ pub(crate) struct PayerLane {
 
 impl PayerLane {
     /// Returns how long this call must wait, or `None` if it may be made now.
-    pub(crate) fn wait_before_call(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn time_to_wait(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
         self.open
             .as_ref()?
-            .wait_before_call(origin.account, self.has_failed(origin, now), now)
+            .time_to_wait(origin.account, self.has_failed(origin, now), now)
     }
 
     /// Admits a call that is not held back.

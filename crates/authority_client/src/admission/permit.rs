@@ -153,7 +153,7 @@ impl CallAdmission {
         operation: Operation,
         origin: &CallOrigin,
     ) -> Result<Option<Duration>, AuthorityFailure> {
-        if let Some(retry_after) = self.breakers.wait_before_call(operation, origin) {
+        if let Some(retry_after) = self.breakers.time_to_wait(operation, origin) {
             return Err(AuthorityFailure::BreakerOpen { retry_after });
         }
         match self.limits.pause_left(operation) {

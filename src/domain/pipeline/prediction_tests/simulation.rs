@@ -322,11 +322,13 @@ impl Simulation {
         let SimulatedRun {
             done, step_began, ..
         } = self.runs[run];
-        let waits = self.now - step_began >= WAIT_MAX;
-        let place = self.calls.get(done).filter(|_| waits);
-        let place = place.and_then(|call| call.waiting.iter().position(|other| *other == run));
-        if let Some(place) = place {
-            self.calls[done].waiting.remove(place);
+        // A run that has ended is at no call.
+        let Some(call) = self.calls.get_mut(done) else {
+            return;
+        };
+        let place = call.waiting.iter().position(|other| *other == run);
+        if let Some(place) = place.filter(|_| self.now - step_began >= WAIT_MAX) {
+            call.waiting.remove(place);
             self.times.record_given_up(steps()[done], moment(self.now));
             self.put_back(run);
         }

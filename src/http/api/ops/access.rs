@@ -39,7 +39,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/integrators/{id}/enable").post(enable_integrator, || {
-            enable_account_doc(
+            enabled_account_doc(
                 "enable_integrator",
                 "Enable a disabled integrator",
                 "Integrator enabled successfully",
@@ -57,7 +57,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
         }),
         path("/ops/operators/{id}/enable").post(enable_operator, || {
-            enable_account_doc(
+            enabled_account_doc(
                 "enable_operator",
                 "Enable a disabled operator",
                 "Operator enabled successfully",
@@ -94,7 +94,7 @@ fn revoked_keys_doc(
     doc(name, summary).gives::<RevokedKeys>(200, message)
 }
 
-fn enable_account_doc(
+fn enabled_account_doc(
     name: &'static str,
     summary: &'static str,
     message: &'static str,
