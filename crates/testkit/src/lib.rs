@@ -27,6 +27,7 @@ pub mod edit;
 pub mod patience;
 pub mod receiver;
 pub mod roles;
+pub mod standstill;
 
 pub use backend::Backend;
 pub use testkit_macros::{each_database, on_postgresql};
