@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use authority_client::{Authority, AuthorityFailure, CryptoKeys, RetryPolicy};
 use database::StoreError;
+use jiff::Timestamp;
 use rand::RngExt;
 use supervision::Node;
 use timing::clock::{self, SharedClock};
@@ -25,13 +26,15 @@ use crate::actors::pipeline::run_span::begin_span;
 use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState, Step, StepResult, parse_run_lane};
 use crate::store::Store;
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::runs;
 use crate::store::runs::step_log;
+
+/// A call that found no slot sooner than this has not waited for one: too many were waiting.
+const SLOT_WAIT_MIN: Duration = Duration::from_secs(1);
 
 pub struct PipelineDeps {
     pub store: Store,
@@ -262,10 +265,11 @@ impl PipelineDeps {
             _ => None,
         };
         let now = self.clock.now();
-        if matches!(
+        let found_no_slot = matches!(
             &outcome,
             Err(StepError::Call(AuthorityFailure::QueueFull { .. }))
-        ) {
+        );
+        if found_no_slot {
             self.measurements.record_given_up(step, now);
         }
         let verdict = next_action(
@@ -275,7 +279,13 @@ impl PipelineDeps {
             now,
             clock::system_rng().random(),
         );
-        let verdict = self.keep_place_in_queue(step, run.taxpayer_id, verdict);
+        let keeps_place = found_no_slot && started.elapsed() >= SLOT_WAIT_MIN
+            || blocked_steps::is_blocked(&self.authority, step, run.taxpayer_id);
+        let verdict = if keeps_place {
+            keep_place_in_queue(verdict, now)
+        } else {
+            verdict
+        };
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let attempt = run.progress.attempt;
@@ -373,32 +383,20 @@ impl PipelineDeps {
         self.record(session).await.map(|_| WorkStatus::Released)
     }
 
-    /// Makes a deferred run due now if its step is blocked. The dispatcher skips the run until the step is unblocked,
-    /// and meanwhile the run keeps its position in the queue.
-    fn keep_place_in_queue(
-        &self,
-        step: Step,
-        taxpayer: TaxpayerId,
-        verdict: StepResult,
-    ) -> StepResult {
-        match verdict {
-            StepResult::Deferred { error, .. }
-                if blocked_steps::is_blocked(&self.authority, step, taxpayer) =>
-            {
-                StepResult::Deferred {
-                    error,
-                    until: self.clock.now(),
-                }
-            }
-            verdict => verdict,
-        }
-    }
-
     /// Releases a lane whose run does not exist.
     async fn release(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let tx = self.store.begin().await?;
         leases::release(&tx, &[LaneRelease::new(lease, None)]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
+    }
+}
+
+/// Makes a deferred run due now, so that it keeps its place in the queue. While its step is blocked, the dispatcher skips
+/// the run; a run whose call has waited for a slot in vain goes on waiting in its turn.
+fn keep_place_in_queue(verdict: StepResult, now: Timestamp) -> StepResult {
+    match verdict {
+        StepResult::Deferred { error, .. } => StepResult::Deferred { error, until: now },
+        verdict => verdict,
     }
 }

@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
     use crate::store::lanes::claim::NO_TAXPAYER;
-    use crate::store::lanes::leases::{self, LaneRelease, LeasesToEnd};
+    use crate::store::lanes::leases::{self, LaneRelease, LeasesToEnd, NextClaim};
     use crate::store::lanes::{self, LaneKind, Lease, QueuedLane, WaitingLanes, Wake, views};
     use crate::store::testing::{self, stores};
 
@@ -613,6 +613,37 @@ mod tests {
                 "of equal deadlines the lesser key is first"
             );
             assert_eq!(claim_keys(store, 2, ROUND_START, &[]).await.0, ["1/1"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn of_lanes_with_one_deadline_the_oldest_is_first_even_if_it_was_put_back() {
+        for test in stores().await {
+            let store = &test.store;
+            for number in ["1/old", "1/new"] {
+                let lane = QueuedLane {
+                    key: number.to_owned(),
+                    ..lane(1, 5, Some("sign"))
+                };
+                add(store, &[lane]).await;
+            }
+            let put_back = async |lease: &Lease, next_claim| {
+                let release = LaneRelease {
+                    next_claim,
+                    ..LaneRelease::new(lease, Some(Duration::ZERO))
+                };
+                let tx = store.begin().await.unwrap();
+                leases::release(&tx, &[release]).await.unwrap();
+                tx.commit().await.unwrap();
+            };
+            let old = claim_leases(store, 1).await.remove(0);
+            assert_eq!(old.key, "1/old");
+            put_back(&old, NextClaim::InPlace).await;
+            let again = claim_leases(store, 1).await.remove(0);
+            assert_eq!(again.key, "1/old", "it keeps its place");
+            put_back(&again, NextClaim::Ordinary).await;
+            let other = claim_leases(store, 1).await.remove(0);
+            assert_eq!(other.key, "1/new", "the other one has none");
         }
     }
 

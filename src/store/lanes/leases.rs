@@ -35,6 +35,8 @@ pub struct LaneRelease {
 pub enum NextClaim {
     /// Like any other lane.
     Ordinary,
+    /// In the place that it had in the queue: it counts as due since it was before its lease.
+    InPlace,
     /// Alone (`EndedLanes::Isolated`), because its work was in flight at two crashes.
     Alone,
     /// Alone, too. The lane keeps its next step, and its count of crashes until its work ends without a crash.
@@ -53,14 +55,14 @@ impl LaneRelease {
         }
     }
 
-    /// Returns the columns of the table `given`: key, epoch, delay, next step, the end of the lease, and 1 if the
-    /// crashes of the lane stay counted.
-    fn to_given_row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
+    /// Returns the columns of the table `given`: key, epoch, delay, next step, the end of the lease, 1 if the crashes of
+    /// the lane stay counted, and 1 if the lane keeps its place.
+    fn to_given_row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8, u8) {
         let delay = self
             .delay
             .map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
         let (lease_until, keeps_crashes) = match self.next_claim {
-            NextClaim::Ordinary | NextClaim::Never => (None, 0),
+            NextClaim::Ordinary | NextClaim::InPlace | NextClaim::Never => (None, 0),
             NextClaim::Alone => (Some(ABANDONED_LEASE_UNTIL), 0),
             NextClaim::AloneAndCounted => (Some(ABANDONED_LEASE_UNTIL), 1),
         };
@@ -71,6 +73,7 @@ impl LaneRelease {
             self.next_step,
             lease_until,
             keeps_crashes,
+            u8::from(self.next_claim == NextClaim::InPlace),
         )
     }
 }
@@ -330,7 +333,11 @@ fn prolong_sql(backend: DbBackend, duration: Duration, if_taken: IfTaken) -> Str
 /// exist, because PostgreSQL then looks up each lane by its key; for an update it could scan all lanes of the kind.
 fn release_sql(backend: DbBackend) -> String {
     let dialect = dialect(backend);
-    let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect.clock());
+    let now = dialect.clock();
+    let due = format!(
+        "CASE CAST(given.value ->> 6 AS INTEGER) WHEN 1 THEN COALESCE(released.next_due_at, {now}) \
+         ELSE {now} + CAST(given.value ->> 2 AS BIGINT) END"
+    );
     let released = dialect.lateral_join(
         Join::Inner,
         Aliased {

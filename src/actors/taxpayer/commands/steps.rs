@@ -1,6 +1,8 @@
 //! The command that records the steps of a run. It applies the outcome of each step to the run and to its invoice, and
 //! emits the events.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -183,10 +185,12 @@ fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
     if run.callable_step().is_none() {
         let delay = run
             .next_attempt_at()
-            .map(|at| uow.now.duration_until(at).unsigned_abs());
+            .map(|at| Duration::try_from(uow.now.duration_until(at)).unwrap_or_default());
         let next_step = run.next_step().map(Step::as_str);
         let next_claim = if run.must_run_alone() {
             NextClaim::Alone
+        } else if delay == Some(Duration::ZERO) {
+            NextClaim::InPlace
         } else {
             NextClaim::Ordinary
         };
