@@ -407,7 +407,7 @@ impl Facts {
             ),
             (
                 "/console/quarantine/move/preview",
-                "/console/quarantine/move/preview?act=cancel&all=true".to_owned(),
+                "/console/quarantine/move/preview?act=drop&all=true".to_owned(),
             ),
             (
                 "/console/taxpayers/{id}",

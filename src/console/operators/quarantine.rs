@@ -43,15 +43,15 @@ struct QuarantinePage {
 struct WorkLine {
     work: QuarantinedWork,
     badge: Badge,
-    /// The addresses at which the work is shown, executed again and dropped.
+    /// The addresses at which the work is shown, replayed and dropped. A run is retried and cancelled.
     links: Links,
 }
 
 #[derive(Default)]
 struct Links {
     page: Option<String>,
-    replay: Option<(String, &'static str)>,
-    drop: Option<(String, &'static str)>,
+    replay: Option<String>,
+    drop: Option<String>,
 }
 
 /// GET /console/quarantine: lists the quarantined work that matches, newest first.
@@ -105,21 +105,20 @@ impl From<QuarantinedWork> for WorkLine {
         let links = match work.kind {
             WorkKind::Command => Links {
                 page: None,
-                replay: Some((format!("/console/quarantine/{reference}/replay"), "Replay")),
-                drop: Some((format!("/console/quarantine/{reference}/drop"), "Drop")),
+                replay: Some(format!("/console/quarantine/{reference}/replay")),
+                drop: Some(format!("/console/quarantine/{reference}/drop")),
             },
             WorkKind::Run => Links {
                 page: Some(format!("/console/runs/{reference}")),
-                replay: Some((format!("/console/runs/{reference}/retry"), "Retry")),
-                drop: Some((format!("/console/runs/{reference}/cancel"), "Cancel")),
+                replay: Some(format!("/console/runs/{reference}/retry")),
+                drop: Some(format!("/console/runs/{reference}/cancel")),
             },
             WorkKind::Delivery => Links {
                 page: None,
-                replay: Some((
-                    format!("/console/deliveries/dead-letters/{reference}/replay"),
-                    "Replay",
+                replay: Some(format!(
+                    "/console/deliveries/dead-letters/{reference}/replay"
                 )),
-                drop: Some((format!("/console/quarantine/{reference}/drop"), "Drop")),
+                drop: Some(format!("/console/quarantine/{reference}/drop")),
             },
             WorkKind::Task => Links::default(),
         };

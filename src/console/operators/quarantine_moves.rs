@@ -1,4 +1,4 @@
-//! Acts on much work in quarantine at once: it is tried again, or it is cancelled.
+//! Acts on much work in quarantine at once: it is replayed, or it is dropped.
 
 use database::page::Page;
 
@@ -23,26 +23,26 @@ pub(super) struct Quarantine;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Release {
-    TryAgain,
-    Cancel,
+    Replay,
+    Drop,
 }
 
 const ACTS: [Act<Release>; 2] = [
     Act {
-        to: Release::TryAgain,
+        to: Release::Replay,
         words: ActWords {
-            word: "retry",
-            label: "Try again",
-            done: "tried again",
+            word: "replay",
+            label: "Replay",
+            done: "replayed",
             effect: "Runs and deliveries go on, and commands are executed once more. What crashes again comes back here.",
         },
     },
     Act {
-        to: Release::Cancel,
+        to: Release::Drop,
         words: ActWords {
-            word: "cancel",
-            label: "Cancel",
-            done: "cancelled",
+            word: "drop",
+            label: "Drop",
+            done: "dropped",
             effect: "Runs are cancelled, commands are not executed, and deliveries stay dead letters.",
         },
     },
@@ -141,8 +141,8 @@ impl BulkList for Quarantine {
 impl Release {
     fn is_allowed(self, work: &QuarantinedWork) -> bool {
         match self {
-            Self::TryAgain => work.may_replay,
-            Self::Cancel => work.may_drop,
+            Self::Replay => work.may_replay,
+            Self::Drop => work.may_drop,
         }
     }
 }
@@ -162,24 +162,24 @@ async fn release(
                 run: run.id,
                 irn: run.irn,
                 to: match to {
-                    Release::TryAgain => OperatorAction::Retry,
-                    Release::Cancel => OperatorAction::Cancel,
+                    Release::Replay => OperatorAction::Retry,
+                    Release::Drop => OperatorAction::Cancel,
                 },
                 by: by.clone(),
             };
             state.taxpayers.send(run.taxpayer_id, command).await?;
         }
-        (WorkKind::Delivery, Release::TryAgain) => {
+        (WorkKind::Delivery, Release::Replay) => {
             dead_letters::replay_one(state, reference, by.clone()).await?;
         }
-        (_, Release::TryAgain) => {
+        (_, Release::Replay) => {
             let replayed = quarantine::replay_by_reference(state, reference, by).await?;
             if replayed.state == QuarantineState::Kept {
                 let message = "The replay changed nothing, so it stays in the quarantine";
                 return Err(ApiError::new(ErrorCode::InvalidTransition, message));
             }
         }
-        (_, Release::Cancel) => {
+        (_, Release::Drop) => {
             quarantine::drop_by_reference(state, reference, by).await?;
         }
     }

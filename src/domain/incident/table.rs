@@ -82,8 +82,8 @@ pub const INCIDENTS: &[IncidentKind] = &[
         severity: Severity::Page,
         title: "Work is in quarantine",
         effect: "This work does not go on; its neighbours do.",
-        ends: "When an operator tries it again or cancels it. What only crashes put there is tried again by itself.",
-        to_do: "Report the panic, then try the work again with a version that is mended.",
+        ends: "When an operator replays or drops it. What only crashes put there is tried again by itself.",
+        to_do: "Report the panic, then replay the work with a version that is mended.",
         look_at: "`/ops/quarantine`: what it is, whose it is, and the panic. \
                   [Work that crashes the process](#work-that-crashes-the-process) says more.",
         page: "/console/quarantine?state=kept",

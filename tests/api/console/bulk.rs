@@ -287,15 +287,15 @@ async fn work_in_quarantine_is_cancelled_once(world: &World) {
     let (operator, email, _) = Visitor::new_operator(world, OperatorRole::Operator).await;
     let filter = format!("taxpayer_id={}", taxpayer.id);
     let list = "/console/quarantine";
-    let retry: Fields<'_> = vec![("act", "retry"), ("all", "true"), ("filter", &filter)];
-    preview(&operator, list, &retry).await.shows_all(&[
+    let replay: Fields<'_> = vec![("act", "replay"), ("all", "true"), ("filter", &filter)];
+    preview(&operator, list, &replay).await.shows_all(&[
         "It cannot be replayed",
         "There is nothing that this can be done with.",
     ]);
-    let mut fields: Fields<'_> = vec![("act", "cancel"), ("all", "true"), ("filter", &filter)];
+    let mut fields: Fields<'_> = vec![("act", "drop"), ("all", "true"), ("filter", &filter)];
     preview(&viewer, list, &fields).await.expect(403);
     preview(&operator, list, &fields).await.shows_all(&[
-        "Cancel: 1 piece of work",
+        "Drop: 1 piece of work",
         "it panicked",
         "command pay",
     ]);
@@ -303,7 +303,7 @@ async fn work_in_quarantine_is_cancelled_once(world: &World) {
     let path = format!("{list}/move");
     viewer.submit(&path, &fields).await.expect(403);
     let [first, second] = go_twice(&operator, &path, &fields).await;
-    first.shows_all(&["1 piece of work is cancelled."]);
+    first.shows_all(&["1 piece of work is dropped."]);
     second.shows_all(&[DONE]);
     is_audited_once(&api, &email, "quarantine.move", "1 moved, 0 refused").await;
     let dropped = api
