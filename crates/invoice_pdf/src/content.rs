@@ -7,7 +7,9 @@ use trade_document::{Line, Party, TaxSubtotal};
 use crate::columns::{Columns, WORD_ROOM, set_figure};
 use crate::facts::{SENTENCE, list_corrected, list_facts, name_document};
 use crate::figures::{write_amount, write_number};
-use crate::sums::{SUM, list_payment, list_sums, name_charge, name_code, name_tax, signed_amount};
+use crate::sums::{
+    SUM, describe_payment, list_sums, name_charge, name_code, name_tax, signed_amount,
+};
 use crate::text::{Room, fit, set_lines, set_text};
 use crate::{Sheet, Standing};
 
@@ -149,7 +151,7 @@ impl Content {
                 .collect(),
             sums: list_sums(document),
             payable: set_text(&write_amount(document.totals.payable, currency), SUM),
-            payment: list_payment(document),
+            payment: describe_payment(document),
             notes: notes
                 .flat_map(|note| set_lines(note, SENTENCE, NOTE_LINES_MAX))
                 .collect(),

@@ -88,7 +88,7 @@ pub fn list_sums(document: &TradeDocument) -> Vec<Labelled> {
 }
 
 /// Returns a sentence for each way to pay, and the terms.
-pub fn list_payment(document: &TradeDocument) -> Vec<String> {
+pub fn describe_payment(document: &TradeDocument) -> Vec<String> {
     let means = document.payment_means.iter().map(|payment| {
         let name = name_code(&payment.means);
         match payment.due_date {

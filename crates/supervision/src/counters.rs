@@ -34,7 +34,7 @@ pub struct Counters {
     pub panics: Counter,
     pub restarts: Counter,
     pub escalations: Counter,
-    /// Batches that the watchdog found running for longer than its second limit.
+    /// Batches that the watchdog found running for longer than its `stuck_after`.
     pub stuck: Counter,
     pub commands_admitted: Counter,
     /// Commands that were refused because their key had no free permit (429).

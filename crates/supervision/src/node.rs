@@ -30,11 +30,11 @@ pub enum NodeState {
     Stopped,
     Running,
     Starting,
-    /// The current batch has run for longer than the watchdog's first limit.
+    /// The current batch has run for longer than the watchdog's `busy_after`.
     Busy,
     /// The actor panicked and waits for its restart.
     Restarting,
-    /// The current batch has run for longer than the watchdog's second limit.
+    /// The current batch has run for longer than the watchdog's `stuck_after`.
     Stuck,
     /// The actor panicked too often and does not restart by itself.
     Failed,

@@ -60,7 +60,7 @@ impl NodeKind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BusyActors {
     pub all: usize,
-    /// The number of actors in `all` whose batch has run for longer than the watchdog's second limit.
+    /// The number of actors in `all` whose batch has run for longer than the watchdog's `stuck_after`.
     pub stuck: usize,
 }
 

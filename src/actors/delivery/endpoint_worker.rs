@@ -99,7 +99,7 @@ impl EndpointWorker {
             node.mark_batch_started("deliver", 1, Duration::ZERO);
             // The subscription starts before the load, so that no new work is missed.
             let new_work = pin!(wakeup.next_notification().fuse());
-            let handled = self.deliver(new_work).await?;
+            let handled = self.run_round(new_work).await?;
             node.mark_batch_finished();
             if handled != WorkStatus::More {
                 return Ok(handled);
@@ -110,7 +110,7 @@ impl EndpointWorker {
     }
 
     /// Runs one round of deliveries.
-    async fn deliver(
+    async fn run_round(
         &mut self,
         mut new_work: Pin<&mut impl FusedFuture<Output = ()>>,
     ) -> Result<WorkStatus, DeliveryError> {

@@ -88,7 +88,7 @@ impl TokenSlot {
         let is_refused = request
             .refused
             .as_ref()
-            .is_some_and(|refused| refused.is_same(&held.access));
+            .is_some_and(|refused| refused.has_same_text(&held.access));
         (is_for_these && held.until > request.now && !is_refused).then(|| held.access.clone())
     }
 
@@ -183,7 +183,7 @@ impl TokenRefresh {
                 .auth
                 .refresh_token()
                 .zip(spent.as_ref())
-                .is_some_and(|(now, spent)| !now.is_same(spent))
+                .is_some_and(|(now, spent)| !now.has_same_text(spent))
             {
                 fetched = self.request_token(&found).await;
             }
@@ -250,7 +250,7 @@ impl TokenRefresh {
 fn refresh_token_renewal(auth: &Auth, given: SecretText) -> Option<StoreRefreshToken> {
     let used = auth
         .refresh_token()
-        .filter(|used| !used.is_same(&given))?
+        .filter(|used| !used.has_same_text(&given))?
         .clone();
     Some(StoreRefreshToken {
         used_token: used,

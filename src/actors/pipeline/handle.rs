@@ -143,7 +143,11 @@ impl PipelineHandle {
     }
 
     /// Downloads the authority's copy of a signed invoice and returns the decrypted document.
-    pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayError> {
+    pub async fn download_invoice(
+        &self,
+        taxpayer: TaxpayerId,
+        irn: &Irn,
+    ) -> Result<Value, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
         let document = self
             .authority_for(taxpayer)

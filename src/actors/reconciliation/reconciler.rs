@@ -76,8 +76,8 @@ impl Reconciler {
         tx.commit().await
     }
 
-    /// Returns `timer_step` while the authority cannot be searched, so that the lanes that the timer made due wait.
-    /// Otherwise returns an empty list.
+    /// Returns `timer_step` while the authority cannot be searched, which holds back the lanes that the timer has made
+    /// due. Otherwise returns an empty list.
     pub fn blocked_steps(&self) -> Vec<BlockedStep> {
         let views = self.authority.breakers();
         let search = views

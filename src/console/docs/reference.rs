@@ -79,7 +79,7 @@ fn show_operation(id: web::Path<String>) -> Ready<Answer> {
         keys: operation
             .key_schemes()
             .into_iter()
-            .map(key_in_words)
+            .map(describe_key)
             .collect(),
         parameters: parameters(&operation),
         fields: body.map_or_else(Vec::new, |body| rows(&body["schema"])),
@@ -89,7 +89,7 @@ fn show_operation(id: web::Path<String>) -> Ready<Answer> {
     }))
 }
 
-fn key_in_words(scheme: &str) -> &'static str {
+fn describe_key(scheme: &str) -> &'static str {
     match scheme {
         "taxpayer_key" => "taxpayer's key tpk_…",
         "integrator_key" => "integrator's key sik_…",

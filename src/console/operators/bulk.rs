@@ -119,7 +119,7 @@ pub(super) trait BulkList {
         selection: &Selection,
     ) -> Result<Found<Self::Subject>, ApiError>;
 
-    /// The number of things that a subject stands for.
+    /// Returns how many runs, deliveries or other work an act on the subject changes.
     fn count(subject: &Self::Subject) -> usize;
 
     async fn lines(

@@ -40,7 +40,7 @@ impl From<Breakdown> for Amounts {
 }
 
 impl Amounts {
-    /// Returns the amounts of no document at all.
+    /// Returns amounts that are all zero, to which those of documents are added.
     pub fn zero() -> Self {
         let zero = Amount::ZERO;
         Self {

@@ -297,7 +297,7 @@ pub(super) fn text_at<'b>(body: &'b Map<String, Value>, path: &[&str]) -> Option
         .filter(|text| !text.is_empty())
 }
 
-/// True if there is no value at the path, or a blank one, and nothing in the way of it.
+/// True if a value can be set at the path: there is none or a blank one, and each member above it is an object or absent.
 fn is_settable(body: &Map<String, Value>, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return false;

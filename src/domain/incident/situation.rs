@@ -170,7 +170,7 @@ pub struct ActorFacts {
     pub panics: u64,
 }
 
-/// The requests of the last minutes.
+/// The number of requests that failed in the last minutes, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrafficFacts {
     /// Answers with status 500 within the last five minutes: always a defect.

@@ -174,14 +174,14 @@ impl SecretText {
         &self.0
     }
 
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn has_same_text(&self, other: &Self) -> bool {
         self.expose() == other.expose()
     }
 }
 
 impl PartialEq for SecretText {
     fn eq(&self, other: &Self) -> bool {
-        self.is_same(other)
+        self.has_same_text(other)
     }
 }
 
@@ -345,7 +345,7 @@ impl Auth {
             Self::OAuth2 {
                 client,
                 refresh_token,
-            } if refresh_token.is_same(used) => Some(Self::OAuth2 {
+            } if refresh_token.has_same_text(used) => Some(Self::OAuth2 {
                 client: client.clone(),
                 refresh_token: given.clone(),
             }),

@@ -16,7 +16,8 @@ use crate::domain::money::Amount;
 use crate::domain::party::{Address, CustomerDetails, Taxpayer};
 use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
 
-/// The members of a full invoice that its document has under another name, or computes.
+/// The members of a full invoice that are not copied into its document, which has them under another name or computes
+/// them.
 const OWN_EXTRAS: [&str; 9] = [
     "accounting_customer_party",
     "accounting_supplier_party",

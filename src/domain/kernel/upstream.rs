@@ -76,7 +76,7 @@ pub struct RecentCalls {
     /// Calls of all taxpayers that were answered.
     pub answered: u32,
     pub failed: u32,
-    /// Those of the taxpayer itself among them.
+    /// Those among them that were made for this taxpayer.
     pub own_answered: u32,
     pub own_failed: u32,
 }

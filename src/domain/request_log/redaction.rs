@@ -198,7 +198,7 @@ fn value_length(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut quote = None;
     let mut is_escaped = false;
-    // JSON that is a text of other JSON: its quotes are escaped.
+    // A value that begins with a backslash is in a JSON text inside JSON, where quotes are escaped.
     let is_inside_text = text.starts_with('\\');
     for (at, sign) in text.char_indices() {
         let end = at + sign.len_utf8();

@@ -60,7 +60,8 @@ pub(crate) fn must_be_stored(answer: &HttpResponse) -> bool {
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns true if a refusal is final. A 409 or 422 is, unless it is about the form of the body or the use of the key.
+/// Returns true if a repeated request would be refused again, as after a 409 or 422. A malformed body can be corrected
+/// under the same key, and a wrong use of the key says nothing about the request.
 pub(crate) fn is_final_refusal(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,

@@ -155,7 +155,7 @@ struct SealedSettings {
     auth: Auth,
 }
 
-/// Parses an unsealed text. An earlier version stored no origin; such credentials are not sent anywhere.
+/// Parses the decrypted text. An earlier version stored no origin with the credentials; those are sent to nobody.
 fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
     at.json(text).or_else(|_| {
         Ok(SealedSettings {

@@ -130,17 +130,16 @@ async fn download(
 ) -> Result<ApiResponse, ApiError> {
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
-    let document =
-        state
-            .pipeline
-            .download(taxpayer.id, &irn)
-            .await
-            .map_err(|failure| match failure {
-                RelayError::Authority(AuthorityFailure::NotFound { .. }) => {
-                    ApiError::new(ErrorCode::InvoiceFileNotFound, "Invoice File not found")
-                }
-                other => other.into(),
-            })?;
+    let document = state
+        .pipeline
+        .download_invoice(taxpayer.id, &irn)
+        .await
+        .map_err(|failure| match failure {
+            RelayError::Authority(AuthorityFailure::NotFound { .. }) => {
+                ApiError::new(ErrorCode::InvoiceFileNotFound, "Invoice File not found")
+            }
+            other => other.into(),
+        })?;
     Ok(ApiResponse::ok("Invoice downloaded successfully", document))
 }
 
