@@ -290,7 +290,9 @@ async fn refuse_in_the_authoritys_name(
     let report = documents::report(taxpayer, invoice["irn"].as_str().unwrap());
     examples.add("REPORT_FAILED", app.report(&report).await);
     world.authority.clear_faults();
-    let mut late = FaultOrder::new(FaultKind::Latency);
+    let mut late = FaultOrder::new(FaultKind::Latency)
+        .on(Operation::Validate)
+        .times(100);
     late.latency_ms = Some(3_000);
     fault(late);
     let slow = documents::validation(taxpayer, &documents::invoice_no());

@@ -1,5 +1,6 @@
 //! Measures how fast this process gets runs through their steps, and how far its predictions were off.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use jiff::Timestamp;
 use prometheus_client::metrics::histogram::Histogram;
 use timing::recent_count::RecentCount;
 
+use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::capacity::StepTimes;
 use crate::domain::pipeline::prediction::{PastError, PastPredictions, Prediction, Start};
 use crate::domain::pipeline::{Run, RunState, Step};
@@ -30,6 +32,20 @@ struct Measured {
     past: PastPredictions,
     /// When a step was last answered.
     answered_at: Option<Timestamp>,
+    /// The steps that this process calls now, and since when.
+    under_way: HashMap<RunId, (Step, Timestamp)>,
+}
+
+/// A step counts as under way until this value is dropped.
+pub struct StepUnderWay<'a> {
+    measurements: &'a RunMeasurements,
+    run: RunId,
+}
+
+impl Drop for StepUnderWay<'_> {
+    fn drop(&mut self) {
+        self.measurements.lock().under_way.remove(&self.run);
+    }
 }
 
 impl Default for RunMeasurements {
@@ -45,6 +61,20 @@ impl Default for RunMeasurements {
 }
 
 impl RunMeasurements {
+    /// Records that a step of the run begins now.
+    pub fn begin_step(&self, run: RunId, step: Step, now: Timestamp) -> StepUnderWay<'_> {
+        self.lock().under_way.insert(run, (step, now));
+        StepUnderWay {
+            measurements: self,
+            run,
+        }
+    }
+
+    /// Returns the step of the run that this process calls now, and since when.
+    pub fn step_under_way(&self, run: RunId) -> Option<(Step, Timestamp)> {
+        self.lock().under_way.get(&run).copied()
+    }
+
     /// Records how long an answered step took, up to the begin of the next step.
     pub fn record_step(&self, step: Step, took: Duration, now: Timestamp) {
         let mut measured = self.lock();

@@ -105,10 +105,7 @@ impl QueueEstimator {
         let start = self
             .outage_start(step, Some(run.taxpayer_id), waited, now)
             .unwrap_or_else(|| Start::At(run.next_attempt_at().unwrap_or(now).max(now)));
-        let steps = RunSteps {
-            all: run.operation().steps(),
-            done: &run.done,
-        };
+        let steps = self.steps(run, now);
         let takes = self.time_to_end(steps, &counts, position, now);
         let prediction = self.measurements.predict(start, takes);
         self.measurements.remember(run, &prediction, now);
@@ -131,6 +128,7 @@ impl QueueEstimator {
         let steps = RunSteps {
             all: Operation::Submit.steps(),
             done: &[],
+            under_way: None,
         };
         let now = self.clock.now();
         let takes = self.time_to_end(steps, &counts, Some(waiting), now);
@@ -141,6 +139,29 @@ impl QueueEstimator {
         Ok(Some(
             self.queue_end(self.measurements.predict(start, takes)),
         ))
+    }
+
+    /// Returns the steps of a run. Those that are done without an effect are not stored, but known while this process calls
+    /// the next one.
+    fn steps<'a>(&self, run: &'a Run, now: Timestamp) -> RunSteps<'a> {
+        let all = run.operation().steps();
+        let under_way = self.measurements.step_under_way(run.id);
+        let called = under_way.and_then(|(called, since)| {
+            let place = all.iter().position(|step| *step == called)?;
+            Some((place, since))
+        });
+        match called {
+            Some((place, since)) => RunSteps {
+                all,
+                done: all.get(..place).unwrap_or_default(),
+                under_way: Some(Duration::try_from(now.duration_since(since)).unwrap_or_default()),
+            },
+            None => RunSteps {
+                all,
+                done: &run.done,
+                under_way: None,
+            },
+        }
     }
 
     fn queue_end(&self, prediction: Prediction) -> QueueEnd {

@@ -254,7 +254,9 @@ impl PipelineDeps {
             keys: self.keys.as_ref(),
             store: &self.store,
         };
+        let under_way = self.measurements.begin_step(run.id, step, started_at);
         let outcome = caller.call(&run, step, resuming, started_at).await;
+        drop(under_way);
         let failure = match &outcome {
             Err(StepError::Call(failure)) => judge_failure(
                 &session.authority,

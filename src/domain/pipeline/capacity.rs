@@ -65,6 +65,8 @@ pub struct Backlog {
 pub struct RunSteps<'a> {
     pub all: &'a [Step],
     pub done: &'a [Step],
+    /// How long the first of the other steps has been under way; `None` if this process does not work on it now.
+    pub under_way: Option<Duration>,
 }
 
 impl StepTimes {
@@ -132,10 +134,11 @@ impl StepTimes {
             .copied()
             .filter(|step| !steps.done.contains(step))
             .collect();
-        let queued = match backlog.position {
-            Some(position) => times(per_run, backlog.at_work.saturating_add(position)),
+        let queued = match (backlog.position, steps.under_way) {
+            (Some(position), _) => times(per_run, backlog.at_work.saturating_add(position)),
+            (None, Some(under_way)) => self.time_from(&remaining, under_way),
             // The runs at work end together with it. Only its remaining steps count.
-            None => {
+            (None, None) => {
                 times(per_run, backlog.at_work) * divisor(count(&remaining))
                     / divisor(count(steps.all))
             }
@@ -148,6 +151,13 @@ impl StepTimes {
             })
             .sum();
         queued.max(alone)
+    }
+
+    /// Returns the time until the last of these steps ends, the first of which has been under way for so long.
+    fn time_from(&self, steps: &[Step], under_way: Duration) -> Duration {
+        let all: Duration = steps.iter().map(|step| self.mean(*step)).sum();
+        let first = steps.first().map(|step| self.mean(*step));
+        all.saturating_sub(first.unwrap_or_default().min(under_way))
     }
 
     /// Returns the time between the ends of two runs while there are enough runs.
@@ -256,6 +266,7 @@ mod tests {
         let steps = RunSteps {
             all: &STEPS,
             done: &STEPS[..done],
+            under_way: None,
         };
         times.time_to_end(steps, &backlog, NOW, |_| CallCapacity {
             limit,
@@ -309,6 +320,7 @@ mod tests {
             let steps = RunSteps {
                 all: &STEPS,
                 done: &[],
+                under_way: None,
             };
             times.time_to_end(steps, &WAITING, now, |_| CallCapacity {
                 limit: 64,
@@ -367,6 +379,30 @@ mod tests {
         };
         let remaining = [0, 1, 2, 3].map(|done| time_to_end(&times, done, at_work, 64));
         assert_eq!(remaining, [ms(1_000), ms(750), ms(500), ms(250)]);
+    }
+
+    #[test]
+    fn a_run_whose_step_is_under_way_needs_the_rest_of_its_time() {
+        let times = measured(ms(250), 20);
+        let at_work = Backlog {
+            position: None,
+            ..WAITING
+        };
+        let takes = |done, under_way| {
+            let steps = RunSteps {
+                all: &STEPS,
+                done: &STEPS[..done],
+                under_way: Some(ms(under_way)),
+            };
+            times.time_to_end(steps, &at_work, NOW, |_| CallCapacity {
+                limit: 64,
+                answer_time: Some(ms(10)),
+            })
+        };
+        assert_eq!(takes(0, 0), ms(1_000));
+        assert_eq!(takes(0, 200), ms(800));
+        assert_eq!(takes(2, 200), ms(300));
+        assert_eq!(takes(3, 60_000), ms(10), "but not less than its own call");
     }
 
     #[test]
