@@ -1,14 +1,18 @@
 //! Seconds in which the machine gave this process no processor. What a service answers late or refuses then says
 //! nothing about it.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the watch looks at its clock, and how late it may be.
+use futures_util::FutureExt;
+
+/// The watch looks at its clock at this interval.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// If the watch is woken up later than this, the machine stood still.
 const LATE: Duration = Duration::from_millis(500);
 const TIMES_MAX: usize = 5;
 
@@ -38,14 +42,15 @@ impl Watch {
     }
 }
 
-/// Calls `act` again, up to 5 times, while what it returns is an error and the machine stood still meanwhile.
-pub async fn without_standstill<T, E>(act: impl AsyncFn() -> Result<T, E>) -> Result<T, E> {
+/// Calls `act`, and again, up to 5 times, while it panics and the machine stood still meanwhile.
+pub async fn without_standstill(act: impl AsyncFn()) {
     for _ in 1..TIMES_MAX {
         let watch = Watch::start();
-        let outcome = act().await;
-        if outcome.is_ok() || !watch.was_late() {
-            return outcome;
+        match AssertUnwindSafe(act()).catch_unwind().await {
+            Ok(()) => return,
+            Err(panic) if !watch.was_late() => resume_unwind(panic),
+            Err(_) => {}
         }
     }
-    act().await
+    act().await;
 }

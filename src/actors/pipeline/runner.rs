@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use authority_client::{Authority, AuthorityFailure, CryptoKeys, RetryPolicy};
 use database::StoreError;
-use jiff::Timestamp;
 use rand::RngExt;
 use supervision::Node;
 use timing::clock::{self, SharedClock};
@@ -23,7 +22,7 @@ use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::run_span::begin_span;
-use crate::actors::pipeline::step_executor::{StepError, StepExecutor};
+use crate::actors::pipeline::step_executor::{ExecutionResult, StepError, StepExecutor};
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::pipeline::{Run, RunState, Step, StepResult, parse_run_lane};
@@ -267,27 +266,7 @@ impl PipelineDeps {
             _ => None,
         };
         let now = self.clock.now();
-        let found_no_slot = matches!(
-            &outcome,
-            Err(StepError::Call(AuthorityFailure::QueueFull { .. }))
-        );
-        if found_no_slot {
-            self.measurements.record_given_up(step, now);
-        }
-        let verdict = next_action(
-            outcome,
-            &run,
-            &self.retry,
-            now,
-            clock::system_rng().random(),
-        );
-        let keeps_place = found_no_slot && started.elapsed() >= SLOT_WAIT_MIN
-            || blocked_steps::is_blocked(&self.authority, step, run.taxpayer_id);
-        let verdict = if keeps_place {
-            keep_place_in_queue(verdict, now)
-        } else {
-            verdict
-        };
+        let verdict = self.judge_outcome(outcome, &run, step, started.elapsed());
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
         let attempt = run.progress.attempt;
@@ -307,6 +286,35 @@ impl PipelineDeps {
             failure,
         });
         RunSession { run, ..session }
+    }
+
+    /// Returns what follows the outcome of a call that took this long. A run whose step is blocked, or whose call has waited
+    /// for a slot in vain, keeps its place in the queue: if it is deferred, it is due now. The dispatcher skips it while its
+    /// step is blocked.
+    fn judge_outcome(
+        &self,
+        outcome: ExecutionResult,
+        run: &Run,
+        step: Step,
+        took: Duration,
+    ) -> StepResult {
+        let now = self.clock.now();
+        let found_no_slot = matches!(
+            &outcome,
+            Err(StepError::Call(AuthorityFailure::QueueFull { .. }))
+        );
+        if found_no_slot {
+            self.measurements.record_given_up(step, now);
+        }
+        let jitter = clock::system_rng().random();
+        let keeps_place = found_no_slot && took >= SLOT_WAIT_MIN
+            || blocked_steps::is_blocked(&self.authority, step, run.taxpayer_id);
+        match next_action(outcome, run, &self.retry, now, jitter) {
+            StepResult::Deferred { error, .. } if keeps_place => {
+                StepResult::Deferred { error, until: now }
+            }
+            verdict => verdict,
+        }
     }
 
     /// Stores the session's steps and, if the next step has an effect, the intent to call it. Returns the session with
@@ -391,14 +399,5 @@ impl PipelineDeps {
         leases::release(&tx, &[LaneRelease::new(lease, None)]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
-    }
-}
-
-/// Makes a deferred run due now, so that it keeps its place in the queue. While its step is blocked, the dispatcher skips
-/// the run; a run whose call has waited for a slot in vain goes on waiting in its turn.
-fn keep_place_in_queue(verdict: StepResult, now: Timestamp) -> StepResult {
-    match verdict {
-        StepResult::Deferred { error, .. } => StepResult::Deferred { error, until: now },
-        verdict => verdict,
     }
 }

@@ -65,7 +65,7 @@ pub struct Backlog {
 pub struct RunSteps<'a> {
     pub all: &'a [Step],
     pub done: &'a [Step],
-    /// How long the first of the other steps has been under way; `None` if this process does not work on it now.
+    /// The time for which the first of the other steps has been called; `None` if this process does not call it now.
     pub under_way: Option<Duration>,
 }
 

@@ -273,7 +273,7 @@ async fn is_audited_enabling(api: &Operator, email: &str) {
 }
 
 #[each_database]
-async fn work_in_quarantine_is_cancelled_once(world: &World) {
+async fn work_in_quarantine_is_dropped_once(world: &World) {
     let api = world.new_operator().await;
     let taxpayer = world.taxpayer().await;
     let reference = format!("01900000-0000-7000-9000-{:012}", taxpayer.id);

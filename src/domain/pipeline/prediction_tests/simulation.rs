@@ -382,9 +382,7 @@ impl Simulation {
         let run_steps = RunSteps {
             all: steps(),
             done: &steps()[..self.runs[run].done],
-            under_way: position
-                .is_none()
-                .then(|| Duration::from_micros(self.now - self.runs[run].step_began)),
+            under_way: Some(Duration::from_micros(self.now - self.runs[run].step_began)),
         };
         let takes = self
             .times
