@@ -10,7 +10,6 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Backend;
 use testkit::documents::invoice_numbered;
-use testkit::patience::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, sleep};
@@ -53,18 +52,17 @@ async fn lists_that_nobody_reads_take_a_bounded_part_of_the_memory() {
             .await;
     }
     let before = deployment.service.memory_bytes();
-    let sockets = deployment.service.sockets();
     let mut unread = Vec::new();
     for _ in 0..lists {
         unread.push(ask_for_list(&deployment).await);
     }
-    eventually("the connections", async || {
-        (deployment.service.sockets() >= sockets + lists / 2).then_some(())
-    })
-    .await;
+    let callers: Vec<_> = unread
+        .iter()
+        .map(|stream| stream.local_addr().unwrap().port())
+        .collect();
     let mut highest = 0;
     let begun = Instant::now();
-    while deployment.service.sockets() > sockets {
+    while deployment.service.connections(&callers) > 0 {
         assert!(
             begun.elapsed() < PATIENCE,
             "a connection whose client takes nothing is closed"

@@ -1,5 +1,6 @@
 //! The binary as a child process. Its directory and its port stay the same across restarts.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -200,14 +201,16 @@ impl Service {
         self.memory("VmHWM:")
     }
 
-    /// The number of its open connections and listeners.
-    pub(crate) fn sockets(&self) -> usize {
-        let id = self.child.as_ref().expect("a running process").id();
-        let files = fs::read_dir(format!("/proc/{id}/fd")).unwrap();
-        // A file that was closed meanwhile has no link.
-        let links = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok());
-        links
-            .filter(|link| link.to_string_lossy().starts_with("socket:"))
+    /// How many of these ports of callers it holds a connection with.
+    pub(crate) fn connections(&self, callers: &[u16]) -> usize {
+        let established: HashSet<(u16, u16)> = fs::read_to_string("/proc/net/tcp")
+            .unwrap()
+            .lines()
+            .filter_map(ends_of_established)
+            .collect();
+        callers
+            .iter()
+            .filter(|caller| established.contains(&(self.port, **caller)))
             .count()
     }
 
@@ -269,6 +272,14 @@ impl Drop for Service {
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(60)..].join("\n")
+}
+
+/// The own port and the peer's in a line of the system's table of connections (proc(5)), if both ends still stand.
+fn ends_of_established(line: &str) -> Option<(u16, u16)> {
+    let mut fields = line.split_whitespace().skip(1);
+    let mut port = || u16::from_str_radix(fields.next()?.rsplit_once(':')?.1, 16).ok();
+    let ends = (port()?, port()?);
+    (fields.next() == Some("01")).then_some(ends)
 }
 
 fn free_port() -> u16 {
