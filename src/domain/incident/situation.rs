@@ -53,7 +53,8 @@ pub struct WorkFacts {
     pub overdue: Group,
     pub due_soon: u64,
     pub next_deadline: Option<Timestamp>,
-    /// Lanes of runs and endpoints that are due, and that nobody holds or blocks, by kind.
+    /// Lanes of runs and endpoints that are due and that nobody holds, by kind. Since when: since the first is due, or since
+    /// a replica last held any of the kind if that is later.
     pub untaken: Vec<(&'static str, Group)>,
     pub quarantined: Vec<(WorkKind, Group)>,
     /// Taxpayers whose documents the authority refused within the last hour, those with most refusals first.

@@ -177,11 +177,12 @@ pub const INCIDENTS: &[IncidentKind] = &[
         name: "work-not-taken",
         severity: Severity::Warning,
         title: "Work is due and not taken",
-        effect: "It waits for a free worker.",
-        ends: "When workers have caught up.",
-        to_do: "If it grows, add replicas or raise pipeline.concurrency_max.",
-        look_at: "`/console/lanes` and `/ops/supervision`: are the dispatchers at work? A slow database delays each \
-                  claim. One taxpayer with very many runs delays only itself.",
+        effect: "It stays where it is. No replica has worked on anything of its kind for half a minute.",
+        ends: "When a replica takes the first of it.",
+        to_do: "Look at the dispatchers on the page Supervision, and restart the replica whose dispatcher stands still.",
+        look_at: "`/console/lanes` and `/ops/supervision`: are the dispatchers at work? `/ops/replicas`: is a replica ready \
+                  at all? A very slow database, or a transaction that somebody left open in it, keeps replicas from \
+                  claiming. Work that only waits for busy workers is not told here.",
         page: "/console/lanes",
         find: work::work_not_taken,
     },
@@ -216,8 +217,9 @@ pub const INCIDENTS: &[IncidentKind] = &[
         title: "The queue of runs grows",
         effect: "Each run waits longer than the one before it.",
         ends: "By itself, within a minute of the queue growing no more.",
-        to_do: "Add replicas, or raise pipeline.concurrency_max; then look if one integrator sends unusually much.",
-        look_at: "`lanes_due` against `lanes_leased`; `/ops/breakers`: does the limit of calls hold them back? \
+        to_do: "If calls wait for the authority's limit, wait with them; otherwise add replicas or raise \
+                pipeline.concurrency_max. Look if one integrator sends unusually much.",
+        look_at: "`lanes_due` against `lanes_leased`; `/ops/breakers`: do calls wait for the limit there? \
                   `signature_seconds` says how long a signature takes meanwhile.",
         page: "/console/lanes",
         find: work::queue_growing,

@@ -56,6 +56,10 @@ pub(super) fn take_sample(state: &ApiState) {
         let untaken = counts.work.untaken.iter().find(|(kind, _)| *kind == "run");
         let length = untaken.map_or(0, |(_, group)| group.count);
         lock(&state.incidents.queue_lengths).note(counts.counted_at, length);
+        let mut last_held = lock(&state.incidents.last_held);
+        for lanes in &counts.lanes {
+            last_held.note(counts.counted_at, lanes.kind.as_str(), lanes.leased);
+        }
     }
 }
 
@@ -63,11 +67,16 @@ pub(super) fn situation(state: &ApiState) -> Situation {
     let growth = |span| lock(&state.incidents.samples).growth_within(span);
     let window = growth(BREAKER_WINDOW);
     let counts = state.database_counts.last_counts();
-    let work = counts.as_ref().map(|counts| &counts.work);
+    let mut work = counts.as_ref().map(|counts| counts.work.clone());
+    if let Some(work) = &mut work {
+        let last_held = lock(&state.incidents.last_held);
+        for (kind, lanes) in &mut work.untaken {
+            lanes.since = lanes.since.map(|due| last_held.untaken_since(kind, due));
+        }
+    }
     let taxpayers = state.tree.busy_actors(kinds::TAXPAYER);
     Situation {
         now: state.now(),
-        work: work.cloned(),
         database: DatabaseFacts {
             fault: state.health.database_fault(),
             slow_read_waits: growth(MINUTE).slow_read_waits,
@@ -92,7 +101,10 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         paused_taxpayers: state.taxpayers.paused_taxpayers().list().to_vec(),
         replicas: state.replicas.last_list().as_ref().clone(),
         checkpoints: state.schedules.checkpoints(),
-        reconciliation: work.and_then(|work| state.schedules.reconciliation(work)),
+        reconciliation: work
+            .as_ref()
+            .and_then(|work| state.schedules.reconciliation(work)),
+        work,
     }
 }
 

@@ -7,7 +7,7 @@ use authority_client::Operation;
 use jiff::Timestamp;
 
 use crate::domain::incident::{INCIDENTS, Incident, Situation};
-use crate::http::incidents::samples::{QueueLengths, Samples};
+use crate::http::incidents::samples::{LastHeld, QueueLengths, Samples};
 
 /// The incidents of one moment.
 #[derive(Debug, Default)]
@@ -25,6 +25,7 @@ pub struct IncidentLog {
     first_seen: Mutex<HashMap<(&'static str, String), Timestamp>>,
     pub(crate) samples: Mutex<Samples>,
     pub(crate) queue_lengths: Mutex<QueueLengths>,
+    pub(crate) last_held: Mutex<LastHeld>,
     /// The highest limit of calls at a time that each operation has had.
     pub(crate) highest_limits: Mutex<HashMap<&'static str, u32>>,
 }

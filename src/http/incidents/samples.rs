@@ -1,6 +1,6 @@
 //! How much the counters of the process grew within the last minutes.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -62,6 +62,25 @@ impl QueueLengths {
             older.next().map(|(_, length)| *length)
         };
         minutes.filter_map(length_at).collect()
+    }
+}
+
+/// When lanes of each kind were last seen in the hands of a replica, or this process first looked.
+#[derive(Debug, Default)]
+pub(crate) struct LastHeld(HashMap<&'static str, Timestamp>);
+
+impl LastHeld {
+    /// Notes how many lanes of a kind were held at a time.
+    pub(crate) fn note(&mut self, at: Timestamp, kind: &'static str, held: i64) {
+        let last = self.0.entry(kind).or_insert(at);
+        // A clock that was set back must not leave a time of the future.
+        *last = if held > 0 { at } else { at.min(*last) };
+    }
+
+    /// Returns since when nobody has taken any of the lanes of this kind of which the first is due since this time. While
+    /// others of the kind are held, a due one only waits for its turn.
+    pub(crate) fn untaken_since(&self, kind: &str, due: Timestamp) -> Timestamp {
+        self.0.get(kind).map_or(due, |held| due.max(*held))
     }
 }
 
@@ -150,6 +169,30 @@ mod tests {
         assert_eq!(lengths.by_minute(), [7], "the clock was set back");
         lengths.note(at(95), 8);
         assert_eq!(lengths.by_minute(), [7, 8]);
+    }
+
+    #[test]
+    fn work_is_untaken_since_it_is_due_and_nobody_holds_any_of_its_kind() {
+        let due = at(100);
+        let mut held = LastHeld::default();
+        assert_eq!(held.untaken_since("run", due), due, "nobody has looked");
+        // (when somebody looked, how many were held then, untaken since)
+        for (second, count, since) in [
+            (130, 0, 130),
+            (135, 0, 130),
+            (140, 1, 140),
+            (145, 0, 140),
+            (400, 16, 400),
+            (90, 0, 100),
+        ] {
+            held.note(at(second), "run", count);
+            assert_eq!(
+                held.untaken_since("run", due),
+                at(since),
+                "{count} held at {second}"
+            );
+        }
+        assert_eq!(held.untaken_since("endpoint", due), due);
     }
 
     #[test]

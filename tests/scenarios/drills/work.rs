@@ -8,9 +8,10 @@ use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::{Backend, each_database};
 use timing::clock::{Clock, SystemClock};
+use tokio::time::{Duration, sleep};
 
 use super::{Expected, SETTINGS, Watch};
-use crate::support::client::Client;
+use crate::support::client::{Client, Created};
 use crate::support::database_queries::DatabaseQueries;
 use crate::support::deployment::Deployment;
 
@@ -19,6 +20,10 @@ const HALF_AN_HOUR: i64 = 1_800_000_000;
 const MINUTE: i64 = 60_000_000;
 /// So many taxpayers refused for the same reason are an incident.
 const TAXPAYERS: usize = 10;
+
+const ONE_WORKER: (&str, &str) = ("EINVOICE__PIPELINE__CONCURRENCY_MAX", "1");
+/// The condition for lanes of runs that are due or will be, and that nobody has claimed.
+const WAITING_LANES: &str = "kind = 'run' AND next_due_at IS NOT NULL AND lease_until IS NULL";
 
 /// The time in microseconds since 1970, as rows have it.
 fn now() -> i64 {
@@ -121,15 +126,10 @@ async fn refusals_of_one_taxpayer_and_of_many_are_told_apart(backend: Backend) {
     assert!(alike["until"].is_string(), "{alike}");
 }
 
-#[each_database]
-async fn work_that_nobody_takes_is_told_until_it_is_taken(backend: Backend) {
-    let own = [("EINVOICE__PIPELINE__CONCURRENCY_MAX", "1")];
-    let deployment = Deployment::with(backend, &[&SETTINGS[..], &own].concat()).await;
-    let watch = deployment.watch().await;
-    let database = DatabaseQueries::open(&deployment).await;
-    // The only worker waits for this answer.
+/// Submits two invoices. The only worker is busy with the first until its signature is answered.
+async fn submit_behind_a_busy_worker(deployment: &Deployment, answered_after_ms: u64) -> Created {
     deployment.add_fault(FaultOrder {
-        latency_ms: Some(28_000),
+        latency_ms: Some(answered_after_ms),
         ..FaultOrder::new(FaultKind::Latency).on(Operation::Sign)
     });
     let first = deployment.submit("FIRST").await;
@@ -139,15 +139,42 @@ async fn work_that_nobody_takes_is_told_until_it_is_taken(backend: Backend) {
     .await;
     deployment.clear_faults();
     deployment.submit("SECOND").await;
-    database
-        .execute(&format!(
-            "UPDATE lanes SET next_due_at = next_due_at - {MINUTE} \
-             WHERE kind = 'run' AND next_due_at IS NOT NULL AND (lease_until IS NULL OR lease_until < {})",
-            now()
-        ))
+    first
+}
+
+#[each_database]
+async fn work_that_waits_for_a_busy_worker_is_not_told_as_untaken(backend: Backend) {
+    let deployment = Deployment::with(backend, &[&SETTINGS[..], &[ONE_WORKER]].concat()).await;
+    let watch = deployment.watch().await;
+    let first = submit_behind_a_busy_worker(&deployment, 28_000).await;
+    let due_for_a_minute =
+        format!("UPDATE lanes SET next_due_at = next_due_at - {MINUTE} WHERE {WAITING_LANES}");
+    DatabaseQueries::open(&deployment)
+        .await
+        .execute(&due_for_a_minute)
         .await;
+    while deployment.pending_calls(Operation::Sign, &first.irn) > 0 {
+        assert_eq!(watch.find("work-not-taken").await, None);
+        sleep(Duration::from_millis(500)).await;
+    }
+    watch.is_gone("deadlines-missed").await;
+    watch.is_calm().await;
+}
+
+#[each_database]
+async fn work_that_nobody_takes_is_told_until_it_is_taken(backend: Backend) {
+    let deployment = Deployment::with(backend, &[&SETTINGS[..], &[ONE_WORKER]].concat()).await;
+    let watch = deployment.watch().await;
+    let database = DatabaseQueries::open(&deployment).await;
+    submit_behind_a_busy_worker(&deployment, 2_000).await;
+    // The claims begin with the first taxpayer, so none of them reaches a taxpayer below zero.
+    let hide = format!("UPDATE lanes SET taxpayer_id = -1 - taxpayer_id WHERE {WAITING_LANES}");
+    database.execute(&hide).await;
     let untaken = Expected::new("work-not-taken", "no replica takes it").caused_by("run");
-    watch.appears(untaken).await;
+    watch.appears(untaken.seen_within_s(45)).await;
+    database
+        .execute("UPDATE lanes SET taxpayer_id = -1 - taxpayer_id WHERE taxpayer_id < 0")
+        .await;
     watch.is_gone("work-not-taken").await;
     watch.is_gone("deadlines-missed").await;
     watch.is_calm().await;
