@@ -247,7 +247,7 @@ fn call_capacity(limits: &[LimitView], step: Step) -> CallCapacity {
     let operation = blocked_steps::called_operation(step);
     let limit = limits.iter().find(|limit| limit.operation == operation);
     CallCapacity {
-        limit: limit.map_or(1, |limit| limit.limit),
+        limit: limit.map_or(1, |limit| limit.lasting_limit),
         answer_time: limit.and_then(|limit| limit.answer_time),
     }
 }

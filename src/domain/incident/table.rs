@@ -251,11 +251,11 @@ pub const INCIDENTS: &[IncidentKind] = &[
         name: "authority-slow",
         severity: Severity::Warning,
         title: "The authority is slow",
-        effect: "Invoices take longer to be signed, and fewer calls are made at a time.",
+        effect: "Invoices take longer to be signed.",
         ends: "By itself, when answers come faster.",
         to_do: "Nothing here. If it lasts, call the authority.",
-        look_at: "`/ops/breakers`: `limit`, `in_flight` and `waiting` of each operation. The limit rises again by \
-                  itself.",
+        look_at: "`/ops/breakers`: `limit`, `in_flight` and `waiting` of each operation. The limit falls if our own calls \
+                  make the authority slow, and rises again by itself.",
         page: "/console/breakers",
         find: authority::authority_slow,
     },
@@ -275,7 +275,7 @@ pub const INCIDENTS: &[IncidentKind] = &[
         severity: Severity::Warning,
         title: "Few calls at a time are made",
         effect: "Runs wait for their turn at the authority.",
-        ends: "By itself: the limit rises with each fast answer.",
+        ends: "By itself: the limit rises while answers are fast.",
         to_do: "Nothing here. If it lasts, call the authority.",
         look_at: "`/ops/breakers`: `limit` and `waiting`. \
                   [How many calls at a time](#how-many-calls-at-a-time) says how the limit moves.",

@@ -21,6 +21,9 @@ const TIMES_MAX: usize = 64;
 const NEWEST: usize = 12;
 /// The answers of so long a time are counted for a step that calls wait for in vain, if the last such wait ended within it.
 const RATE_WINDOW: Duration = Duration::from_mins(1);
+/// A step that should have ended by now is expected to need this share more of the time that it has taken. At its usual time it
+/// is so if times spread evenly between half of that and one and a half.
+const LATE_SHARE: u32 = 4;
 /// Assumed for a step until a call of any step has been answered.
 const STEP_TIME_DEFAULT: Duration = Duration::from_millis(500);
 
@@ -143,8 +146,10 @@ impl StepTimes {
                     / divisor(count(steps.all))
             }
         };
+        let is_called = backlog.position.is_none() && steps.under_way.is_some();
         let alone: Duration = remaining
             .iter()
+            .skip(usize::from(is_called))
             .map(|step| {
                 let answer_time = capacity(*step).answer_time;
                 answer_time.unwrap_or_else(|| self.mean(*step))
@@ -155,9 +160,13 @@ impl StepTimes {
 
     /// Returns the time until the last of these steps ends, the first of which has been under way for so long.
     fn time_from(&self, steps: &[Step], under_way: Duration) -> Duration {
-        let all: Duration = steps.iter().map(|step| self.mean(*step)).sum();
-        let first = steps.first().map(|step| self.mean(*step));
-        all.saturating_sub(first.unwrap_or_default().min(under_way))
+        let Some((first, further)) = steps.split_first() else {
+            return Duration::ZERO;
+        };
+        let usual = self.mean(*first);
+        let rest = usual.saturating_sub(under_way);
+        let further: Duration = further.iter().map(|step| self.mean(*step)).sum();
+        rest.max(usual.max(under_way) / LATE_SHARE) + further
     }
 
     /// Returns the time between the ends of two runs while there are enough runs.
@@ -400,9 +409,10 @@ mod tests {
             })
         };
         assert_eq!(takes(0, 0), ms(1_000));
-        assert_eq!(takes(0, 200), ms(800));
-        assert_eq!(takes(2, 200), ms(300));
-        assert_eq!(takes(3, 60_000), ms(10), "but not less than its own call");
+        assert_eq!(takes(0, 150), ms(850));
+        assert_eq!(takes(2, 150), ms(350));
+        assert_eq!(takes(3, 200), ms(250) / LATE_SHARE, "a quarter of it");
+        assert_eq!(takes(3, 60_000), ms(15_000), "it is late");
     }
 
     #[test]

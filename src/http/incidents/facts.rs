@@ -151,15 +151,20 @@ fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {
         .collect()
 }
 
-/// Returns the operations with a lowered limit, at which calls wait.
+/// Returns the operations with a lowered limit, at which calls wait. A limit that is low for a measurement does not count: it is
+/// what it was in a moment.
 fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
     let limits = state.authority.limits();
     let limited = limits.iter().filter(|view| {
-        let highest = state.incidents.highest_limit(view.operation, view.limit);
-        view.waiting > 0 && view.in_flight >= view.limit && view.limit.saturating_mul(2) <= highest
+        let highest = state
+            .incidents
+            .highest_limit(view.operation, view.lasting_limit);
+        view.waiting > 0
+            && view.in_flight >= view.limit
+            && view.lasting_limit.saturating_mul(2) <= highest
     });
     limited
-        .map(|view| (view.operation.name(), view.limit, view.waiting))
+        .map(|view| (view.operation.name(), view.lasting_limit, view.waiting))
         .collect()
 }
 

@@ -46,6 +46,8 @@ async fn what_is_wrong_with_the_authority_is_told_by_its_cause(backend: Backend)
     watch.appears(key).await;
     deployment.clear_faults();
     watch.is_gone("authority-refuses-key").await;
+    // No call that failed so is on its way any more.
+    watch.is_gone("deadlines-missed").await;
 
     deployment.order_fault(FaultKind::Throttled);
     deployment.submit_some("OFTEN").await;
@@ -53,6 +55,8 @@ async fn what_is_wrong_with_the_authority_is_told_by_its_cause(backend: Backend)
     watch.appears(throttled).await;
     deployment.clear_faults();
     watch.is_gone("authority-throttles").await;
+    // No call that failed so is on its way any more.
+    watch.is_gone("deadlines-missed").await;
 
     let slow = LatencyOrder {
         fixed_ms: Some(2_500),
@@ -178,7 +182,7 @@ async fn a_limit_that_fell_is_told_while_calls_wait(backend: Backend) {
         .await;
     let low = Expected::new("authority-limit-low", "for a place among")
         .caused_by("validate_irn")
-        .entailing(&["authority-slow", "work-not-taken"])
+        .entailing(&["authority-slow"])
         .seen_within_s(40);
     watch.appears(low).await;
     deployment.clear_faults();

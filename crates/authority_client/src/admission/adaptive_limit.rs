@@ -6,6 +6,10 @@
 //! usual. The usual time is the response time under little load. It is measured now and then, with only four concurrent
 //! calls allowed, so that a delay caused by our own calls never counts as usual. Calls that started before a fall do
 //! not change the limit, so a burst of failures lowers it only once.
+//!
+//! If answers still take too long after such a fall, the cause is asked for before the next one, by a measurement. If they
+//! are about as slow with four calls, the authority itself has become slow: that time is the usual one from now on, and
+//! the limit is again what it was. Otherwise our own calls are the cause, and the limit falls until it fits.
 
 use std::time::Duration;
 
@@ -22,6 +26,8 @@ const SAMPLES_MIN: u32 = 16;
 const MEASUREMENT_SAMPLES: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_ANSWERS_MAX: u32 = 2 * MEASUREMENT_SAMPLES;
+/// After a measurement showed that our own calls are the cause of slow answers, so many means do not make us ask again.
+const MEANS_WITHOUT_QUESTION: u32 = 16;
 /// After this many computed mean response times, the response time under little load is measured again.
 const MEANS_PER_MEASUREMENT: u32 = 64;
 /// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without this
@@ -47,7 +53,8 @@ pub enum LoadSignal {
 /// A call that has started. `AdaptiveLimit::start` returns it, and `settle` takes it when the call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallStart {
-    epoch: u64,
+    /// `None` for a call that began beside a measurement.
+    epoch: Option<u64>,
 }
 
 /// The successful calls since a mean response time was last computed.
@@ -57,6 +64,17 @@ struct SampleWindow {
     micros: u64,
     /// The highest number of concurrent calls in this window.
     peak: u32,
+}
+
+/// What is known of the cause while answers take too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slowness {
+    /// Answers do not take too long.
+    None,
+    /// The limit fell from this value, at this mean response time in microseconds. The cause is not known.
+    Fell { from: u32, mean: u64 },
+    /// Our own calls are the cause: answers were quicker with few calls.
+    OwnCalls,
 }
 
 #[derive(Debug)]
@@ -73,6 +91,9 @@ pub struct AdaptiveLimit {
     window: SampleWindow,
     /// The mean response time of a successful call under little load, in microseconds.
     usual_us: Option<u64>,
+    slowness: Slowness,
+    needs_measurement: bool,
+    means_without_question: u32,
     /// The number of answers since the measurement began; `None` if no measurement is running.
     measurement_answers: Option<u32>,
     /// The number of mean response times computed since the last measurement.
@@ -93,6 +114,9 @@ impl AdaptiveLimit {
             was_reached: false,
             window: SampleWindow::default(),
             usual_us: None,
+            slowness: Slowness::None,
+            needs_measurement: false,
+            means_without_question: 0,
             measurement_answers: Some(0),
             means_since_measurement: 0,
             not_before: None,
@@ -101,11 +125,16 @@ impl AdaptiveLimit {
 
     /// The number of concurrent calls that are allowed now.
     pub fn capacity(&self) -> u32 {
-        if self.measurement_answers.is_some() {
+        if self.is_measuring() {
             self.bound.min(UNLOADED_CALLS)
         } else {
             self.bound
         }
+    }
+
+    /// The number of concurrent calls that are allowed apart from a measurement.
+    pub fn bound(&self) -> u32 {
+        self.bound
     }
 
     /// The number of concurrent calls that one account may make.
@@ -142,10 +171,36 @@ impl AdaptiveLimit {
 
     pub fn start(&mut self) -> CallStart {
         self.in_flight = self.in_flight.saturating_add(1);
+        // Its slot was given away before the measurement began.
+        if self.is_measuring() && self.in_flight > UNLOADED_CALLS {
+            return CallStart { epoch: None };
+        }
         self.was_reached |= self.in_flight >= self.account_share();
         let window = &mut self.window;
         window.peak = window.peak.max(self.in_flight);
-        CallStart { epoch: self.epoch }
+        CallStart {
+            epoch: Some(self.epoch),
+        }
+    }
+
+    /// True if the response time under little load must be measured. `begin_measurement` ends this.
+    pub fn needs_measurement(&self) -> bool {
+        self.needs_measurement
+    }
+
+    fn is_measuring(&self) -> bool {
+        self.measurement_answers.is_some()
+    }
+
+    /// Measures the response time under little load, unless that is going on. All operations of an authority must be measured
+    /// at once, since the calls of one may delay those of another.
+    pub fn begin_measurement(&mut self) {
+        self.needs_measurement = false;
+        if !self.is_measuring() {
+            self.measurement_answers = Some(0);
+            self.begin_epoch();
+            self.window.peak = 0;
+        }
     }
 
     /// Adjusts the limit to the signal of a finished call.
@@ -154,20 +209,21 @@ impl AdaptiveLimit {
         if let LoadSignal::Throttled(Some(wait)) = signal {
             self.pause(wait, now);
         }
-        if call.epoch != self.epoch {
+        if call.epoch != Some(self.epoch) {
             return;
         }
         match signal {
             // Some concurrent calls stay possible, even if calls fail or hang.
-            LoadSignal::Overloaded => self.lower_limit(UNLOADED_CALLS),
-            LoadSignal::Throttled(_) => self.lower_limit(1),
-            LoadSignal::Neutral => self.count_answer(),
+            LoadSignal::Overloaded => self.lower_for_overload(UNLOADED_CALLS),
+            LoadSignal::Throttled(_) => self.lower_for_overload(1),
+            LoadSignal::Neutral => {}
             LoadSignal::Answered => self.on_success(),
             LoadSignal::Succeeded(took) => {
                 self.on_success();
                 self.add_sample(took);
             }
         }
+        self.count_answer();
     }
 
     /// Records that the authority asked for a pause of this length. A longer pause that is already recorded stays.
@@ -178,29 +234,36 @@ impl AdaptiveLimit {
         self.not_before = self.not_before(now).max(Some(until));
     }
 
+    /// The limit does not return to a value from before the overload.
+    fn lower_for_overload(&mut self, floor: u32) {
+        self.slowness = Slowness::None;
+        self.lower_limit(floor);
+    }
+
+    fn lower_for_own_calls(&mut self) {
+        self.slowness = Slowness::OwnCalls;
+        self.lower_limit(UNLOADED_CALLS);
+    }
+
     /// Lowers the limit to seven tenths and by at least one, but not below `floor`.
     fn lower_limit(&mut self, floor: u32) {
         let bound = self.bound;
         let lower = (bound.saturating_mul(7) / 10).min(bound.saturating_sub(1));
         self.bound = lower.max(floor.min(bound));
-        self.restart_window(self.in_flight);
+        self.begin_epoch();
     }
 
-    fn restart_window(&mut self, peak: u32) {
+    /// Begins a new epoch. Calls that have started do not count in it.
+    fn begin_epoch(&mut self) {
         self.epoch += 1;
-        self.good_answers = 0;
-        self.was_reached = false;
-        self.window = SampleWindow {
-            peak,
-            ..SampleWindow::default()
-        };
+        self.restart_count();
     }
 
     /// Counts a good answer. After N good answers a limit of N grows by one, but only if nearly N calls were in
     /// progress at some moment during this count.
     fn on_success(&mut self) {
-        if self.measurement_answers.is_some() {
-            return self.count_answer();
+        if self.is_measuring() {
+            return;
         }
         self.good_answers += 1;
         if self.good_answers < self.bound {
@@ -215,7 +278,7 @@ impl AdaptiveLimit {
     }
 
     /// Counts an answer towards the running measurement, if any. The measurement ends after `MEASUREMENT_ANSWERS_MAX` answers,
-    /// even if too few calls succeeded.
+    /// even if too few calls succeeded. Then the limit falls as if our own calls were the cause of slow answers.
     fn count_answer(&mut self) {
         let Some(answers) = &mut self.measurement_answers else {
             return;
@@ -223,14 +286,25 @@ impl AdaptiveLimit {
         *answers += 1;
         if *answers >= MEASUREMENT_ANSWERS_MAX {
             self.end_measurement();
+            if matches!(self.slowness, Slowness::Fell { .. }) {
+                self.lower_for_own_calls();
+            }
         }
     }
 
     fn end_measurement(&mut self) {
         self.measurement_answers = None;
         self.means_since_measurement = 0;
+        self.restart_count();
+    }
+
+    fn restart_count(&mut self) {
         self.good_answers = 0;
         self.was_reached = false;
+        self.window = SampleWindow {
+            peak: self.in_flight,
+            ..SampleWindow::default()
+        };
     }
 
     fn add_sample(&mut self, took: Duration) {
@@ -238,7 +312,7 @@ impl AdaptiveLimit {
         let window = &mut self.window;
         window.samples += 1;
         window.micros = window.micros.saturating_add(micros);
-        let enough = if self.measurement_answers.is_some() {
+        let enough = if self.is_measuring() {
             MEASUREMENT_SAMPLES
         } else {
             self.bound.max(SAMPLES_MIN)
@@ -255,29 +329,67 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// Uses a new mean response time. If at most `UNLOADED_CALLS` calls ran at a time (`peak`), adjusts the usual time.
-    /// Otherwise lowers the limit if the mean is far above the usual time.
+    /// Uses a new mean response time, of calls of which at most `peak` ran at a time.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
-        if peak <= UNLOADED_CALLS {
-            self.usual_us = Some(self.usual_us.map_or(mean, |usual| usual.midpoint(mean)));
-            return self.end_measurement();
-        }
-        if self.measurement_answers.is_some() {
-            return;
-        }
-        self.means_since_measurement += 1;
         let is_slow = self
             .usual_us
             .is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
-        // Slow answers lower the limit only if the calls nearly used up the limit. Otherwise our calls are not the
-        // cause.
-        if peak >= share(self.bound) && is_slow {
-            self.lower_limit(UNLOADED_CALLS);
+        if self.is_measuring() {
+            self.end_measurement();
+            return self.conclude(mean, is_slow);
+        }
+        self.means_since_measurement += 1;
+        self.means_without_question = self.means_without_question.saturating_sub(1);
+        if peak <= UNLOADED_CALLS {
+            // As good as a measurement of this operation, but perhaps the calls of others were the cause.
+            self.usual_us = Some(self.usual_with(mean));
+            self.means_since_measurement = 0;
+        }
+        if !is_slow {
+            self.slowness = Slowness::None;
+        } else if peak > UNLOADED_CALLS && peak >= share(self.bound) {
+            self.react_to_slowness(mean);
         }
         if self.means_since_measurement >= MEANS_PER_MEASUREMENT {
-            self.measurement_answers = Some(0);
-            self.restart_window(0);
+            self.needs_measurement = true;
         }
+    }
+
+    /// Lowers the limit or asks for the cause. The calls nearly used up the limit; otherwise they are not the cause.
+    fn react_to_slowness(&mut self, mean: u64) {
+        match self.slowness {
+            Slowness::None if self.means_without_question == 0 => {
+                let from = self.bound;
+                self.slowness = Slowness::Fell { from, mean };
+                self.lower_limit(UNLOADED_CALLS);
+            }
+            Slowness::Fell { .. } => self.needs_measurement = true,
+            Slowness::None | Slowness::OwnCalls => self.lower_limit(UNLOADED_CALLS),
+        }
+    }
+
+    /// Uses the mean response time that a measurement has found.
+    fn conclude(&mut self, measured: u64, is_slow: bool) {
+        let midpoint = self.usual_with(measured);
+        self.usual_us = Some(match self.slowness {
+            Slowness::None if is_slow => measured,
+            Slowness::None | Slowness::OwnCalls => midpoint,
+            // At least two thirds of what it was: few calls make hardly a difference.
+            Slowness::Fell { from, mean } if is_slow && measured * 3 >= mean * 2 => {
+                self.slowness = Slowness::None;
+                self.bound = self.bound.max(from);
+                measured
+            }
+            Slowness::Fell { .. } => {
+                self.means_without_question = MEANS_WITHOUT_QUESTION;
+                self.lower_for_own_calls();
+                midpoint
+            }
+        });
+    }
+
+    fn usual_with(&self, mean: u64) -> u64 {
+        self.usual_us.map_or(mean, |usual| usual.midpoint(mean))
     }
 }
 
@@ -305,11 +417,19 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
+    /// Ends a call of the only operation.
+    fn settle(limit: &mut AdaptiveLimit, call: CallStart, signal: LoadSignal) {
+        limit.settle(call, signal, at(0));
+        if limit.needs_measurement() {
+            limit.begin_measurement();
+        }
+    }
+
     /// Starts `calls` concurrent calls and ends each with the same signal.
     fn round(limit: &mut AdaptiveLimit, calls: u32, signal: LoadSignal) {
         let calls_started: Vec<_> = (0..calls).map(|_| limit.start()).collect();
         for call in calls_started {
-            limit.settle(call, signal, at(0));
+            settle(limit, call, signal);
         }
     }
 
@@ -452,6 +572,44 @@ mod tests {
             }
             assert_eq!(limit.capacity(), after, "{took_ms} ms");
         }
+    }
+
+    /// Returns the capacities of the first rounds at an authority that answers this many calls at a time after a time.
+    fn first_rounds<const N: usize>(
+        limit: &mut AdaptiveLimit,
+        answers_after_ms: fn(u32) -> u64,
+    ) -> [u32; N] {
+        std::array::from_fn(|_| {
+            let took = Duration::from_millis(answers_after_ms(limit.capacity()));
+            full_round(limit, LoadSignal::Succeeded(took))
+        })
+    }
+
+    #[test]
+    fn the_cause_of_slowness_is_asked_for_before_the_second_fall() {
+        let mut limit = measured_limit(64);
+        let slow = first_rounds(&mut limit, |_| 5_000);
+        assert_eq!(slow, [65, 45, 46, 4, 4, 65], "the authority is the cause");
+        assert_eq!(limit.usual_us, Some(5_000_000), "the new usual time");
+
+        // It serves six calls at a time.
+        let mut limit = measured_limit(64);
+        let crowded = first_rounds(&mut limit, |calls| 100 * u64::from(calls).div_ceil(6));
+        assert_eq!(
+            crowded,
+            [65, 45, 46, 4, 4, 32, 33, 23, 24, 16, 17, 11, 12, 13],
+            "our calls are the cause"
+        );
+        assert_eq!(limit.usual_us, Some(100_000));
+
+        let mut limit = measured_limit(64);
+        full_round(&mut limit, LoadSignal::Overloaded);
+        let overloaded = first_rounds(&mut limit, |_| 5_000);
+        assert_eq!(
+            overloaded,
+            [45, 31, 32, 4, 4, 45],
+            "not to a limit from before the overload"
+        );
     }
 
     #[test]
@@ -615,7 +773,7 @@ mod tests {
             let signal = took.map_or(LoadSignal::Throttled(None), |millis| {
                 LoadSignal::Succeeded(Duration::from_millis(millis))
             });
-            limit.settle(calls_started[index], signal, at(0));
+            settle(limit, calls_started[index], signal);
             if ended > calls / 2 {
                 seen.push(limit.bound);
             }

@@ -31,6 +31,8 @@ pub struct LimitView {
     pub operation: Operation,
     /// The number of concurrent calls that are allowed now.
     pub limit: u32,
+    /// The same apart from a measurement, in which only few calls are allowed.
+    pub lasting_limit: u32,
     pub in_flight: u32,
     /// The number of calls that wait for a slot.
     pub waiting: usize,
@@ -129,6 +131,7 @@ impl CallLimits {
             LimitView {
                 operation,
                 limit: slots.limit.capacity(),
+                lasting_limit: slots.limit.bound(),
                 in_flight: slots.limit.in_flight() + slots.failing.in_flight(),
                 waiting: state.queue.len(),
                 answer_time: state.answer_time,
@@ -136,6 +139,13 @@ impl CallLimits {
             }
         });
         views.collect()
+    }
+
+    /// Measures the response times of all operations. One that has no calls is measured by its next ones.
+    fn begin_measurements(&self) {
+        for operation in Operation::ALL {
+            self.lock(operation).slots.limit.begin_measurement();
+        }
     }
 
     fn join(
@@ -348,8 +358,16 @@ impl Drop for AdmissionSlot {
             state.settle(self, self.limits.clock.now());
         }
         state.slots.release(self.account, self.kind);
+        let needs_measurement = state.slots.limit.needs_measurement();
+        if needs_measurement {
+            // Before others get slots: the measurement allows only few.
+            state.slots.limit.begin_measurement();
+        }
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
         drop(state);
+        if needs_measurement {
+            self.limits.begin_measurements();
+        }
         for (account, kind, sender) in served {
             // `send` returns the slot if the queued call was cancelled. Dropping the slot frees it for the next call.
             drop(sender.send(self.limits.new_slot(self.operation, account, kind)));
@@ -442,6 +460,62 @@ mod tests {
     fn view(limits: &Arc<CallLimits>) -> (u32, u32, usize) {
         let view = limits.views().swap_remove(OPERATION as usize);
         (view.limit, view.in_flight, view.waiting)
+    }
+
+    /// Makes calls of 80 callers, more than there are slots. A call takes as long as this says for the number of calls in
+    /// flight. Returns the lasting limits after each hundredth call.
+    fn limits_in_a_crowd(
+        limits: &Arc<CallLimits>,
+        calls: usize,
+        took: fn(u32) -> Duration,
+    ) -> Vec<u32> {
+        let acquire = |id| limits.acquire(OPERATION, account(id)).boxed();
+        let mut waiting: Vec<_> = (0..80).map(|id| (id, acquire(id))).collect();
+        // (when the call ends, its caller, its slot, how long it takes)
+        let mut in_flight: Vec<(Duration, i64, AdmissionSlot, Duration)> = Vec::new();
+        let mut now = Duration::ZERO;
+        let mut seen = Vec::new();
+        for call in 1..=calls {
+            waiting.retain_mut(|(id, slot)| {
+                let Some(slot) = slot.now_or_never() else {
+                    return true;
+                };
+                let mut slot = slot.unwrap();
+                slot.start();
+                let took = took(u32::try_from(in_flight.len() + 1).unwrap());
+                in_flight.push((now + took, *id, slot, took));
+                false
+            });
+            let ends = in_flight.iter().map(|(end, ..)| *end);
+            let first = ends.enumerate().min_by_key(|(_, end)| *end).unwrap().0;
+            let (end, id, slot, took) = in_flight.swap_remove(first);
+            now = end;
+            slot.settle(&Ok(()), took);
+            waiting.push((id, acquire(id)));
+            if call.is_multiple_of(100) {
+                seen.push(limits.views()[OPERATION as usize].lasting_limit);
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn the_cause_of_slowness_is_found_although_others_wait() {
+        for (took, lowest, last) in [
+            (
+                (|_| Duration::from_secs(5)) as fn(u32) -> Duration,
+                8..64,
+                64..65,
+            ),
+            // Two calls at a time are served.
+            (|calls| Duration::from_millis(50) * calls, 4..8, 4..12),
+        ] {
+            let limits = CallLimits::new(64, Arc::new(SystemClock));
+            limits_in_a_crowd(&limits, 300, |_| Duration::from_millis(100));
+            let seen = limits_in_a_crowd(&limits, 6_000, took);
+            assert!(lowest.contains(seen.iter().min().unwrap()), "{seen:?}");
+            assert!(last.contains(seen.last().unwrap()), "{seen:?}");
+        }
     }
 
     #[test]

@@ -263,7 +263,13 @@ impl Simulation {
         let call = &mut self.calls[done];
         call.limit
             .settle(start, LoadSignal::Succeeded(took), moment(self.now));
+        let needs_measurement = call.limit.needs_measurement();
         call.answer_time = Some(call.answer_time.map_or(took, |mean| (mean * 7 + took) / 8));
+        if needs_measurement {
+            for call in &mut self.calls {
+                call.limit.begin_measurement();
+            }
+        }
         self.times.record(
             steps()[done],
             Duration::from_micros(self.now - self.runs[run].step_began),
@@ -389,7 +395,7 @@ impl Simulation {
             .time_to_end(run_steps, &backlog, moment(self.now), |step| {
                 let at = steps().iter().position(|other| *other == step).unwrap();
                 CallCapacity {
-                    limit: self.calls[at].limit.capacity(),
+                    limit: self.calls[at].limit.bound(),
                     answer_time: self.calls[at].answer_time,
                 }
             });
