@@ -65,6 +65,9 @@ pub struct BreakerFigures {
     pub openings: u64,
     /// How many calls may be in flight at a time, and how many wait for that.
     pub limit: u32,
+    /// The limit apart from a measurement of the answer time, in which few calls are made; 0 from a replica that does not
+    /// say it.
+    pub lasting_limit: u32,
     pub in_flight: u32,
     pub waiting: u64,
     /// The end of the pause that the authority asked for.
@@ -121,6 +124,7 @@ impl SharedBreaker {
             failures: sum.failures.saturating_add(breaker.failures),
             openings: sum.openings.saturating_add(breaker.openings),
             limit: sum.limit.saturating_add(breaker.limit),
+            lasting_limit: sum.lasting_limit.saturating_add(breaker.lasting_limit),
             in_flight: sum.in_flight.saturating_add(breaker.in_flight),
             waiting: sum.waiting.saturating_add(breaker.waiting),
             held_until: sum.held_until.max(breaker.held_until),
@@ -158,6 +162,7 @@ mod tests {
             failures: 1,
             openings: 1,
             limit: 64,
+            lasting_limit: 64,
             in_flight: 2,
             waiting: 4,
             ..BreakerFigures::default()
@@ -188,6 +193,7 @@ mod tests {
                     failures: 2,
                     openings: 2,
                     limit: 128,
+                    lasting_limit: 128,
                     in_flight: 4,
                     waiting: 8,
                     ..open.clone()

@@ -180,8 +180,16 @@ fn explain_closed(figures: &BreakerFigures) -> String {
             plain_time(until)
         ),
         None if figures.waiting > 0 => {
+            let measured = if figures.limit < figures.lasting_limit {
+                format!(
+                    " So few are made while it is measured how fast the authority answers; then {} again.",
+                    figures.lasting_limit
+                )
+            } else {
+                String::new()
+            };
             format!(
-                "{} calls wait until one of {} is answered.",
+                "{} calls wait until one of {} is answered.{measured}",
                 figures.waiting, figures.limit
             )
         }
@@ -208,5 +216,32 @@ impl OutageLine {
             end_notified_count: told(OutageEdge::Ended),
             outage,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_wait_for_the_limit_or_for_a_measurement() {
+        let sentence = |limit, lasting_limit, waiting| {
+            explain_closed(&BreakerFigures {
+                limit,
+                lasting_limit,
+                waiting,
+                ..BreakerFigures::default()
+            })
+        };
+        assert_eq!(sentence(4, 16, 0), "Calls pass.");
+        let plain = "3 calls wait until one of 4 is answered.";
+        assert_eq!(sentence(4, 4, 3), plain);
+        assert_eq!(sentence(4, 0, 3), plain, "a replica of an old version");
+        assert_eq!(
+            sentence(4, 16, 3),
+            format!(
+                "{plain} So few are made while it is measured how fast the authority answers; then 16 again."
+            )
+        );
     }
 }

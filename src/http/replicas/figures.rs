@@ -80,6 +80,7 @@ fn one_breaker(breaker: &BreakerView, limit: &LimitView) -> BreakerFigures {
         failures: breaker.failures,
         openings: breaker.openings,
         limit: limit.limit,
+        lasting_limit: limit.lasting_limit,
         in_flight: limit.in_flight,
         waiting: u64::try_from(limit.waiting).unwrap_or(u64::MAX),
         held_until: limit.held_until,

@@ -20,9 +20,10 @@ pub(crate) struct Breaker {
     failures: u32,
     next_probe_at: Option<String>,
     openings: u64,
-    /// Maximum number of concurrent calls. `in_flight` is the number of running calls, `waiting` the number of calls
+    /// Maximum number of concurrent calls. `lasting_limit` is the same apart from a measurement of the answer time. `in_flight` is the number of running calls, `waiting` the number of calls
     /// that wait for a running call to end.
     limit: u32,
+    lasting_limit: u32,
     in_flight: u32,
     waiting: usize,
     /// If the authority has asked for a pause in the calls of this operation, the end of the pause; null otherwise.
@@ -41,6 +42,7 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
             next_probe_at: view.next_probe_at.map(precise_time),
             openings: view.openings,
             limit: limit.limit,
+            lasting_limit: limit.lasting_limit,
             in_flight: limit.in_flight,
             waiting: limit.waiting,
             held_until: limit.held_until.map(precise_time),

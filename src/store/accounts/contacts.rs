@@ -10,12 +10,13 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder
 use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+use crate::domain::notice::NoticeScope;
 use crate::domain::party::Contact;
 use crate::store::Store;
 use crate::store::accounts::contact_row::{Column, Entity, Model};
-use crate::store::accounts::{invitations, second_factors, sessions};
+use crate::store::accounts::{invitations, saved_views, second_factors, sessions};
 use crate::store::ids::IdKind;
-use crate::store::operations::audit;
+use crate::store::operations::{audit, mail_choices};
 
 /// A contact person with its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,7 +197,8 @@ async fn set_disabled(
     Ok(())
 }
 
-/// Removes a contact person and ends its sessions and its invitation.
+/// Removes a contact person with its second factor, its saved views and its choices of mails, and ends its sessions and
+/// its invitation.
 pub async fn remove(
     store: &Store,
     change: ContactChange,
@@ -210,14 +212,13 @@ pub async fn remove(
     Entity::delete_by_id((change.taxpayer.0, id.0))
         .exec(&tx)
         .await?;
-    second_factors::delete_owned_by(
-        &tx,
-        SessionOwner::Contact {
-            taxpayer: change.taxpayer,
-            id,
-        },
-    )
-    .await?;
+    let person = SessionOwner::Contact {
+        taxpayer: change.taxpayer,
+        id,
+    };
+    second_factors::delete_owned_by(&tx, person).await?;
+    saved_views::delete_owned_by(&tx, person).await?;
+    mail_choices::delete_owned_by(&tx, NoticeScope::Person(person)).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
     let entry = change.audit_entry(AuditAction::RemoveContact, id);
     audit::append(&tx, &[entry.with_states(Some(before.to_string()), None)]).await?;
@@ -297,6 +298,9 @@ impl TryFrom<Model> for ContactAccess {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::notice::NoticeTopic;
+    use crate::store::accounts::saved_views::ViewOwner;
+    use crate::store::operations::mail_choices::MailChoice;
     use crate::store::testing::{TestStore, stores};
 
     const CHANGE: ContactChange = ContactChange {
@@ -416,6 +420,42 @@ mod tests {
                     enable(store, other, id).await.unwrap(),
                     ContactChangeResult::Unknown
                 );
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_removed_person_kept_is_removed_too() {
+        for test in stores().await {
+            let store = &test.store;
+            for email in ["a@example.com", "b@example.com"] {
+                add_person(&test, email, ContactRole::Owner).await.unwrap();
+            }
+            let people = owned_by(store, TaxpayerId(1)).await.unwrap();
+            let [removed, other] = [0, 1].map(|at: usize| SessionOwner::Contact {
+                taxpayer: TaxpayerId(1),
+                id: ContactId(people[at].contact.id),
+            });
+            let views = |person| ViewOwner {
+                person,
+                taxpayer: TaxpayerId(1),
+            };
+            let never = [(NoticeTopic::Outage, MailChoice::Never)];
+            for person in [removed, other] {
+                saved_views::keep(store, views(person), "Late", "overdue=true")
+                    .await
+                    .unwrap();
+                mail_choices::set(store, NoticeScope::Person(person), &never)
+                    .await
+                    .unwrap();
+            }
+            let id = ContactId(people[0].contact.id);
+            assert_eq!(remove(store, CHANGE, id).await.unwrap(), DONE);
+            for (person, kept) in [(removed, 0), (other, 1)] {
+                let kept_views = saved_views::owned_by(store, views(person)).await.unwrap();
+                let now = Timestamp::UNIX_EPOCH;
+                let choices = mail_choices::owned_by(store, NoticeScope::Person(person), now).await;
+                assert_eq!([kept_views.len(), choices.unwrap().len()], [kept, kept]);
             }
         }
     }

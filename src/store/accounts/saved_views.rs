@@ -1,6 +1,6 @@
 //! The filters of the list of invoices that a person keeps under a name.
 
-use database::StoreError;
+use database::{StoreError, Transaction};
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{IntoActiveModel, QueryOrder, Select};
@@ -95,4 +95,17 @@ pub async fn delete(store: &Store, owner: ViewOwner, name: &str) -> Result<(), S
     let key = (owner.person_key(), owner.taxpayer.0, name.to_owned());
     Entity::delete_by_id(key).exec(&tx).await?;
     tx.commit().await
+}
+
+/// Deletes all views of a person.
+pub(super) async fn delete_owned_by(
+    tx: &Transaction,
+    person: SessionOwner,
+) -> Result<(), StoreError> {
+    let views = Entity::delete_many();
+    views
+        .filter(Column::Person.eq(NoticeScope::Person(person).to_string()))
+        .exec(tx)
+        .await?;
+    Ok(())
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use database::StoreError;
 use database::column::RowRef;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;
 use sea_orm::entity::prelude::*;
@@ -70,6 +70,19 @@ pub async fn set(
             .await?;
     }
     tx.commit().await
+}
+
+/// Deletes what a person wants.
+pub(in crate::store) async fn delete_owned_by(
+    tx: &Transaction,
+    person: NoticeScope,
+) -> Result<(), StoreError> {
+    let choices = Entity::delete_many();
+    choices
+        .filter(Column::Person.eq(person.to_string()))
+        .exec(tx)
+        .await?;
+    Ok(())
 }
 
 /// Returns the topics about which a person wants no mail, for ever or until a time.

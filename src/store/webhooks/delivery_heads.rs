@@ -63,7 +63,7 @@ pub(crate) async fn recompute(
     keys: &[&str],
 ) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
-    let given = dialect(backend).json_texts("$2");
+    let given = dialect(backend).json_text_rows("$2");
     let sql = format!(
         "UPDATE deliveries SET is_first = FALSE WHERE taxpayer_id = $1 AND is_first AND order_key IN ({given})"
     );

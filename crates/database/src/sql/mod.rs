@@ -59,7 +59,7 @@ pub trait Dialect: Sync {
     fn json_numbers(&self, parameter: &str) -> String;
 
     /// Returns a query with one column for the texts of the JSON list in a parameter.
-    fn json_texts(&self, parameter: &str) -> String;
+    fn json_text_rows(&self, parameter: &str) -> String;
 
     /// Returns a table expression for the JSON list in a parameter, with the column `value` and this alias.
     fn json_elements(&self, parameter: &str, alias: &str) -> String;

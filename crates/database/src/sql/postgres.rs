@@ -19,7 +19,7 @@ impl Dialect for Postgres {
         )
     }
 
-    fn json_texts(&self, parameter: &str) -> String {
+    fn json_text_rows(&self, parameter: &str) -> String {
         format!("SELECT json_array_elements_text(CAST({parameter} AS JSON))")
     }
 

@@ -19,7 +19,7 @@ impl Dialect for Sqlite {
         format!("(SELECT value FROM json_each({parameter}))")
     }
 
-    fn json_texts(&self, parameter: &str) -> String {
+    fn json_text_rows(&self, parameter: &str) -> String {
         format!("SELECT value FROM json_each({parameter})")
     }
 
