@@ -19,7 +19,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-pub use crate::admission::adaptive_limit::{AdaptiveLimit, CallStart, LoadSignal};
+pub use crate::admission::adaptive_limit::{AdaptiveLimit, CallStart};
+pub use crate::admission::load_signal::LoadSignal;
 use crate::client::{Authority, ClientSettings};
 
 /// How the server handles a request.

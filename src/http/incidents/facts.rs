@@ -151,8 +151,8 @@ fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {
         .collect()
 }
 
-/// Returns the operations with a lowered limit, at which calls wait. A limit that is low for a measurement does not count: it is
-/// what it was in a moment.
+/// Returns the operations with a lowered limit, at which calls wait. A limit that is low only for a measurement does not
+/// count.
 fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
     let limits = state.authority.limits();
     let limited = limits.iter().filter(|view| {

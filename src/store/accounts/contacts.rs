@@ -325,6 +325,11 @@ mod tests {
         add(&test.store, CHANGE, &person).await
     }
 
+    async fn add_two_owners(test: &TestStore) -> [ContactId; 2] {
+        let add = async |email| add_person(test, email, ContactRole::Owner).await.unwrap();
+        [add("a@example.com").await, add("b@example.com").await]
+    }
+
     async fn roles(test: &TestStore) -> Vec<ContactRole> {
         owned_by(&test.store, TaxpayerId(1))
             .await
@@ -386,11 +391,7 @@ mod tests {
     async fn a_disabled_owner_does_not_count_as_one() {
         for test in stores().await {
             let store = &test.store;
-            for email in ["a@example.com", "b@example.com"] {
-                add_person(&test, email, ContactRole::Owner).await.unwrap();
-            }
-            let people = owned_by(store, TaxpayerId(1)).await.unwrap();
-            let [first, second] = [0, 1].map(|at: usize| ContactId(people[at].contact.id));
+            let [first, second] = add_two_owners(&test).await;
             assert_eq!(disable(store, CHANGE, first).await.unwrap(), DONE);
             assert_eq!(
                 disable(store, CHANGE, second).await.unwrap(),
@@ -428,13 +429,10 @@ mod tests {
     async fn what_a_removed_person_kept_is_removed_too() {
         for test in stores().await {
             let store = &test.store;
-            for email in ["a@example.com", "b@example.com"] {
-                add_person(&test, email, ContactRole::Owner).await.unwrap();
-            }
-            let people = owned_by(store, TaxpayerId(1)).await.unwrap();
-            let [removed, other] = [0, 1].map(|at: usize| SessionOwner::Contact {
+            let ids = add_two_owners(&test).await;
+            let [removed, other] = ids.map(|id| SessionOwner::Contact {
                 taxpayer: TaxpayerId(1),
-                id: ContactId(people[at].contact.id),
+                id,
             });
             let views = |person| ViewOwner {
                 person,
@@ -449,8 +447,7 @@ mod tests {
                     .await
                     .unwrap();
             }
-            let id = ContactId(people[0].contact.id);
-            assert_eq!(remove(store, CHANGE, id).await.unwrap(), DONE);
+            assert_eq!(remove(store, CHANGE, ids[0]).await.unwrap(), DONE);
             for (person, kept) in [(removed, 0), (other, 1)] {
                 let kept_views = saved_views::owned_by(store, views(person)).await.unwrap();
                 let now = Timestamp::UNIX_EPOCH;

@@ -40,13 +40,13 @@ pub struct ViewOwner {
 impl ViewOwner {
     fn select(self) -> Select<Entity> {
         Entity::find()
-            .filter(Column::Person.eq(self.person_key()))
+            .filter(Column::Person.eq(person_key(self.person)))
             .filter(Column::TaxpayerId.eq(self.taxpayer.0))
     }
+}
 
-    fn person_key(self) -> String {
-        NoticeScope::Person(self.person).to_string()
-    }
+fn person_key(person: SessionOwner) -> String {
+    NoticeScope::Person(person).to_string()
 }
 
 /// Returns the views as names and queries, ordered by name.
@@ -72,7 +72,7 @@ pub async fn keep(
         return Ok(false);
     }
     let row = Model {
-        person: owner.person_key(),
+        person: person_key(owner.person),
         taxpayer_id: owner.taxpayer.0,
         name: name.to_owned(),
         query: query.to_owned(),
@@ -92,7 +92,7 @@ pub async fn keep(
 /// Deletes the view with this name, if there is one.
 pub async fn delete(store: &Store, owner: ViewOwner, name: &str) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let key = (owner.person_key(), owner.taxpayer.0, name.to_owned());
+    let key = (person_key(owner.person), owner.taxpayer.0, name.to_owned());
     Entity::delete_by_id(key).exec(&tx).await?;
     tx.commit().await
 }
@@ -104,7 +104,7 @@ pub(super) async fn delete_owned_by(
 ) -> Result<(), StoreError> {
     let views = Entity::delete_many();
     views
-        .filter(Column::Person.eq(NoticeScope::Person(person).to_string()))
+        .filter(Column::Person.eq(person_key(person)))
         .exec(tx)
         .await?;
     Ok(())

@@ -201,7 +201,7 @@ impl Service {
         self.memory("VmHWM:")
     }
 
-    /// How many of these ports of callers it holds a connection with.
+    /// Counts those of these callers' ports with which it holds a connection.
     pub(crate) fn connections(&self, callers: &[u16]) -> usize {
         let established: HashSet<(u16, u16)> = fs::read_to_string("/proc/net/tcp")
             .unwrap()

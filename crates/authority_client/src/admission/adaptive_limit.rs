@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::admission::load_signal::LoadSignal;
+
 /// The limit when a process starts.
 const START_LIMIT: u32 = 16;
 /// At most this many concurrent calls do not slow the authority down, so only an HTTP 429 lowers the limit below this
@@ -36,20 +38,6 @@ const SLACK_US: u64 = 50_000;
 /// The longest pause after the authority was overloaded. A longer Retry-After is shortened to this.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
-/// What a finished call says about the authority's load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadSignal {
-    /// The call succeeded and took this long.
-    Succeeded(Duration),
-    /// The authority refused the request: a good answer, but too quick to measure the authority's response time.
-    Answered,
-    /// The call says nothing about load.
-    Neutral,
-    Overloaded,
-    /// The authority answered HTTP 429. The value is the wait that it asked for, if any.
-    Throttled(Option<Duration>),
-}
-
 /// A call that has started. `AdaptiveLimit::start` returns it, and `settle` takes it when the call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallStart {
@@ -66,7 +54,7 @@ struct SampleWindow {
     peak: u32,
 }
 
-/// What is known of the cause while answers take too long.
+/// The cause of slow answers, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slowness {
     /// Answers do not take too long.
@@ -93,6 +81,7 @@ pub struct AdaptiveLimit {
     usual_us: Option<u64>,
     slowness: Slowness,
     needs_measurement: bool,
+    /// The number of means that make us ask for no cause.
     means_without_question: u32,
     /// The number of answers since the measurement began; `None` if no measurement is running.
     measurement_answers: Option<u32>,
@@ -375,7 +364,7 @@ impl AdaptiveLimit {
             Slowness::None if is_slow => measured,
             Slowness::None | Slowness::OwnCalls => midpoint,
             // At least two thirds of what it was: few calls make hardly a difference.
-            Slowness::Fell { from, mean } if is_slow && measured * 3 >= mean * 2 => {
+            Slowness::Fell { from, mean } if is_slow && measured >= mean / 3 * 2 => {
                 self.slowness = Slowness::None;
                 self.bound = self.bound.max(from);
                 measured

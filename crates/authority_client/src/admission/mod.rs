@@ -9,6 +9,7 @@ pub(super) mod call_origin;
 pub(super) mod call_stats;
 pub(super) mod call_window;
 mod failing_accounts;
+pub(super) mod load_signal;
 pub(super) mod open_breaker;
 pub(super) mod overload_source;
 mod payer_lane;
