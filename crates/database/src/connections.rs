@@ -8,6 +8,7 @@ use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement};
 use crate::column::RowRef;
 use crate::error::StoreError;
 use crate::group_commit::{Sharing, WriterPool};
+use crate::log_copies::LogCopies;
 use crate::metrics::StoreMetrics;
 use crate::pool::{Pool, WITHOUT_LIMITS};
 use crate::pool_settings::PoolSettings;
@@ -42,6 +43,8 @@ pub fn statement_portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
 pub struct Database {
     writer: WriterPool,
     readers: Readers,
+    /// `None` on PostgreSQL.
+    log_copies: Option<LogCopies>,
     lock_timeout: Duration,
 }
 
@@ -75,10 +78,18 @@ impl Database {
             ..StoreMetrics::default()
         };
         let writer = WriterPool::new(writer, settings.busy_wait, metrics);
+        let log_copies = match writer.turns() {
+            Some(turns) => {
+                let pool = Pool::open_for_log_copies(url, settings).await?;
+                Some(LogCopies::begin(pool, turns.clone()))
+            }
+            None => None,
+        };
         let lock_timeout = settings.lock_timeout;
         Ok(Self {
             writer,
             readers,
+            log_copies,
             lock_timeout,
         })
     }
@@ -163,8 +174,12 @@ impl Database {
         } = &self.readers;
         let (main, pages, snapshots) = tokio::join!(main.close(), pages.close(), snapshots.close());
         let readers = [main, pages, snapshots].map(|closed| closed.map_err(StoreError::from));
+        let log_copies = match &self.log_copies {
+            Some(copies) => copies.close().await.map_err(StoreError::from),
+            None => Ok(()),
+        };
         let writer = self.writer.close().await;
-        for closed in readers.into_iter().chain([writer]) {
+        for closed in readers.into_iter().chain([log_copies, writer]) {
             if let Err(error) = closed {
                 tracing::warn!(%error, "failed to close a database pool");
             }

@@ -10,7 +10,8 @@ use sea_orm::{
     AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr,
     QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
 };
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
 use crate::error::{StoreError, is_busy};
@@ -25,8 +26,8 @@ const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 #[derive(Clone)]
 pub(crate) struct WriterPool {
     pool: Pool,
-    /// The current commit group on SQLite; `None` on PostgreSQL.
-    slot: Option<Arc<GroupSlot>>,
+    /// The turns of SQLite's only writer; `None` on PostgreSQL.
+    turns: Option<Turns>,
     /// How long to wait while another process writes to the SQLite database.
     busy_wait: Duration,
     metrics: StoreMetrics,
@@ -41,8 +42,18 @@ pub enum Sharing {
     Apart,
 }
 
-/// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
-type GroupSlot = Mutex<Option<CommitGroup>>;
+/// The turns of SQLite's only writer. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Turns {
+    /// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
+    group: Arc<Mutex<Option<CommitGroup>>>,
+    committed: Arc<Notify>,
+    sizes: Histogram,
+    runtime: Handle,
+}
+
+/// The right to write. While it is held, nobody else runs a statement on the writer's connection.
+type Turn = OwnedMutexGuard<Option<CommitGroup>>;
 
 /// One database transaction that several write transactions share. These write transactions are its members.
 pub(crate) struct CommitGroup {
@@ -60,13 +71,22 @@ pub(crate) struct CommitGroup {
 
 impl WriterPool {
     pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: StoreMetrics) -> Self {
-        let slot = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
+        let turns = (pool.backend() == DbBackend::Sqlite).then(|| Turns {
+            group: Arc::default(),
+            committed: Arc::default(),
+            sizes: metrics.group_sizes.clone(),
+            runtime: pool.runtime().clone(),
+        });
         Self {
             pool,
-            slot,
+            turns,
             busy_wait,
             metrics,
         }
+    }
+
+    pub(crate) fn turns(&self) -> Option<&Turns> {
+        self.turns.as_ref()
     }
 
     pub(crate) fn metrics(&self) -> &StoreMetrics {
@@ -83,7 +103,7 @@ impl WriterPool {
     }
 
     async fn begin_in_turn(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
-        let Some(slot) = &self.slot else {
+        let Some(turns) = &self.turns else {
             let options = TransactionOptions {
                 access_mode: Some(AccessMode::ReadWrite),
                 ..Default::default()
@@ -95,28 +115,20 @@ impl WriterPool {
                 watch,
             ));
         };
-        let mut held = timeout(BUSY_WAIT, Arc::clone(slot).lock_owned())
+        let mut held = timeout(BUSY_WAIT, turns.next())
             .await
             .map_err(|_| busy_error())?;
         if held
             .as_ref()
             .is_some_and(|shared| !shared.is_open_to(sharing))
         {
-            let sizes = self.metrics.group_sizes.clone();
-            let ended = self
-                .pool
-                .runtime()
-                .spawn(async move { commit_group(held, &sizes).await });
-            held = ended.await.map_err(|_| StoreError::Unsettled)?;
+            held = turns.commit(held).await?;
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
             // Transactions that already wait for the lock get it before this task and can still join the group.
-            let last = Arc::clone(slot).lock_owned();
-            let sizes = self.metrics.group_sizes.clone();
-            self.pool
-                .runtime()
-                .spawn(async move { drop(commit_group(last.await, &sizes).await) });
+            let last = turns.clone();
+            turns.runtime.spawn(async move { drop(last.take().await) });
         }
         let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy_error())?;
         group.begin_member().await?;
@@ -135,7 +147,7 @@ impl WriterPool {
         &self,
         statement: Statement,
     ) -> Result<Option<QueryResult>, StoreError> {
-        if self.slot.is_none() {
+        if self.turns.is_none() {
             return Ok(self.pool.query_one_raw(statement).await?);
         }
         let tx = self.begin(Sharing::Shared).await?;
@@ -154,10 +166,8 @@ impl WriterPool {
 
     /// Commits the open group and closes the connections.
     pub(crate) async fn close(self) -> Result<(), StoreError> {
-        if let Some(slot) = &self.slot
-            && let Ok(held) = timeout(BUSY_WAIT, Arc::clone(slot).lock_owned()).await
-        {
-            drop(commit_group(held, &self.metrics.group_sizes).await);
+        if let Some(turns) = &self.turns {
+            drop(timeout(BUSY_WAIT, turns.take()).await);
         }
         Ok(self.pool.close().await?)
     }
@@ -222,6 +232,15 @@ impl CommitGroup {
         self.run_savepoint_command("RELEASE", 1).await
     }
 
+    /// Commits the group and tells its members the result.
+    async fn end(mut self) {
+        let result = match self.complete().await {
+            Ok(()) => self.whole.commit().await.map_err(StoreError::from),
+            Err(error) => Err(error),
+        };
+        self.outcome.send_replace(Some(result));
+    }
+
     async fn run_savepoint_command(&self, command: &str, member: u32) -> Result<(), StoreError> {
         let sql = format!("{command} member_{member}");
         self.watch
@@ -231,21 +250,37 @@ impl CommitGroup {
     }
 }
 
-/// Commits the group. Run this in a task of its own, so that dropping a member does not cancel the commit, and in the
-/// pool's runtime: the runtime of an actor's thread may end while members on other threads wait for the commit.
-async fn commit_group(
-    mut held: OwnedMutexGuard<Option<CommitGroup>>,
-    sizes: &Histogram,
-) -> OwnedMutexGuard<Option<CommitGroup>> {
-    if let Some(mut shared) = held.take() {
-        sizes.observe(f64::from(shared.members));
-        let result = match shared.complete().await {
-            Ok(()) => shared.whole.commit().await.map_err(StoreError::from),
-            Err(error) => Err(error),
-        };
-        shared.outcome.send_replace(Some(result));
+impl Turns {
+    /// Waits for the next turn, in which a group may be open.
+    fn next(&self) -> impl Future<Output = Turn> + use<> {
+        Arc::clone(&self.group).lock_owned()
     }
-    held
+
+    /// Waits for a turn and commits the open group.
+    pub(crate) async fn take(&self) -> Result<Turn, StoreError> {
+        self.commit(self.next().await).await
+    }
+
+    /// Waits until a group was committed, unless one was since the last call.
+    pub(crate) async fn committed(&self) {
+        self.committed.notified().await;
+    }
+
+    /// Commits the open group in a task of its own, so that dropping the caller does not cancel the commit, and in the
+    /// pool's runtime: the runtime of an actor's thread may end while members on other threads wait for the commit.
+    async fn commit(&self, mut turn: Turn) -> Result<Turn, StoreError> {
+        let Some(group) = turn.take() else {
+            return Ok(turn);
+        };
+        let turns = self.clone();
+        let committed = self.runtime.spawn(async move {
+            turns.sizes.observe(f64::from(group.members));
+            group.end().await;
+            turns.committed.notify_one();
+            turn
+        });
+        committed.await.map_err(|_| StoreError::Unsettled)
+    }
 }
 
 fn busy_error() -> StoreError {

@@ -9,6 +9,7 @@
 //! | `deadline` | a deadline for each call, kept on our side of the connection |
 //! | `transaction` | a transaction, whose commit tells what is known of it |
 //! | `group_commit` | SQLite: concurrent transactions share a commit |
+//! | `log_copies` | SQLite: the write-ahead log is copied into the database file beside the writer |
 //! | `error`, `broken` | errors by what the caller may do; a statement that keeps failing is logged once |
 //! | `metrics` | waits for connections and for turns to write, sizes of commit groups |
 //! | `sql` | the SQL that differs between the databases |
@@ -23,6 +24,7 @@ mod error;
 mod group_commit;
 pub mod insert;
 mod kept;
+mod log_copies;
 mod metrics;
 pub mod page;
 mod pool;

@@ -22,7 +22,7 @@ use crate::deadline::{CallLimit, Deadlines, DroppedInRuntime, Liveness, is_exhau
 use crate::kept::KeptConnections;
 use crate::metrics::ReadWaits;
 use crate::pool_settings::{
-    BUSY_WAIT, PoolSettings, READER_CACHE_SIZE, WRITER_CACHE_SIZE, postgres_options, sqlite_options,
+    BUSY_WAIT, PoolSettings, SqlitePurpose, postgres_options, sqlite_options,
 };
 use crate::readers::Readers;
 
@@ -129,13 +129,13 @@ impl Pool {
             let url = url.to_owned();
             let settings = *settings;
             if url.starts_with("sqlite:") {
-                let cache = if keeps_connections {
-                    READER_CACHE_SIZE
+                let purpose = if keeps_connections {
+                    SqlitePurpose::Queries
                 } else {
-                    WRITER_CACHE_SIZE
+                    SqlitePurpose::Transactions
                 };
                 let options: OptionsFactory =
-                    Box::new(move |_| sqlite_options(&url, connections, is_created, cache));
+                    Box::new(move |_| sqlite_options(&url, connections, is_created, purpose));
                 Self::connect(DbBackend::Sqlite, &settings, options, keeps_connections).await
             } else {
                 let options: OptionsFactory = Box::new(move |liveness| {
@@ -169,6 +169,17 @@ impl Pool {
                 snapshots,
             },
         ))
+    }
+
+    /// Opens the connection that copies the log of an SQLite database.
+    pub(crate) async fn open_for_log_copies(
+        url: &str,
+        settings: &PoolSettings,
+    ) -> Result<Self, DbErr> {
+        let url = url.to_owned();
+        let options: OptionsFactory =
+            Box::new(move |_| sqlite_options(&url, 1, false, SqlitePurpose::LogCopies));
+        Self::connect(DbBackend::Sqlite, settings, options, false).await
     }
 
     async fn connect(

@@ -94,29 +94,60 @@ impl PoolSettings {
 /// SQLite connection waits. A large invoice reads thousands of items, and each wait costs two switches between threads.
 const ROWS_BUFFERED: usize = 1_024;
 
-/// The value of SQLite's `cache_size` for each connection; a negative number is a size in KiB. The operating system
-/// caches the file, too, so readers keep little: otherwise a list of large invoices would fill the cache of every
-/// reader.
-pub(super) const WRITER_CACHE_SIZE: &str = "-65536";
-pub(super) const READER_CACHE_SIZE: &str = "-8192";
+/// The purpose of the connections of a pool on SQLite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SqlitePurpose {
+    /// Transactions: writes, or a read of everything as it was at one moment.
+    Transactions,
+    Queries,
+    LogCopies,
+}
+
+impl SqlitePurpose {
+    /// Returns the value of SQLite's `cache_size` for each connection; a negative number is a size in KiB. The operating
+    /// system caches the file, too, so readers keep little: otherwise a list of large invoices would fill the cache of
+    /// every reader.
+    fn cache_size(self) -> &'static str {
+        match self {
+            Self::Transactions => "-65536",
+            Self::Queries => "-8192",
+            Self::LogCopies => "-64",
+        }
+    }
+
+    /// Returns how long to wait for a locked database.
+    fn busy_wait(self) -> Duration {
+        match self {
+            Self::Transactions | Self::Queries => BUSY_WAIT,
+            Self::LogCopies => LOG_READERS_WAIT,
+        }
+    }
+}
+
+/// How long the copying of the log, and so the writer, waits for transactions that read from it.
+const LOG_READERS_WAIT: Duration = Duration::from_millis(20);
+/// A commit copies the log by itself if it has so many pages (256 MiB): the task that copies it has failed, or long reads
+/// keep it from doing so.
+const LOG_PAGES_MAX: &str = "65536";
 
 pub(super) fn sqlite_options(
     url: &str,
     connections: u32,
     is_created: bool,
-    cache: &'static str,
+    purpose: SqlitePurpose,
 ) -> ConnectOptions {
     let mut options = common_options(url, connections);
     options.map_sqlx_sqlite_opts(move |sqlite| {
         sqlite
             .create_if_missing(is_created)
             .foreign_keys(true)
-            .busy_timeout(BUSY_WAIT)
+            .busy_timeout(purpose.busy_wait())
             .statement_cache_capacity(STATEMENTS_KEPT)
             .row_buffer_size(ROWS_BUFFERED)
             .pragma("journal_mode", "WAL")
             .pragma("synchronous", "FULL")
-            .pragma("cache_size", cache)
+            .pragma("cache_size", purpose.cache_size())
+            .pragma("wal_autocheckpoint", LOG_PAGES_MAX)
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {

@@ -2,6 +2,7 @@
 //! `EINVOICE_TEST_POSTGRES` names a server.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Once;
 
 use sea_orm::ConnectionTrait;
@@ -14,12 +15,21 @@ use crate::pool_settings::PoolSettings;
 const CREATE_COUNTERS: &str =
     "CREATE TABLE counters (name varchar NOT NULL, next bigint NOT NULL, PRIMARY KEY (name))";
 
+const FILE: &str = "test.db";
+
 static SKIPPED: Once = Once::new();
 
 /// A database for one test. Dropping it removes the SQLite file; a PostgreSQL database stays.
 pub(crate) struct TestStore {
     pub(crate) store: Database,
-    _directory: TempDir,
+    directory: TempDir,
+}
+
+impl TestStore {
+    /// Returns the path of an SQLite database.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.path().join(FILE)
+    }
 }
 
 /// Creates an SQLite database and, if a PostgreSQL server is configured, a PostgreSQL database. Each has the empty
@@ -35,27 +45,27 @@ pub(crate) async fn stores() -> Vec<TestStore> {
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         });
     }
-    for test in &stores {
-        let tx = test.store.begin().await.unwrap();
-        tx.execute_unprepared(CREATE_COUNTERS).await.unwrap();
-        tx.commit().await.unwrap();
-    }
     stores
+}
+
+/// Creates an SQLite database with the empty table `counters`.
+pub(crate) async fn sqlite() -> TestStore {
+    open(None).await
 }
 
 async fn open(server: Option<&str>) -> TestStore {
     let directory = tempfile::tempdir().unwrap();
     let url = match server {
         Some(server) => postgres(server).await,
-        None => format!("sqlite://{}", directory.path().join("test.db").display()),
+        None => format!("sqlite://{}", directory.path().join(FILE).display()),
     };
     let store = Database::open(&url, &PoolSettings::default())
         .await
         .unwrap();
-    TestStore {
-        store,
-        _directory: directory,
-    }
+    let tx = store.begin().await.unwrap();
+    tx.execute_unprepared(CREATE_COUNTERS).await.unwrap();
+    tx.commit().await.unwrap();
+    TestStore { store, directory }
 }
 
 async fn postgres(server: &str) -> String {
