@@ -308,7 +308,7 @@ pub struct ImportArguments {
         env = "EINVOICE_IMPORT_URL"
     )]
     pub url: String,
-    /// The key of the taxpayer.
+    /// The API key of the taxpayer.
     #[arg(
         long,
         value_name = "KEY",
@@ -352,7 +352,7 @@ pub struct DrillArguments {
         hide_env_values = true
     )]
     pub taxpayer_key: String,
-    /// The key of the taxpayer's integrator; only for `receiver`, which changes the taxpayer's webhook.
+    /// The API key of the taxpayer's integrator; only for `receiver`, which changes the taxpayer's webhook.
     #[arg(
         long,
         value_name = "KEY",

@@ -40,7 +40,7 @@ const ACCOUNT_EVENTS_MAX: u32 = 6;
 #[derive(Default)]
 pub(crate) struct LiveParts(DashMap<String, Arc<Cached<Option<Bytes>>>>);
 
-/// Who watches a part.
+/// The viewer of a live part of a page.
 enum Watcher {
     /// An operator, by the token of the session.
     Operator(SecretString),

@@ -24,7 +24,7 @@ pub(super) struct PasswordProof {
 }
 
 impl PasswordProof {
-    /// Returns the proof on which the session of this request rests; `None` if that session has ended.
+    /// Returns a proof with the stored password hash of `owner`; `None` if this request has no open session of `owner`.
     pub(super) async fn for_session(
         state: &ApiState,
         request: &HttpRequest,

@@ -27,7 +27,7 @@ pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
     let mut changes = Vec::new();
     let mut faults = Vec::new();
     let mut of_document = std::mem::take(&mut document.charges);
-    // Fees first, so that a discount finds the amounts that it may be taken from.
+    // Fees come first: they raise the amounts of the lines, so that a larger discount fits into them.
     of_document.sort_by_key(|charge| !charge.is_fee);
     for charge in of_document {
         match allocate_one(&mut document, &charge) {

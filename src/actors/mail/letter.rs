@@ -46,7 +46,7 @@ struct HtmlLetter<'a> {
 }
 
 impl Digest<'_> {
-    pub(super) fn write(&self) -> Result<Letter, askama::Error> {
+    pub(super) fn render(&self) -> Result<Letter, askama::Error> {
         let subject = self.subject();
         let lines: Vec<_> = self.notices.iter().take(LINES_MAX).map(line).collect();
         let content = Content {
@@ -132,7 +132,7 @@ mod tests {
         Notice::new(SCOPE, kind, Timestamp::UNIX_EPOCH).about(about, "")
     }
 
-    fn write(notices: &[Notice]) -> Letter {
+    fn render(notices: &[Notice]) -> Letter {
         let digest = Digest {
             scope: SCOPE,
             topic: notices[0].kind.topic(),
@@ -141,13 +141,13 @@ mod tests {
             origin: "https://x.example",
             unsubscribe: Some("https://x.example/stop"),
         };
-        digest.write().unwrap()
+        digest.render().unwrap()
     }
 
     #[test]
     fn one_notice_is_the_subject_and_says_what_to_do_and_where() {
         let rejected = notice(NoticeKind::InvoiceRejected, "INV-1").about("INV-1", "no TIN <b>");
-        let letter = write(&[rejected]);
+        let letter = render(&[rejected]);
         assert_eq!(
             letter.subject,
             "The authority rejected invoice INV-1 (Mill & Sons, TIN 1)"
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn many_notices_are_counted_and_the_first_are_listed() {
         let rejected = notice(NoticeKind::InvoiceRejected, "INV-1");
-        let letter = write(&vec![rejected; 260]);
+        let letter = render(&vec![rejected; 260]);
         assert!(
             letter
                 .subject
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_works_again_is_told_as_that() {
-        let letter = write(&[
+        let letter = render(&[
             notice(NoticeKind::OutageStarted, ""),
             notice(NoticeKind::OutageEnded, ""),
         ]);

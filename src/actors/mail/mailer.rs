@@ -155,7 +155,7 @@ impl Mailer {
                 origin: &self.origin,
                 unsubscribe: unsubscribe.as_deref(),
             };
-            match digest.write() {
+            match digest.render() {
                 Ok(letter) => new.push(NewMail {
                     recipient,
                     topic: group.topic,
@@ -194,7 +194,7 @@ impl Mailer {
                     origin: &self.origin,
                     unsubscribe: None,
                 };
-                match digest.write() {
+                match digest.render() {
                     Ok(letter) => new.push(NewMail {
                         recipient: person.email,
                         topic: group.topic,

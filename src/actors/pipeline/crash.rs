@@ -36,7 +36,7 @@ impl PipelineDeps {
         let mut going_on = Vec::new();
         for (lease, run) in runs {
             if let Some(run) = run.filter(|run| run.must_run_alone() && !run.is_quarantined()) {
-                release_isolated(&tx, &lease, &run).await?;
+                release_to_run_alone(&tx, &lease, &run).await?;
             } else {
                 leases::write_note(&tx, &lease, LaneNote::CrashesCounted).await?;
                 going_on.push(lease);
@@ -62,12 +62,16 @@ impl PipelineDeps {
     /// the turn.
     pub(super) async fn release_to_turn(&self, lease: &Lease, run: &Run) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        release_isolated(&tx, lease, run).await?;
+        release_to_run_alone(&tx, lease, run).await?;
         tx.commit().await
     }
 }
 
-async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<(), StoreError> {
+async fn release_to_run_alone(
+    tx: &Transaction,
+    lease: &Lease,
+    run: &Run,
+) -> Result<(), StoreError> {
     let release = LaneRelease {
         next_step: run.next_step().map(Step::as_str),
         next_claim: NextClaim::Alone,

@@ -98,8 +98,8 @@ impl Reconciler {
         Ok(WorkStatus::Released)
     }
 
-    /// Makes due the lanes of the taxpayers whose runs changed since the start of the earliest periodic day. A process
-    /// that compares days only on request leaves this to other processes.
+    /// Makes a taxpayer's lane due if a run of the taxpayer changed since the start of the oldest day that the periodic
+    /// comparison covers. A process without a periodic comparison makes no lane due; it only releases the timer.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         leases::fence(&tx, from_ref(lease), IfTaken::Await)

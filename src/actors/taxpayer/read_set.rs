@@ -76,7 +76,7 @@ impl ReadSet {
         self.runs_of_invoices = true;
     }
 
-    /// Adds the invoice with this IRN and its runs. Also asks whether the receipt of the invoice is recorded.
+    /// Adds the invoice with this IRN, its runs, and whether an event says that its receipt was confirmed.
     pub(crate) fn add_receipt(&mut self, irn: &Irn) {
         self.add_runs(irn);
         self.receipts.push(irn.to_string());

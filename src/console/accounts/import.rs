@@ -156,7 +156,7 @@ async fn import(
 ) -> Result<Import, ApiError> {
     let read = import_files::read(state, session.taxpayer, &wanted, body.file()?).await?;
     let (command, _turn) = match read {
-        ReadFile::New { command, turn } => (command, turn),
+        ReadFile::Small { command, turn } => (command, turn),
         ReadFile::Large(file) if wanted.is_preview => {
             let preview = file.preview(state, async |piece: PreviewImport| {
                 session.send(state, piece).await

@@ -19,7 +19,7 @@ use crate::http::respond::code::ErrorCode;
 
 /// The pages that one search shows.
 const FOUND_MAX: usize = 40;
-/// Longer texts are cut off, in characters.
+/// The maximum length of the text that is searched for. A longer one is cut off.
 const TEXT_CHARS_MAX: usize = 100;
 
 pub(super) fn endpoints() -> Vec<Path> {

@@ -93,7 +93,7 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
         format!("No field takes {names}: kept for the UBL of the invoice.")
     }));
     let parts = ubl::empty_fields(&imported, &empty_fields(form, &imported), &fitting);
-    let (ubl_parts, too_large) = UblParts::keep(&imported, parts);
+    let (ubl_parts, too_large) = UblParts::split_by_room(&imported, parts);
     lost.extend(too_large);
     warnings.extend(beside_warning(&lost, |names| {
         format!("The UBL of the invoice lacks {names}.")

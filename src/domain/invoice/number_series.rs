@@ -114,7 +114,7 @@ impl NumberSeries {
         let all = self.longest(series_max).into_iter();
         let numbers = all.flat_map(|(prefix, series)| {
             let gaps = series.gaps().flat_map(|(from, to)| from..=to);
-            gaps.map(move |sequence| series.text(prefix, sequence))
+            gaps.map(move |sequence| series.format_number(prefix, sequence))
         });
         numbers.take(numbers_max).collect()
     }
@@ -182,23 +182,23 @@ impl Series {
             .map(|((_, end), (start, _))| (end + 1, start - 1))
     }
 
-    fn text(&self, prefix: &str, sequence: u64) -> String {
+    fn format_number(&self, prefix: &str, sequence: u64) -> String {
         let width = self.width;
         format!("{prefix}{sequence:0width$}")
     }
 
     fn summary(&self, prefix: &str, gaps_max: usize) -> SeriesSummary {
         let shown = self.gaps().take(gaps_max).map(|(from, to)| Gap {
-            from: self.text(prefix, from),
-            to: self.text(prefix, to),
+            from: self.format_number(prefix, from),
+            to: self.format_number(prefix, to),
             count: to - from + 1,
         });
         let missing = self.gaps().map(|(from, to)| to - from + 1);
         SeriesSummary {
             prefix: prefix.to_owned(),
             count: self.count,
-            first: self.text(prefix, self.first),
-            last: self.text(prefix, self.last),
+            first: self.format_number(prefix, self.first),
+            last: self.format_number(prefix, self.last),
             last_sequence: self.last,
             missing: self.ranges.is_some().then(|| missing.sum()),
             gaps: shown.collect(),

@@ -35,7 +35,7 @@ pub struct UblParts {
 
 impl UblParts {
     /// Keeps parts of a document as far as there is room, and returns the others too.
-    pub fn keep(document: &TradeDocument, parts: Vec<Beside>) -> (Self, Vec<Beside>) {
+    pub fn split_by_room(document: &TradeDocument, parts: Vec<Beside>) -> (Self, Vec<Beside>) {
         let mut room = BYTES_MAX;
         let (parts, others) = parts.into_iter().partition(|part| {
             let rest = room.checked_sub(part.path.len() + part.value.len());

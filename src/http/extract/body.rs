@@ -116,8 +116,9 @@ impl ContentHeaders {
             text(CONTENT_ENCODING).filter(|coding| !coding.eq_ignore_ascii_case("identity"));
         let other_type = text(CONTENT_TYPE)
             .filter(|content_type| kind == BodyKind::Json && !is_json_type(content_type));
-        let coding = coding.map(|coding| shown_header("content-encoding", coding));
-        let refused = coding.or_else(|| other_type.map(|kind| shown_header("content-type", kind)));
+        let coding = coding.map(|coding| header_excerpt("content-encoding", coding));
+        let refused =
+            coding.or_else(|| other_type.map(|kind| header_excerpt("content-type", kind)));
         Self {
             refused: refused.map(String::into_boxed_str),
             length: text(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
@@ -136,7 +137,7 @@ impl ContentHeaders {
 }
 
 /// Returns a header as the message of a refusal shows it.
-fn shown_header(name: &str, value: &str) -> String {
+fn header_excerpt(name: &str, value: &str) -> String {
     let shown: String = value.chars().take(HEADER_CHARS_SHOWN_MAX).collect();
     format!("{name}: {shown}")
 }

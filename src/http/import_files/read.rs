@@ -40,8 +40,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file that was read.
 pub(crate) enum ReadFile {
-    /// The command that imports the file, and the turn of this bulk request, which lasts until the command is done.
-    New {
+    /// A file for one command. The turn of this bulk request ends when `turn` is dropped: keep it until the command is done.
+    Small {
         command: ImportInvoices,
         turn: Portion,
     },
@@ -109,7 +109,7 @@ pub(crate) async fn read(
         catalog: state.catalog.get(),
     };
     let command = task.read(state, file).await?;
-    Ok(ReadFile::New { command, turn })
+    Ok(ReadFile::Small { command, turn })
 }
 
 /// The file of a body, with its digest.

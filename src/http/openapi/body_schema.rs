@@ -95,8 +95,8 @@ fn property_schema(property: &Property) -> Schema {
     schema.build().into()
 }
 
-/// Returns the schema of a value of this type, with the rules of its field. Its description says `what`, and whether
-/// the field is required on a condition.
+/// Returns the schema of a value of type `kind`, with the rules of its field. The description is `what`, followed by a
+/// note if the field is required on a condition.
 fn described_value(property: &Property, kind: Type, what: &str) -> ObjectBuilder {
     let sentence = [what, presence_note(property.presence)]
         .into_iter()

@@ -18,7 +18,7 @@ const HEAD: &str = "# Fields of every request body\n\n\
 
 #[test]
 fn the_tables_of_fields_are_those_of_the_forms() {
-    let page = page();
+    let page = render_page();
     if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
         std::fs::write(FILE, &page).unwrap();
     }
@@ -29,7 +29,7 @@ fn the_tables_of_fields_are_those_of_the_forms() {
     );
 }
 
-fn page() -> String {
+fn render_page() -> String {
     let mut page = HEAD.to_owned();
     for operation in parts().iter().flat_map(Part::operations) {
         let Some((form, _)) = &operation.doc.body else {

@@ -72,7 +72,10 @@ impl RunFilter {
             )
             .add_option(self.error.as_deref().map(error_contains))
             .add_option(before.map(|before| Column::CreatedAt.lte(before)))
-            .add_option(self.deadline.map(|deadline| has_deadline(deadline, now)))
+            .add_option(
+                self.deadline
+                    .map(|deadline| deadline_condition(deadline, now)),
+            )
     }
 }
 
@@ -106,7 +109,7 @@ fn error_contains(text: &str) -> Expr {
 }
 
 /// The states are literals, because with parameters PostgreSQL could not use the index of unfinished runs.
-fn has_deadline(deadline: DeadlineState, now: Timestamp) -> Condition {
+fn deadline_condition(deadline: DeadlineState, now: Timestamp) -> Condition {
     let unfinished = Condition::all().add(Expr::cust("state IN ('running', 'waiting', 'paused')"));
     let soon = now
         .saturating_add(DUE_SOON_WITHIN)

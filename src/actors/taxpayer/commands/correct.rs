@@ -96,7 +96,7 @@ impl NumberKind {
     }
 }
 
-/// The names of the documents of a correction.
+/// The numbers and IRNs of the new documents. For a cancellation, `replacement` repeats `credit_note`.
 struct Names {
     credit_note: FreeName,
     replacement: FreeName,

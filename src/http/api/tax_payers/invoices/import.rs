@@ -77,7 +77,7 @@ async fn import_invoices(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (command, _turn) = match import_files::read(&state, id, &wanted, body.file()?).await? {
-        ReadFile::New { command, turn } => (command, turn),
+        ReadFile::Small { command, turn } => (command, turn),
         ReadFile::Large(file) if wanted.is_preview => {
             let preview = file.preview(&state, async |piece: PreviewImport| {
                 state.taxpayers.send(id, piece).await
