@@ -42,6 +42,7 @@ pub mod webhooks;
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use database::vault::Vault;
 use database::{Database, PoolSettings, StoreError};
@@ -162,10 +163,13 @@ impl Store {
         &self.payers
     }
 
-    /// Returns how many groups of commands may run at once. SQLite has only one writer.
+    /// Returns how many groups of commands may run at once. SQLite has only one writer. On PostgreSQL more groups than
+    /// cores would be smaller ones, and each costs the same statements.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
-            DbBackend::Postgres => 4,
+            DbBackend::Postgres => {
+                available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
+            }
             _ => 1,
         }
     }
@@ -173,7 +177,10 @@ impl Store {
     /// Returns how many large commands may run at once. The limit leaves most connections and processors to the other
     /// commands.
     pub fn concurrent_large(&self) -> usize {
-        self.concurrent_groups().div_ceil(2)
+        match self.backend() {
+            DbBackend::Postgres => 2,
+            _ => 1,
+        }
     }
 
     /// Checks that the database commits a write: a database on a full disk still answers queries.

@@ -11,7 +11,7 @@ use sea_orm::{
     QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
 };
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, Notify, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
 use crate::error::{StoreError, is_busy};
@@ -47,7 +47,7 @@ pub enum Sharing {
 pub(crate) struct Turns {
     /// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
     group: Arc<Mutex<Option<CommitGroup>>>,
-    committed: Arc<Notify>,
+    commits: watch::Sender<()>,
     sizes: Histogram,
     runtime: Handle,
 }
@@ -73,7 +73,7 @@ impl WriterPool {
     pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: StoreMetrics) -> Self {
         let turns = (pool.backend() == DbBackend::Sqlite).then(|| Turns {
             group: Arc::default(),
-            committed: Arc::default(),
+            commits: watch::Sender::default(),
             sizes: metrics.group_sizes.clone(),
             runtime: pool.runtime().clone(),
         });
@@ -261,9 +261,9 @@ impl Turns {
         self.commit(self.next().await).await
     }
 
-    /// Waits until a group was committed, unless one was since the last call.
-    pub(crate) async fn committed(&self) {
-        self.committed.notified().await;
+    /// Returns a receiver that changes with each commit from now on.
+    pub(crate) fn commits(&self) -> watch::Receiver<()> {
+        self.commits.subscribe()
     }
 
     /// Commits the open group in a task of its own, so that dropping the caller does not cancel the commit, and in the
@@ -276,7 +276,7 @@ impl Turns {
         let committed = self.runtime.spawn(async move {
             turns.sizes.observe(f64::from(group.members));
             group.end().await;
-            turns.committed.notify_one();
+            turns.commits.send_replace(());
             turn
         });
         committed.await.map_err(|_| StoreError::Unsettled)

@@ -3,14 +3,18 @@
 //! copy pages that the next one changes again, and wait for the disk two more times.
 //!
 //! Here a task copies while the writer goes on, when the log has grown by 64 MiB. Each round leaves the pages that were
-//! written during the round before. When only few are left, or no fewer than before, the task takes a turn of the
-//! writer's and copies these: after that the next commit begins the log anew.
+//! written during it. When only few are left, or no fewer than before, the task takes a turn of the writer's and copies
+//! these: after that the next commit begins the log anew.
+//!
+//! SQLite waits until the database file is on disk only at the end of a round during which nothing was committed. The
+//! last round is one, and it would wait for all pages while the writer waits for it. So a round begins just after a
+//! commit, and at least three are made: then one of them probably ends before the next commit and has waited already.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, DbErr, Statement};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::StoreError;
@@ -21,8 +25,13 @@ use crate::pool::Pool;
 const COPIED_FROM: u32 = 16_384;
 /// So few pages are copied in a turn of the writer's, which waits for some milliseconds.
 const FEW: u32 = 1_000;
+/// So many rounds are made beside the writer, however few pages are left, and no more than the other number.
+const ROUNDS_MIN: usize = 3;
+const ROUNDS_MAX: usize = 10;
 /// The log is looked at no more often than this, and only after commits.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// A round waits no longer than this for the commit after which it begins.
+const COMMIT_WAIT: Duration = Duration::from_millis(50);
 /// The wait after a log that could not be looked at or copied.
 const RETRY_WAIT: Duration = Duration::from_secs(1);
 
@@ -73,9 +82,10 @@ struct Log {
 
 impl Copier {
     async fn run(self) {
+        let mut commits = self.turns.commits();
         let mut seen = 0;
-        loop {
-            self.turns.committed().await;
+        // The sender of the commits lives in `turns`.
+        while commits.changed().await.is_ok() {
             match self.copy_if_long(seen).await {
                 Ok(pages) => {
                     seen = pages;
@@ -108,15 +118,18 @@ impl Copier {
     /// Copies in rounds, while the writer goes on, until few pages are left or the rounds no longer become shorter.
     async fn copy_most(&self, mut log: Log) -> Result<(), DbErr> {
         let mut left_before = u32::MAX;
-        loop {
+        for round in 0..ROUNDS_MAX {
             let left = log.pages - log.copied;
-            if left <= FEW || left > left_before / 4 * 3 {
-                return Ok(());
+            let is_at_end = left <= FEW || left > left_before / 4 * 3;
+            if round >= ROUNDS_MIN && is_at_end {
+                break;
             }
             left_before = left;
+            drop(timeout(COMMIT_WAIT, self.turns.commits().changed()).await);
             self.ask(COPY).await?;
             log = self.ask(LOOK).await?;
         }
+        Ok(())
     }
 
     async fn ask(&self, pragma: &str) -> Result<Log, DbErr> {
