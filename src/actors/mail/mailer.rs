@@ -23,7 +23,7 @@ use crate::domain::mail_links::MailLinks;
 use crate::domain::notice::{LINK_PLACEHOLDER, NoticeScope, NoticeTopic};
 use crate::store::Store;
 use crate::store::accounts::invitations::{self, NewInvitation};
-use crate::store::accounts::{contacts, people, taxpayers};
+use crate::store::accounts::{contacts, owners, people, taxpayers};
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
 use crate::store::operations::chat_hooks;
@@ -213,7 +213,7 @@ impl Mailer {
     /// Returns the people of accounts who get a link: the one of the scope, or those with this email and a password.
     async fn invited(&self, scope: NoticeScope, email: &str) -> Result<Vec<Person>, StoreError> {
         let found = match scope {
-            NoticeScope::Person(owner) => people::with_owner(&self.store, owner).await?,
+            NoticeScope::Person(owner) => owners::find_person(&self.store, owner).await?,
             NoticeScope::Taxpayer(_) => None,
             NoticeScope::SignIn => {
                 let found = people::with_email(&self.store, email).await?;
@@ -325,7 +325,7 @@ impl Mailer {
                 Ok((told.collect(), account.unwrap_or_default()))
             }
             NoticeScope::Person(owner) => {
-                let person = people::with_owner(&self.store, owner).await?;
+                let person = owners::find_person(&self.store, owner).await?;
                 let told = person.map(|person| Recipient {
                     person: group.scope,
                     address: person.email,

@@ -7,7 +7,7 @@ use askama::Template;
 use jiff::civil::Date;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Pages, show};

@@ -5,7 +5,7 @@ use askama::Template;
 use url::form_urlencoded::Serializer;
 
 use crate::actors::taxpayer::commands::StartReplay;
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};

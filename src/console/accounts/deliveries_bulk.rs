@@ -5,9 +5,9 @@ use actix_web::web;
 use askama::Template;
 
 use crate::actors::taxpayer::commands::StartReplay;
-use crate::console::accounts::base;
 use crate::console::accounts::bulk_selection::ticked;
 use crate::console::accounts::deliveries::{DeliveryLine, filter_address};
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_target::Target;
 use crate::console::badges::Badge;
 use crate::console::filters;

@@ -7,9 +7,9 @@ use futures_util::stream::{self, StreamExt as _};
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::base;
 use crate::console::accounts::bulk_selection::ticked;
 use crate::console::accounts::invoices_bulk::error_text;
+use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;

@@ -8,11 +8,11 @@ use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::actors::taxpayer::commands::{OpenRun, SetStatus};
-use crate::console::accounts::base;
 use crate::console::accounts::bulk_selection::{BulkAct, Selection, ticked_ids};
 use crate::console::accounts::invoice_submission::prepare;
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::profile::taxpayer;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;

@@ -22,7 +22,7 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{report, taxpayer};
+use crate::http::forms::{reader, taxpayer};
 use crate::http::onboarding;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -210,7 +210,7 @@ async fn onboard(
     integrator: IntegratorId,
     body: &Map<String, Value>,
 ) -> Result<Taxpayer, ApiError> {
-    let form = report::read(body, &state.catalog.get(), taxpayer::read)?;
+    let form = reader::read(body, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
     let onboarding = onboarding::build(state, integrator, id, form.value).await?;
     Ok(state.taxpayers.send(id, onboarding).await?)

@@ -25,7 +25,7 @@ use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{report, webhook};
+use crate::http::forms::{reader, webhook};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -182,7 +182,7 @@ async fn read_change(
     }
     let policy = state.webhook_address_policy(id).await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
-    let wanted = report::read(&body, &state.catalog.get(), read)?.value;
+    let wanted = reader::read(&body, &state.catalog.get(), read)?.value;
     Ok(SetWebhook {
         url: wanted.url,
         enabled_events: wanted.enabled_events,

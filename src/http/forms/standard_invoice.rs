@@ -664,7 +664,7 @@ mod tests {
     #[test]
     fn a_list_that_was_never_fetched_accepts_with_a_warning() {
         let body = crate::http::forms::testing::object(standard_invoice());
-        let form = crate::http::forms::report::read(
+        let form = crate::http::forms::reader::read(
             &body,
             &crate::domain::reference::catalog::Catalog::default(),
             read,

@@ -14,9 +14,9 @@ use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership::{self, ExpectedParties};
-use crate::http::forms::reader::Reader;
+use crate::http::forms::reader::{self, Reader};
 use crate::http::forms::references;
-use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::report::Accepted;
 use crate::http::forms::taxes;
 
 /// The values read from the body that are needed to complete the document for the authority.
@@ -53,7 +53,7 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<ReadDocument>, Faults> {
-    let (read, unknown) = report::read_with_unknown_paths(body, catalog, |reader| {
+    let (read, unknown) = reader::read_with_unknown_paths(body, catalog, |reader| {
         read_fields_from(source, reader, taxpayer)
     })?;
     let document = document(body, &read.value, &unknown);

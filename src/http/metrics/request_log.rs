@@ -5,7 +5,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use crate::actors::request_log::RequestLog;
-use crate::http::metrics::page::LabelPairs;
+use crate::http::metrics::families::LabelPairs;
 
 pub(super) fn register(registry: &mut Registry, log: &RequestLog) {
     let dropped = Family::<LabelPairs, Counter>::default();

@@ -7,7 +7,8 @@ use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
 use crate::http::forms::validation;
 use crate::http::respond::details::Details;
-use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
+use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext};
+use crate::http::suggest_patch::violation::Violation;
 
 /// The largest number of calls to the authority for one refused body.
 const AUTHORITY_CALLS_MAX: usize = 3;

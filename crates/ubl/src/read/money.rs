@@ -4,12 +4,12 @@ use rust_decimal::Decimal;
 use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
 
 use super::line::RawLine;
-use super::scalar::round;
 use super::{Body, Reader};
 use crate::codes::{self, EXEMPTION_REASON};
 use crate::element::{CURRENCY, Element};
 use crate::fault::Cause;
-use crate::write::{DISCOUNT_CODE, FEE_CODE};
+use crate::fixed_texts::{DISCOUNT_CODE, FEE_CODE};
+use crate::rounding::round;
 
 /// Two totals count as equal if they differ by no more than this.
 const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);

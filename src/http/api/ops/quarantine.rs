@@ -13,7 +13,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{reason, report};
+use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -99,7 +99,7 @@ async fn replay_command(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,
@@ -124,7 +124,7 @@ async fn drop_work(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,

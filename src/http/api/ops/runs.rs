@@ -5,13 +5,12 @@ use actix_web::web;
 use crate::actors::taxpayer::commands::ApplyOperatorAction;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Operation, OperatorAction, RunState, Step, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{reason, report, run_filter};
+use crate::http::forms::{reader, reason, run_filter};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -147,7 +146,7 @@ async fn move_run(
     body: Body,
     to: OperatorAction,
 ) -> MoveResponse {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,

@@ -11,7 +11,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{replay, report};
+use crate::http::forms::{reader, replay};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -103,7 +103,7 @@ pub(super) async fn start_replay(
     endpoint: EndpointKey,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
     let first = events::sequence_at(&state.store, taxpayer, form.value.since).await?;
     let command = StartReplay {
         endpoint,
