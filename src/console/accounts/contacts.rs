@@ -85,7 +85,7 @@ fn read_person(reader: &mut BodyReader<'_>) -> Option<PersonForm> {
     let email = reader.required("email").email();
     let role = reader
         .required("role")
-        .word(ContactRole::parse, ContactRole::allowed);
+        .word(ContactRole::parse, ContactRole::allowed_words);
     Some(PersonForm {
         first_name: first_name?,
         last_name: last_name?,

@@ -188,7 +188,7 @@ async fn show_customer(
     let catalog = state.catalog.get();
     let today = state.today();
     let line = |invoice: &OwedInvoice| {
-        let owed = invoice.owed(&catalog)?;
+        let owed = invoice.amount_due(&catalog)?;
         let digits = catalog.currency_digits(&invoice.currency);
         Some(OpenLine {
             id: invoice.id,

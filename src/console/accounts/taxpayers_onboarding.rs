@@ -195,7 +195,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
         Ok(taxpayer) => ResultLine {
             name,
             path: Some(format!("/dashboard/{}", taxpayer.id)),
-            outcome: Outcome::done("Added.".to_owned()),
+            outcome: Outcome::success("Added.".to_owned()),
         },
         Err(error) => ResultLine {
             name,
@@ -242,10 +242,10 @@ fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
             "Choose a CSV file of 512 KiB at most.",
         ));
     }
-    rows_of(csv_table::read(&bytes)?)
+    to_rows(csv_table::read(&bytes)?)
 }
 
-fn rows_of(table: Table) -> Result<Vec<FileRow>, Fault> {
+fn to_rows(table: Table) -> Result<Vec<FileRow>, Fault> {
     let columns = table.header.iter().map(|header| {
         let header = header.trim().to_lowercase();
         let known = FIELDS.iter().find(|(name, _)| *name == header);

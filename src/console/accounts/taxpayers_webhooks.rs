@@ -206,7 +206,7 @@ async fn set(
             let text = "The address is set, but no event is enabled. Choose events.".to_owned();
             Outcome::not_done(badge("warn", "No events"), text)
         }
-        Ok(_) => Outcome::done("The webhook is set.".to_owned()),
+        Ok(_) => Outcome::success("The webhook is set.".to_owned()),
         Err(error) => Outcome::not_done(badge("bad", "Failed"), error_text(&ApiError::from(error))),
     }
 }
@@ -218,7 +218,7 @@ async fn enable(state: &ApiState, one: &ListedTaxpayer) -> Outcome {
         return Outcome::not_done(badge("idle", "Left out"), text);
     }
     match enable_all(state, one.taxpayer.id).await {
-        Ok(()) => Outcome::done("The webhook is in service again.".to_owned()),
+        Ok(()) => Outcome::success("The webhook is in service again.".to_owned()),
         Err(error) => Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
     }
 }

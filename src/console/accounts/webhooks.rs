@@ -159,7 +159,7 @@ async fn render(
     let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), target.key)
         .await?
         .unzip();
-    let (replays, _) = replays::page_of_endpoint(store, target.key, NEWEST_REPLAYS).await?;
+    let (replays, _) = replays::page_for_endpoint(store, target.key, NEWEST_REPLAYS).await?;
     let hours = delivery_stats::last_day(store, target.key, state.now()).await?;
     let status = if refused.is_some() {
         StatusCode::UNPROCESSABLE_ENTITY

@@ -184,7 +184,11 @@ impl LineInput {
             Price::BeforeTax(price) => (price, String::new()),
             Price::WithTax(price) => (price, format!(" without {} % tax", self.percent)),
         };
-        let mut text = format!("{} × {}", self.quantity.normalize(), price.grouped());
+        let mut text = format!(
+            "{} × {}",
+            self.quantity.normalize(),
+            price.to_grouped_text()
+        );
         if self.base_quantity != Decimal::ONE {
             // Writing into a string never fails.
             let _ = write!(text, " / {}", self.base_quantity.normalize());

@@ -61,7 +61,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader
         .required("invoice_category")
-        .word(Category::parse, Category::allowed);
+        .word(Category::parse, Category::allowed_words);
     let irn = reader.required("irn").irn();
     let dates = document_header::dates(reader, false);
     check_irn(
@@ -86,7 +86,10 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
         .code(ReferenceList::InvoiceTypes);
     let declared = reader
         .optional("payment_status")
-        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
+        .word(
+            DeclaredPaymentStatus::parse,
+            DeclaredPaymentStatus::allowed_words,
+        )
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     reader.optional("tax_currency_code").currency();

@@ -87,14 +87,17 @@ fn read_fields_from(
     document_header::compare_irn_date(reader, issued, irn.as_ref());
     let status = reader
         .optional("payment_status")
-        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
+        .word(
+            DeclaredPaymentStatus::parse,
+            DeclaredPaymentStatus::allowed_words,
+        )
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     let has_tax_currency = reader.optional("tax_currency_code").currency().is_some();
     document_header::read_optional_fields(reader);
     let category = reader
         .required("invoice_category")
-        .word(Category::parse, Category::allowed);
+        .word(Category::parse, Category::allowed_words);
     let is_self_billed = type_code.as_deref().is_some_and(is_self_billed);
     // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
     // it would only report the same mistake twice.

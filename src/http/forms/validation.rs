@@ -103,10 +103,11 @@ pub(crate) fn read_fields(
         .identifier(TEXT_CHARS_MAX);
     let category = reader
         .optional("invoice_category")
-        .word(Category::parse, Category::allowed);
-    let status = reader
-        .optional("payment_status")
-        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed);
+        .word(Category::parse, Category::allowed_words);
+    let status = reader.optional("payment_status").word(
+        DeclaredPaymentStatus::parse,
+        DeclaredPaymentStatus::allowed_words,
+    );
     Some(ValidationFields {
         irn: irn?,
         category,

@@ -38,7 +38,7 @@ pub(crate) async fn build_patch(
 ) -> Patch {
     let catalog = context.catalog;
     let mut builder = PatchBuilder::new(body, context);
-    let authority = authority.on_behalf_of(taxpayer.into());
+    let authority = authority.for_account(taxpayer.into());
     let mut suffices = Some(false);
     for _ in 0..AUTHORITY_CALLS_MAX {
         let is_right =

@@ -99,7 +99,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      authority; of one that waits also its place in the \
                      queue.",
                 )
-                .query_word("operation", Operation::allowed, "the operation of the run")
+                .query_word(
+                    "operation",
+                    Operation::allowed_words,
+                    "the operation of the run",
+                )
                 .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
                 .fails(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::ValidationFailed])

@@ -34,8 +34,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .with_note(
                 "`replay` and `drop` are the paths to post to, where there is something to do.",
             )
-            .query_word("kind", WorkKind::allowed, "of a kind of work")
-            .query_word("state", QuarantineState::allowed, "of a state")
+            .query_word("kind", WorkKind::allowed_words, "of a kind of work")
+            .query_word("state", QuarantineState::allowed_words, "of a state")
             .query("taxpayer_id", "of one taxpayer")
             .query(
                 "name",
@@ -85,8 +85,12 @@ async fn list_quarantine(
 /// Reads the filter of the list.
 pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
     Ok(QuarantineFilter {
-        kind: query.word("kind", WorkKind::parse, WorkKind::allowed)?,
-        state: query.word("state", QuarantineState::parse, QuarantineState::allowed)?,
+        kind: query.word("kind", WorkKind::parse, WorkKind::allowed_words)?,
+        state: query.word(
+            "state",
+            QuarantineState::parse,
+            QuarantineState::allowed_words,
+        )?,
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
         name: query.trimmed_text("name"),
     })

@@ -24,12 +24,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/pipeline/runs").get(list_runs, || {
             doc("list_runs", "Pipeline runs of all taxpayers")
-                .query_word("state", RunState::allowed, "of a state")
-                .query_word("operation", Operation::allowed, "of an operation")
+                .query_word("state", RunState::allowed_words, "of a state")
+                .query_word("operation", Operation::allowed_words, "of an operation")
                 .query("taxpayer_id", "of one taxpayer")
                 .query("irn", "of one IRN")
-                .query_word("step", Step::allowed, "the step that a run is at")
-                .query_word("wait_reason", WaitReason::allowed, "what a run waits for")
+                .query_word("step", Step::allowed_words, "the step that a run is at")
+                .query_word(
+                    "wait_reason",
+                    WaitReason::allowed_words,
+                    "what a run waits for",
+                )
                 .query("error", "a part of the last error, in any case")
                 .query_number("older_than_s", 0, "created at least this many seconds ago")
                 .query(

@@ -66,7 +66,7 @@ async fn list_top_taxpayers(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let by = query.word("by", UsageMeasure::parse, UsageMeasure::allowed)?;
+    let by = query.word("by", UsageMeasure::parse, UsageMeasure::allowed_words)?;
     let by = by.unwrap_or(UsageMeasure::Writes);
     let window = read_window(&query)?;
     let top = top_taxpayers(&state, by, window).await;

@@ -34,7 +34,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             )
             .query_word(
                 "verification",
-                VerificationStatus::allowed,
+                VerificationStatus::allowed_words,
                 "of a result of the verification",
             )
             .query("tin", "a tax number, in whichever spelling")
@@ -87,7 +87,7 @@ async fn list_all_taxpayers(
     let verification = query.word(
         "verification",
         VerificationStatus::parse,
-        VerificationStatus::allowed,
+        VerificationStatus::allowed_words,
     )?;
     let filter = TaxpayerFilter {
         verification,

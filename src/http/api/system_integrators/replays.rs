@@ -150,7 +150,7 @@ pub(super) async fn show_latest(
     state: &ApiState,
     endpoint: EndpointKey,
 ) -> Result<ApiResponse, ApiError> {
-    let latest = replays::latest_of_endpoint(state.store.reader(), endpoint).await?;
+    let latest = replays::latest_for_endpoint(state.store.reader(), endpoint).await?;
     let endpoint = webhooks::with_key(state.store.reader(), endpoint).await?;
     let view = latest
         .as_ref()
@@ -174,7 +174,7 @@ async fn list_replays(
     let page = query.page(PER_PAGE_DEFAULT);
     let key = taxpayer.id.into();
     let endpoint = webhooks::with_key(state.store.reader(), key).await?;
-    let (found, total) = replays::page_of_endpoint(&state.store, key, page).await?;
+    let (found, total) = replays::page_for_endpoint(&state.store, key, page).await?;
     let items = found
         .iter()
         .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay))

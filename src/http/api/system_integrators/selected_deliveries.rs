@@ -35,7 +35,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             ))
             .fails(&[ErrorCode::WebhookNotConfigured])
         }),
-        path(of_one).post(replay_selected_of_one, || {
+        path(of_one).post(replay_selected_for_endpoint, || {
             describe(doc(
                 "replay_selected_endpoint_deliveries",
                 "Send chosen deliveries to an endpoint again, or all that match",
@@ -74,7 +74,7 @@ async fn replay_selected(
 }
 
 /// POST `…/webhook/endpoints/{endpoint_id}/deliveries/replay`: sends deliveries to this endpoint again.
-async fn replay_selected_of_one(
+async fn replay_selected_for_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     ids: web::Path<(String, String)>,
