@@ -256,8 +256,10 @@ fn to_rows(table: Table) -> Result<Vec<FileRow>, Fault> {
         })
     });
     let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
-    let is_filled = |cells: &[String]| cells.iter().any(|cell| !cell.trim().is_empty());
-    let rows = table.rows.into_iter().filter(|row| is_filled(&row.cells));
+    let rows = table
+        .rows
+        .into_iter()
+        .filter(|row| row.cells.iter().any(|cell| !cell.trim().is_empty()));
     let rows: Vec<_> = rows
         .map(|row| FileRow {
             number: row.number,

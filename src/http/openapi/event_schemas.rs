@@ -179,7 +179,6 @@ fn data(kind: EventKind) -> Fields {
 fn account_data(kind: EventKind) -> Fields {
     let taxpayer =
         || Fields::default().with_required("taxpayer_id", component(&TaxpayerId::name()));
-    let texts = || ArrayBuilder::new().items(text());
     match kind {
         EventKind::TaxpayerVerified | EventKind::TaxpayerUnverified => taxpayer()
             .with_required("verification", component(&VerificationStatus::name()))
@@ -191,7 +190,7 @@ fn account_data(kind: EventKind) -> Fields {
         EventKind::WebhookUpdated => taxpayer()
             .with_required("webhook_id", or_null(whole_number()))
             .with_required("webhook_origin", text_or_null())
-            .with_required("changed", texts()),
+            .with_required("changed", ArrayBuilder::new().items(text())),
         EventKind::WebhookTest => taxpayer().with_required("message", text()),
         _ => taxpayer(),
     }

@@ -86,12 +86,14 @@ fn has_cause(cause: &str) -> Condition {
 
 /// Returns the condition that an endpoint is at this host, at any port.
 fn is_at_host(host: &str) -> Condition {
-    let url = || Expr::expr(Func::lower(Expr::col(Column::Url)));
     let host = host.to_lowercase();
     ["/", ":", "?", "#"].iter().fold(
         Condition::any()
             .add(Column::Url.is_in([format!("http://{host}"), format!("https://{host}")])),
-        |any, end| any.add(url().like(contains_pattern(&format!("://{host}{end}")))),
+        |any, end| {
+            let url = Expr::expr(Func::lower(Expr::col(Column::Url)));
+            any.add(url.like(contains_pattern(&format!("://{host}{end}"))))
+        },
     )
 }
 
