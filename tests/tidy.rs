@@ -1,14 +1,21 @@
-//! The import law: which module may import from which, and which crates are named where. It is read from the paths that
-//! the sources name, without the compiler. Style, size and spelling belong to clippy, rustdoc and typos.
+//! The import law: the modules that a module may import from, the places that may name a crate, and no circle of
+//! more than three files. The law is read from the paths that the sources name, without the compiler. Style, size and
+//! spelling belong to clippy, rustdoc and typos.
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/features.rs"]
 mod features;
+#[path = "tidy/paths.rs"]
+mod paths;
 #[path = "tidy/shared_application.rs"]
 mod shared_application;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
+
+use paths::{is_test_file, module_of, paths_named, sources};
 
 /// The layers, from the lowest to the highest. A module imports from lower layers and from inside itself, never from a
 /// neighbour in its own layer. The longest name that fits a path decides.
@@ -193,13 +200,6 @@ const IMPURE: &[&str] = &[
     "std::thread",
 ];
 
-/// A path that a source names, absolute: `crate::store::lanes`, `tokio::spawn`.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Named {
-    path: String,
-    in_test: bool,
-}
-
 /// Returns what a file imports against the law.
 fn violations(file: &str, text: &str) -> Vec<String> {
     let module = module_of(file);
@@ -253,146 +253,12 @@ fn is_inside(path: &str, module: &str) -> bool {
     path == module || path.starts_with(&format!("{module}::"))
 }
 
-/// The module that a file is, below the crate: `store::lanes::claim` for `src/store/lanes/claim.rs`.
-fn module_of(file: &str) -> String {
-    let path = file
-        .trim_start_matches("src/")
-        .trim_end_matches(".rs")
-        .trim_end_matches("/mod");
-    path.replace('/', "::")
-}
-
-/// Files that a parent declares under `#[cfg(test)]`.
-fn is_test_file(file: &str) -> bool {
-    let names = file.split(['/', '.']);
-    names
-        .into_iter()
-        .any(|name| name == "tests" || name == "testing" || name.ends_with("_tests"))
-}
-
-/// Every path that the code names, by `use` or in place, without comments.
-fn paths_named(module: &str, text: &str) -> Vec<Named> {
-    let code: Vec<&str> = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect();
-    let tests_begin = code
-        .iter()
-        .position(|line| line.starts_with("#[cfg(test)]"))
-        .unwrap_or(code.len());
-    let mut named = Vec::new();
-    let (production, tests) = code.split_at(tests_begin);
-    for (code, in_test) in [(production, false), (tests, true)] {
-        let words = tokens(&code.join("\n"));
-        for path in expanded(&words) {
-            named.push(Named {
-                path: absolute(module, &path, in_test),
-                in_test,
-            });
-        }
-    }
-    named
-}
-
-/// Names, `::`, and single marks; blanks are dropped.
-fn tokens(code: &str) -> Vec<String> {
-    let mut tokens: Vec<String> = Vec::new();
-    let mut is_in_name = false;
-    for letter in code.chars() {
-        let is_name = letter.is_alphanumeric() || letter == '_';
-        match tokens.last_mut() {
-            Some(last) if (is_name && is_in_name) || (letter == ':' && last == ":") => {
-                last.push(letter);
-            }
-            _ if letter.is_whitespace() => {}
-            _ => tokens.push(letter.to_string()),
-        }
-        is_in_name = is_name;
-    }
-    tokens
-}
-
-/// The paths among these tokens, groups in braces taken apart.
-fn expanded(tokens: &[String]) -> Vec<String> {
-    let mut paths = Vec::new();
-    // The prefixes of the groups that are open, and the path that is being read.
-    let (mut prefixes, mut path): (Vec<String>, String) = (Vec::new(), String::new());
-    for (at, token) in tokens.iter().enumerate() {
-        let is_name = token.starts_with(|first: char| first.is_alphanumeric() || first == '_');
-        let continues = path.ends_with("::");
-        match token.as_str() {
-            "::" if !path.is_empty() => path.push_str("::"),
-            "{" if continues => prefixes.push(std::mem::take(&mut path)),
-            "}" if !prefixes.is_empty() => {
-                paths.push(std::mem::take(&mut path));
-                prefixes.pop();
-            }
-            _ if is_name && continues => path.push_str(token),
-            _ => {
-                paths.push(std::mem::take(&mut path));
-                let is_path = is_name && (tokens.get(at + 1).is_some_and(|next| next == "::"));
-                if is_path || (is_name && !prefixes.is_empty()) {
-                    path = format!("{}{token}", prefixes.last().map_or("", String::as_str));
-                }
-            }
-        }
-    }
-    paths.push(path);
-    paths.retain(|path| path.contains("::"));
-    paths
-        .iter()
-        .map(|path| path.trim_end_matches("::").to_owned())
-        .collect()
-}
-
-/// Resolves a leading `self` or `super`, and the crate's own name in its binary.
-fn absolute(module: &str, path: &str, in_test: bool) -> String {
-    let mut home: Vec<&str> = module.split("::").collect();
-    // The paths of test code begin in the inner module `tests`.
-    if in_test {
-        home.push("tests");
-    }
-    let mut rest = path;
-    if let Some(own) = path.strip_prefix("einvoice::") {
-        return format!("crate::{own}");
-    }
-    let is_relative = path.starts_with("super::") || path.starts_with("self::");
-    while let Some(inner) = rest.strip_prefix("super::") {
-        home.pop();
-        rest = inner;
-    }
-    let rest = rest.strip_prefix("self::").unwrap_or(rest);
-    if is_relative {
-        format!("crate::{}::{rest}", home.join("::"))
-    } else {
-        rest.to_owned()
-    }
-}
-
-fn sources(folder: &Path, found: &mut Vec<String>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            sources(&path, found)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path.to_string_lossy().into_owned());
-        }
-    }
-    Ok(())
-}
-
 #[test]
 fn every_module_imports_from_lower_layers_only() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    sources(&root.join("src"), &mut files)?;
     let mut found = Vec::new();
-    for file in files {
-        let name = Path::new(&file)
-            .strip_prefix(root)
-            .map_err(io::Error::other)?
-            .to_string_lossy();
-        found.extend(violations(&name, &fs::read_to_string(&file)?));
+    for file in sources(root, "src")? {
+        found.extend(violations(&file, &fs::read_to_string(root.join(&file))?));
     }
     assert!(
         found.is_empty(),

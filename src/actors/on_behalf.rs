@@ -21,7 +21,7 @@ pub(crate) async fn authority_for_taxpayer(
         id: taxpayer.to_string(),
         reason: "it has invoices or runs, but does not exist".to_owned(),
     })?;
-    Ok(authority.on_behalf_of(taxpayer_account(taxpayer, integrator)))
+    Ok(authority.for_account(taxpayer_account(taxpayer, integrator)))
 }
 
 impl From<&Taxpayer> for CallerAccount {

@@ -192,7 +192,7 @@ impl RequestLog {
 
     /// Returns how many good requests were dropped because the memory was full, and how many failures for that or because
     /// their account had too many.
-    pub fn dropped(&self) -> [(&'static str, u64); 2] {
+    pub fn drop_counts(&self) -> [(&'static str, u64); 2] {
         let count = |dropped: &AtomicU64| dropped.load(Ordering::Relaxed);
         [
             ("good", count(&self.dropped_good)),
@@ -339,7 +339,7 @@ mod tests {
             key: "…abcd".into(),
             invoice: None,
             request: LoggedBody::json(body.as_bytes(), body.len() as u64),
-            response: LoggedBody::omitted(0),
+            response: LoggedBody::without_text(0),
         }
     }
 
@@ -355,7 +355,7 @@ mod tests {
             (whole.count(), all.len())
         };
         assert_eq!(kept(1, RequestKind::Failed, 150, now), (20, 100));
-        assert_eq!(log.dropped(), [("good", 0), ("failed", 50)]);
+        assert_eq!(log.drop_counts(), [("good", 0), ("failed", 50)]);
         assert_eq!(kept(1, RequestKind::GoodWrite, 30, now), (5, 5));
         assert_eq!(kept(1, RequestKind::GoodRead, 30, now), (0, 1));
         let others: usize = (2..40)
@@ -380,9 +380,9 @@ mod tests {
             for _ in 0..room {
                 log.push(request(422, body));
             }
-            assert_eq!(log.dropped(), [("good", 1), ("failed", 0)]);
+            assert_eq!(log.drop_counts(), [("good", 1), ("failed", 0)]);
             log.push(request(500, body));
-            assert_eq!(log.dropped(), [("good", 1), ("failed", 1)]);
+            assert_eq!(log.drop_counts(), [("good", 1), ("failed", 1)]);
             assert_eq!(log.lock().len(), room);
         }
     }

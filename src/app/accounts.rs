@@ -34,6 +34,7 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::http::password;
 use crate::store::Store;
+use crate::store::accounts::owners;
 use crate::store::accounts::people::{self, PasswordChange};
 use crate::store::accounts::second_factors::{self, FactorRemoval};
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
@@ -110,7 +111,7 @@ pub async fn set_new_password(settings: Settings, account: KeyOwner) -> Result<V
         .ok_or_else(|| StartError::no_account(account))?;
     let password = random_password();
     let store = open_beside_service(&settings).await?;
-    let person = people::with_owner(&store, owner).await?;
+    let person = owners::find_person(&store, owner).await?;
     let person = person.ok_or_else(|| StartError::no_account(account))?;
     let hash = hash_password(&store, &person.email, &password).await?;
     let change = PasswordChange {

@@ -6,11 +6,12 @@ use config::{Config, File, FileFormat, FileSourceString};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::DEFAULTS;
 use super::allowed::Allowed;
 use super::fault::{ConfigFault, SettingFault, SettingSource};
 use super::limits;
 
+/// The documented defaults of all settings, in TOML.
+pub(super) const DEFAULTS: &str = include_str!("../../config.toml");
 /// Environment variables with this prefix are settings.
 const VARIABLE_PREFIX: &str = "EINVOICE__";
 const SEPARATOR: &str = "__";

@@ -9,6 +9,7 @@ mod allowed;
 pub(crate) mod authority;
 mod database;
 mod deployment;
+mod environment;
 mod fault;
 mod form;
 pub(crate) mod http;
@@ -33,11 +34,10 @@ use self::database::DatabaseSettings;
 use self::http::HttpSettings;
 use crate::domain::party::verification::VerificationPolicy;
 
+pub use environment::Environment;
 pub use fault::{ConfigFault, LocalSecretFault, SettingFault, SettingSource};
 pub use form::NetworkEntry;
 
-/// The documented defaults of all settings, in TOML.
-pub const DEFAULTS: &str = include_str!("../../config.toml");
 /// The settings file that is read if no other file is named and this file exists.
 const FILE: &str = "config.toml";
 
@@ -67,13 +67,6 @@ pub struct Settings {
     pub mail: MailSettings,
     pub log: LogSettings,
     pub telemetry: TelemetrySettings,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Environment {
-    Development,
-    Production,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

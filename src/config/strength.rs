@@ -52,7 +52,7 @@ pub(super) fn is_guessable(secret: &str) -> bool {
         .chars()
         .filter(|letter| letter.is_alphanumeric())
         .partition(|letter| letter.is_alphabetic());
-    let is_known = !letters.is_empty() && consists_of_words(&letters);
+    let is_known = !letters.is_empty() && has_only_words(&letters);
     is_known && (others.len() < OTHER_CHARS_MIN || is_sequence(others.as_bytes()))
 }
 
@@ -72,7 +72,7 @@ fn is_sequence(bytes: &[u8]) -> bool {
     bytes.len() > 2 && small * 4 >= (bytes.len() - 1) * 3
 }
 
-fn consists_of_words(letters: &str) -> bool {
+fn has_only_words(letters: &str) -> bool {
     // Each number is the length of a prefix of `letters` that consists of known words. The loop adds one more word.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {

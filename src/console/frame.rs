@@ -69,7 +69,7 @@ impl Frame {
     /// Returns the frame of a page under `/console`.
     pub(crate) fn for_operator(session: &OperatorSession, title: &str) -> Self {
         Self {
-            navigation: operators::navigation(),
+            navigation: operators::navigation::navigation(),
             person: session.email.clone(),
             notice: session.notice.clone(),
             incident: session.headline.clone().filter(|_| title != OVERVIEW),
@@ -86,7 +86,7 @@ impl Frame {
     pub(crate) fn for_account(session: &AccountSession, title: &str) -> Self {
         Self {
             account: Some(session.account.clone()),
-            navigation: accounts::navigation(session),
+            navigation: accounts::navigation::navigation(session),
             notice: session.notice.clone(),
             can_act: session.role >= ContactRole::Accountant,
             can_own: session.role >= ContactRole::Owner,
@@ -99,7 +99,7 @@ impl Frame {
     /// Returns the frame of a page about all taxpayers of an integrator.
     pub(crate) fn for_integrator(integrator: &SignedInIntegrator, title: &str) -> Self {
         Self {
-            navigation: accounts::integrator_navigation(),
+            navigation: accounts::navigation::integrator_navigation(),
             notice: integrator.notice.clone(),
             can_act: true,
             can_own: true,

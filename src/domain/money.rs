@@ -114,7 +114,7 @@ impl Amount {
     }
 
     /// Writes the amount for people: with two digits after the decimal point at least, and with commas between thousands.
-    pub fn grouped(self) -> String {
+    pub fn to_grouped_text(self) -> String {
         group_digits(&self.with_digits(2).to_string())
     }
 

@@ -10,8 +10,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::Run;
-use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{OperatorAction, Run};
 
 words! {
     /// The state of quarantined work. Only kept work can be replayed or dropped. Runs, deliveries and tasks leave the

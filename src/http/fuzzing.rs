@@ -18,12 +18,12 @@ use crate::http::forms::delivery_selection;
 use crate::http::forms::notice;
 use crate::http::forms::payment_update;
 use crate::http::forms::profile;
-use crate::http::forms::reader::Reader;
+use crate::http::forms::reader::{self, Reader};
 use crate::http::forms::reason;
 use crate::http::forms::reconciliation;
 use crate::http::forms::relayed_payment;
 use crate::http::forms::replay;
-use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::report::Accepted;
 use crate::http::forms::run_filter;
 use crate::http::forms::standard_invoice;
 use crate::http::forms::submission;
@@ -42,7 +42,7 @@ use crate::http::views::endpoint_answer::EndpointAnswer;
 pub fn forms(text: &[u8]) {
     let catalog = Arc::new(catalog());
     if let Ok(body) = json::parse_batch(text)
-        && let Ok(form) = &mut report::read(&body.object, &catalog, batch::read)
+        && let Ok(form) = &mut reader::read(&body.object, &catalog, batch::read)
     {
         batch::fail_items(&mut form.value, body.key_faults);
     }
@@ -87,7 +87,7 @@ fn form<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) {
-    judge(body, report::read(body, catalog, form));
+    judge(body, reader::read(body, catalog, form));
 }
 
 /// If a form refused the body, checks that it reports at least one fault and that every fault has a JSON pointer.

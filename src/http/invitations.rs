@@ -17,7 +17,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::invitation::InvitationView;
 use crate::store::accounts::invitations::{self, NewInvitation};
-use crate::store::accounts::people;
+use crate::store::accounts::owners;
 
 /// An invitation that was just made. Its link is shown once.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(crate) async fn make(
         let message = "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
     }
-    let Some(person) = people::with_owner(&state.store, owner).await? else {
+    let Some(person) = owners::find_person(&state.store, owner).await? else {
         return Ok(None);
     };
     let token = InvitationToken::new(clock::system_rng().random());

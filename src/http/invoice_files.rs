@@ -49,7 +49,7 @@ impl InvoiceFile {
     }
 
     /// Returns true for the files that a received document can be had as.
-    pub(crate) fn is_of_received(self) -> bool {
+    pub(crate) fn exists_if_received(self) -> bool {
         matches!(self, Self::Pdf | Self::Json)
     }
 
@@ -199,7 +199,7 @@ async fn ubl_parts_beside(
     stored: &StoredInvoice,
     document: &TradeDocument,
 ) -> Result<Vec<Beside>, ApiError> {
-    let parts = ubl_parts::of_invoice(&state.store, &stored.invoice).await?;
+    let parts = ubl_parts::for_invoice(&state.store, &stored.invoice).await?;
     Ok(parts.map_or_else(Vec::new, |parts| parts.fitting(document)))
 }
 

@@ -56,7 +56,7 @@ fn is_parameter(segment: &str) -> bool {
 /// `None` if more are.
 fn cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     if asked.len() == known.len() {
-        return Some(cost_of_pairs(asked, known));
+        return Some(pair_cost(asked, known));
     }
     let (short, long) = if asked.len() < known.len() {
         (asked, known)
@@ -68,12 +68,12 @@ fn cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     }
     let without_one = (0..long.len()).map(|left_out| {
         let rest = [&long[..left_out], &long[left_out + 1..]].concat();
-        cost_of_pairs(&rest, short)
+        pair_cost(&rest, short)
     });
     without_one.min().map(|least| least + SEGMENT_COST)
 }
 
-fn cost_of_pairs(one: &[&str], other: &[&str]) -> usize {
+fn pair_cost(one: &[&str], other: &[&str]) -> usize {
     one.iter()
         .zip(other)
         .map(|(one, other)| segment_cost(one, other))

@@ -158,7 +158,7 @@ async fn find_by_trace(state: &ApiState, trace: Uuid) -> Result<Vec<FoundObject>
     let store = &state.store;
     let id = trace.simple().to_string();
     let runs = runs::with_trace_id(store, &id, TRACED_MAX).await?;
-    let mut events = search::events_of_trace(store, trace).await?;
+    let mut events = search::events_with_trace(store, trace).await?;
     for run in &runs {
         let of_run = events::owned_by_with_irn(store, run.taxpayer_id, &run.irn).await?;
         events.extend(of_run.into_iter().filter(|event| is_in_trace(event, &id)));

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use crate::sources;
+use crate::paths::sources;
 
 /// Returns the tests on the shared application that clear faults.
 fn clearing_tests(text: &str) -> Vec<&str> {
@@ -16,12 +16,11 @@ fn clearing_tests(text: &str) -> Vec<&str> {
 
 #[test]
 fn a_test_that_clears_faults_has_an_application_of_its_own() -> io::Result<()> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api");
-    let mut files = Vec::new();
-    sources(&folder, &mut files)?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = sources(root, "tests/api")?;
     assert!(files.len() > 50);
     for file in files {
-        let text = fs::read_to_string(&file)?;
+        let text = fs::read_to_string(root.join(&file))?;
         assert_eq!(
             clearing_tests(&text),
             [""; 0],

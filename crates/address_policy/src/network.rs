@@ -85,12 +85,12 @@ fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => Some(ipv4_of_segments(high, low)),
+        | [0x2002, high, low, ..] => Some(ipv4_from_segments(high, low)),
         _ => None,
     }
 }
 
-fn ipv4_of_segments(high: u16, low: u16) -> Ipv4Addr {
+fn ipv4_from_segments(high: u16, low: u16) -> Ipv4Addr {
     let [a, b] = high.to_be_bytes();
     let [c, d] = low.to_be_bytes();
     Ipv4Addr::new(a, b, c, d)

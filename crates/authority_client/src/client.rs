@@ -130,7 +130,7 @@ impl Authority {
     }
 
     #[must_use]
-    pub fn on_behalf_of(&self, account: CallerAccount) -> Self {
+    pub fn for_account(&self, account: CallerAccount) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
             account,
@@ -663,7 +663,7 @@ mod tests {
         ]))
         .await;
         let authority = server.authority();
-        let attacker = authority.on_behalf_of(taxpayer(1));
+        let attacker = authority.for_account(taxpayer(1));
         for _ in 0..40 {
             assert!(matches!(
                 attacker.confirm("I").await,
@@ -682,7 +682,7 @@ mod tests {
             .swap_remove(Operation::Confirm as usize);
         assert_eq!(view.held, HeldCallers::Accounts(vec![taxpayer(1)]));
         assert!(!view.is_outage);
-        let other = authority.on_behalf_of(taxpayer(2));
+        let other = authority.for_account(taxpayer(2));
         assert!(
             matches!(
                 other.confirm("J").await,

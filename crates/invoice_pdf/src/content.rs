@@ -7,6 +7,7 @@ use trade_document::{Line, Party, TaxSubtotal};
 use crate::columns::{Columns, WORD_ROOM, set_figure};
 use crate::facts::{SENTENCE, list_corrected, list_facts, name_document};
 use crate::figures::{write_amount, write_number};
+use crate::labelled::Labelled;
 use crate::sums::{
     SUM, describe_payment, list_sums, name_charge, name_code, name_tax, signed_amount,
 };
@@ -67,12 +68,6 @@ pub struct Content {
     pub payable: String,
     pub payment: Vec<String>,
     pub notes: Vec<String>,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct Labelled {
-    pub label: String,
-    pub text: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -156,17 +151,6 @@ impl Content {
                 .flat_map(|note| set_lines(note, SENTENCE, NOTE_LINES_MAX))
                 .collect(),
         }
-    }
-}
-
-impl Labelled {
-    /// Returns a text with its label; `None` if nothing of the text can be seen.
-    pub fn new(label: &str, text: &str, room: Room) -> Option<Self> {
-        let text = set_text(text, room);
-        (!text.is_empty()).then(|| Self {
-            label: set_text(label, room),
-            text,
-        })
     }
 }
 

@@ -2,8 +2,8 @@
 
 use trade_document::{Coded, Reference, ReferenceKind, TradeDocument};
 
-use crate::content::Labelled;
 use crate::dates::{write_date, write_issue, write_period};
+use crate::labelled::Labelled;
 use crate::text::{Room, fit, set_text};
 
 /// A fact in a quarter of the page.

@@ -13,6 +13,7 @@ mod error;
 mod facts;
 mod figures;
 mod fonts;
+mod labelled;
 mod logo;
 mod look;
 mod qr;

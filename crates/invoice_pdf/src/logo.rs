@@ -6,7 +6,7 @@ use std::io::Cursor;
 use image::{ExtendedColorType, ImageDecoder, codecs::jpeg::JpegDecoder, codecs::png::PngDecoder};
 use typst::foundations::Bytes;
 
-use crate::{PdfError, typesetter};
+use crate::PdfError;
 
 /// The largest file of a logo in bytes.
 pub const LOGO_BYTES_MAX: usize = 512 * 1024;
@@ -88,14 +88,6 @@ impl Logo {
         Ok(Self {
             kind,
             bytes: Bytes::new(bytes),
-        })
-    }
-
-    /// Sets the picture on an empty page, so that a damaged one is refused at its upload and not at each document.
-    /// Takes as long as a document.
-    pub fn check(&self) -> Result<(), PdfError> {
-        typesetter::set_logo(self).map(drop).map_err(|_| {
-            PdfError::Logo("it is damaged: open it in a drawing program and save it again")
         })
     }
 }

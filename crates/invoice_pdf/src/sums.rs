@@ -3,10 +3,10 @@
 use rust_decimal::Decimal;
 use trade_document::{Charge, Coded, Tax, TradeDocument};
 
-use crate::content::Labelled;
 use crate::dates::write_date;
 use crate::facts::SENTENCE;
 use crate::figures::{write_amount, write_percent};
+use crate::labelled::Labelled;
 use crate::text::{Room, fit, set_text};
 
 /// A label or an amount beside the sums.

@@ -61,8 +61,18 @@ fn to_world(sheet: &Sheet<'_>) -> Result<PageWorld, PdfError> {
     PageWorld::new(template, files)
 }
 
+impl Logo {
+    /// Sets the picture on an empty page, so that a damaged one is refused at its upload and not at each document.
+    /// Takes as long as a document.
+    pub fn check(&self) -> Result<(), PdfError> {
+        set_logo(self).map(drop).map_err(|_| {
+            PdfError::Logo("it is damaged: open it in a drawing program and save it again")
+        })
+    }
+}
+
 /// Sets a logo on a page of its own.
-pub fn set_logo(logo: &Logo) -> Result<Vec<u8>, PdfError> {
+fn set_logo(logo: &Logo) -> Result<Vec<u8>, PdfError> {
     let name = Bytes::from_string(logo.kind.file_name());
     let files = vec![
         ("name.txt", name),

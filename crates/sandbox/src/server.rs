@@ -12,6 +12,7 @@ use tokio::{runtime::Handle, task::JoinHandle};
 
 use crate::control;
 use crate::handler;
+use crate::settings::Settings;
 use crate::state::State;
 use crate::wire;
 
@@ -21,18 +22,6 @@ const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// As long as gateways keep a connection that is not used. Whoever closes it sooner than its caller may meet a call.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 const SHUTDOWN_S: u64 = 1;
-
-/// The address to listen on, the accepted API key, and the seed.
-#[derive(Clone)]
-pub struct Settings {
-    /// The address and port to listen on; port 0 takes a free port.
-    pub bind: String,
-    /// The accepted API key, a UUID. Its first eight characters are part of the key that encrypts downloads.
-    pub api_key: String,
-    pub api_secret: String,
-    /// The seed of all random decisions.
-    pub seed: u64,
-}
 
 pub struct Sandbox {
     base_url: String,

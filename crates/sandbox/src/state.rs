@@ -15,7 +15,7 @@ use crate::faults::{FaultOrder, Faults};
 use crate::latencies::{Latencies, LatencyOrder};
 use crate::notices::Notices;
 use crate::records::{InvoiceSheet, PartyEnrolment, SharedLedger};
-use crate::server::Settings;
+use crate::settings::Settings;
 
 pub struct State {
     pub(crate) settings: Settings,

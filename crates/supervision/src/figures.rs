@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::counters::CounterValues;
-use super::node::NodeState;
+use super::node_state::NodeState;
 use super::quarantine::QuarantineRecord;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@
 //! | `task` | runs one piece of work without an actor |
 //! | `panics` | the panic hook, catching panics, and the check that panics unwind |
 //! | `arbiters`, `own_thread` | the threads of the actors; a thread for work that computes for long |
-//! | `tree`, `node` | the running actors and their states; readiness of the process |
+//! | `tree`, `node`, `node_state` | the running actors, their kinds and their states; readiness of the process |
 //! | `figures`, `snapshot`, `ranking` | the tree and its actors in figures, as operators see them; how they are taken and ordered |
 //! | `recent`, `panic_log` | the worst actors of the last hour, and the last panics, in bounded memory |
 //! | `watchdog` | reports actors that spend too long on one batch |
@@ -30,6 +30,7 @@ mod figures;
 mod guard;
 mod metrics;
 mod node;
+mod node_state;
 mod own_thread;
 mod panic_log;
 mod panics;
@@ -55,7 +56,8 @@ pub use figures::{
     ActorFigures, ActorGroup, BatchFigures, PanicRecord, TreeSnapshot, WindowFigures,
 };
 pub use guard::supervise;
-pub use node::{Node, NodeState};
+pub use node::Node;
+pub use node_state::{NodeKind, NodeState};
 pub use own_thread::on_own_thread;
 pub use panics::{assert_unwinding, install_hook};
 pub use periodic::{Period, PeriodicActor};
@@ -65,4 +67,4 @@ pub use queue::{CommandBatch, Task};
 pub use ranking::{Measure, Ranking, Window, choose_worst};
 pub use registry::{Registry, RegistrySettings, SendError};
 pub use task::{TaskEnd, run_task, survive_panic};
-pub use tree::{NodeKind, Tree, TreeTotals};
+pub use tree::{Tree, TreeTotals};

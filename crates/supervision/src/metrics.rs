@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use timing::histograms::{self, Histograms};
 
-use super::tree::NodeKind;
+use super::node_state::NodeKind;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct CommandLabels {

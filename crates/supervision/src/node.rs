@@ -10,39 +10,16 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 use timing::CommandId;
 
+use super::node_state::{NodeKind, NodeState};
 use super::quarantine::{QuarantineRecord, UnstoredCommand};
 use super::recent::Measured;
-use super::tree::{NodeKind, Tree};
+use super::tree::Tree;
 use super::watchdog::{BatchLoad, Heartbeat};
 
 /// The text of a panic is cut to this number of characters.
 const PANIC_CHARS_MAX: usize = 200;
-
-/// The states are ordered by severity, the least severe first. The snapshot sorts actors by this order.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum NodeState {
-    Stopped,
-    Running,
-    Starting,
-    /// The current batch has run for longer than the watchdog's `busy_after`.
-    Busy,
-    /// The actor panicked and waits for its restart.
-    Restarting,
-    /// The current batch has run for longer than the watchdog's `stuck_after`.
-    Stuck,
-    /// The actor panicked too often and does not restart by itself.
-    Failed,
-    /// A state that only another version of this program knows. No actor of this process has it.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
 
 #[derive(Debug, Clone)]
 pub struct Node {

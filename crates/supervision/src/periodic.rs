@@ -10,8 +10,9 @@ use tokio::time::sleep;
 
 use super::arbiters::Arbiters;
 use super::guard::supervise;
+use super::node_state::NodeKind;
 use super::policy::RestartPolicy;
-use super::tree::{NodeKind, Tree};
+use super::tree::Tree;
 
 /// The name of periodic work in the tree of actors, and the times of its calls.
 #[derive(Debug, Clone, Copy)]

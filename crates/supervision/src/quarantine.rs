@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use timing::CommandId;
 
-use super::tree::NodeKind;
+use super::node_state::NodeKind;
 
 const RECORDS_MAX: usize = 1_000;
 /// The maximum number of commands that wait to be stored. If more come while the database is down, the oldest ones are

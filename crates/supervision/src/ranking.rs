@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::figures::{ActorFigures, WindowFigures};
-use super::node::NodeState;
+use super::node_state::NodeState;
 
 /// The figure that orders actors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -22,9 +22,10 @@ use super::actor_handle::{ActorHandle, Mailbox, Passivate};
 use super::admission::{Admission, AdmissionRefusal, Permit};
 use super::arbiters::{Arbiters, hash_key};
 use super::node::Node;
+use super::node_state::NodeKind;
 use super::policy::RestartPolicy;
 use super::reply::{CommandOutcome, Envelope};
-use super::tree::{NodeKind, Tree};
+use super::tree::Tree;
 
 /// The delays before a command that came back unstarted is sent again. After the last delay `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::figures::{ActorFigures, ActorGroup, BatchFigures, TreeSnapshot, WindowFigures};
-use super::node::{NodeInner, NodeState};
+use super::node::NodeInner;
+use super::node_state::{NodeKind, NodeState};
 use super::panic_log::PanicLog;
 use super::ranking::{Trouble, leaders};
 use super::recent::{KEPT_BY_MEASURE, Measured, Windows, WindowsByName};
-use super::tree::{NodeKind, Tree};
+use super::tree::Tree;
 
 /// The time of a snapshot, on both clocks.
 #[derive(Clone, Copy)]

@@ -11,50 +11,15 @@ use std::time::Instant;
 
 use dashmap::DashMap;
 use jiff::Timestamp;
-use serde::Serialize;
 use timing::clock::SharedClock;
 
 use super::counters::Counters;
-use super::node::{Node, NodeInner, NodeState};
+use super::node::{Node, NodeInner};
+use super::node_state::{NodeKind, NodeState};
 use super::panic_log::PanicLog;
 use super::quarantine::Quarantine;
 use super::recent::{Measured, Recent};
 use super::watchdog::BatchLoad;
-
-/// The kind of an actor. The tree groups its actors by kind, and the kind's name is a label in the metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct NodeKind {
-    name: &'static str,
-    #[serde(skip)]
-    is_transient: bool,
-}
-
-impl NodeKind {
-    /// A kind whose actors are started on demand and stop when idle. A stopped actor leaves the tree.
-    pub const fn transient(name: &'static str) -> Self {
-        Self {
-            name,
-            is_transient: true,
-        }
-    }
-
-    /// A kind whose actors run as long as the process. A stopped actor stays in the tree.
-    pub const fn permanent(name: &'static str) -> Self {
-        Self {
-            name,
-            is_transient: false,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        self.name
-    }
-
-    pub(crate) fn is_transient(self) -> bool {
-        self.is_transient
-    }
-}
 
 /// The number of actors of one kind that are processing a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

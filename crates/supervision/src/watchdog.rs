@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::tree::{NodeKind, Tree};
+use super::node_state::NodeKind;
+use super::tree::Tree;
 
 #[derive(Debug, Clone, Copy)]
 pub struct WatchdogLimits {

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use trade_document::TradeDocument;
 
 use crate::element::{Attribute, Element, numbers, step};
+use crate::fixed_texts::IRN_DESCRIPTION;
 use crate::order;
 use crate::parse::{CAC, CBC, EXT, Limits, parse};
 use crate::serialize::serialize_fragment;
-use crate::write::{IRN_DESCRIPTION, to_element};
+use crate::write::to_element;
 
 /// A part of a UBL document that no field carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

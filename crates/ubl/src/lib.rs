@@ -11,9 +11,11 @@ mod beside;
 mod codes;
 mod element;
 mod fault;
+mod fixed_texts;
 mod order;
 mod parse;
 mod read;
+mod rounding;
 mod serialize;
 mod write;
 

@@ -172,7 +172,7 @@ impl EndpointWorker {
             work.next.clear();
             return Ok(());
         }
-        let mut replays = replays::open_of_endpoint(deps.store.reader(), self.endpoint).await?;
+        let mut replays = replays::open_for_endpoint(deps.store.reader(), self.endpoint).await?;
         let next = std::mem::take(&mut work.next);
         work.next = deps.keep_order(next.into(), &replays).await?.into();
         self.rounds = self.rounds.wrapping_add(1);

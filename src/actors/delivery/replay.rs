@@ -20,18 +20,13 @@ impl DeliveryDeps {
     /// reached yet, and deliveries of newer events of the same IRNs.
     pub(super) async fn keep_order(
         &self,
-        next: Vec<(Delivery, Event)>,
+        mut next: Vec<(Delivery, Event)>,
         replays: &[Replay],
     ) -> Result<Vec<(Delivery, Event)>, StoreError> {
-        let is_ahead = |delivery: &Delivery| {
-            replays
-                .iter()
-                .any(|replay| replay.must_still_process(delivery.sequence))
-        };
-        let mut next: Vec<_> = next
-            .into_iter()
-            .filter(|(delivery, _)| !is_ahead(delivery))
-            .collect();
+        next.retain(|(delivery, _)| {
+            let mut replays = replays.iter();
+            !replays.any(|replay| replay.must_still_process(delivery.sequence))
+        });
         for replay in replays {
             let is_newer = |delivery: &Delivery| delivery.sequence > replay.until;
             let newer = next

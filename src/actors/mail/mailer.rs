@@ -23,7 +23,7 @@ use crate::domain::mail_links::MailLinks;
 use crate::domain::notice::{LINK_PLACEHOLDER, NoticeScope, NoticeTopic};
 use crate::store::Store;
 use crate::store::accounts::invitations::{self, NewInvitation};
-use crate::store::accounts::{contacts, people, taxpayers};
+use crate::store::accounts::{contacts, owners, people, taxpayers};
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
 use crate::store::operations::chat_hooks;
@@ -132,7 +132,7 @@ impl Mailer {
         }
         let now = self.clock.now();
         let (recipients, account) = self.recipients(group, now).await?;
-        let chat = self.chat_of(group.scope).await?;
+        let chat = self.find_chat(group.scope).await?;
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
         held.require(lease)?;
@@ -180,7 +180,7 @@ impl Mailer {
         let mut told = HashSet::new();
         let mut new = Vec::new();
         for notice in &taken {
-            for person in self.invited(group.scope, &notice.about).await? {
+            for person in self.find_invited_people(group.scope, &notice.about).await? {
                 let recent =
                     mails::count_links(&self.store, &person.email, now - LINKS_DAY).await?;
                 if recent >= LINKS_MAX || !told.insert(person.owner) {
@@ -211,9 +211,13 @@ impl Mailer {
     }
 
     /// Returns the people of accounts who get a link: the one of the scope, or those with this email and a password.
-    async fn invited(&self, scope: NoticeScope, email: &str) -> Result<Vec<Person>, StoreError> {
+    async fn find_invited_people(
+        &self,
+        scope: NoticeScope,
+        email: &str,
+    ) -> Result<Vec<Person>, StoreError> {
         let found = match scope {
-            NoticeScope::Person(owner) => people::with_owner(&self.store, owner).await?,
+            NoticeScope::Person(owner) => owners::find_person(&self.store, owner).await?,
             NoticeScope::Taxpayer(_) => None,
             NoticeScope::SignIn => {
                 let found = people::with_email(&self.store, email).await?;
@@ -259,7 +263,7 @@ impl Mailer {
     }
 
     /// Returns the taxpayer whose chat is told, if it has one.
-    async fn chat_of(&self, scope: NoticeScope) -> Result<Option<TaxpayerId>, StoreError> {
+    async fn find_chat(&self, scope: NoticeScope) -> Result<Option<TaxpayerId>, StoreError> {
         let NoticeScope::Taxpayer(id) = scope else {
             return Ok(None);
         };
@@ -295,17 +299,20 @@ impl Mailer {
         group: NoticeGroup,
         now: Timestamp,
     ) -> Result<(Vec<Recipient>, String), StoreError> {
-        let (mut told, account) = self.entitled(group).await?;
+        let (mut told, account) = self.find_recipients(group).await?;
         if group.topic.may_be_muted() {
             let people: Vec<_> = told.iter().map(|one| one.person).collect();
-            let muted = mail_choices::muted(&self.store, &people, group.topic, now).await?;
+            let muted = mail_choices::find_muted(&self.store, &people, group.topic, now).await?;
             told.retain(|one| !muted.contains(&one.person.to_string()));
         }
         Ok((told, account))
     }
 
     /// Returns those whom the topic concerns, and the name of the account.
-    async fn entitled(&self, group: NoticeGroup) -> Result<(Vec<Recipient>, String), StoreError> {
+    async fn find_recipients(
+        &self,
+        group: NoticeGroup,
+    ) -> Result<(Vec<Recipient>, String), StoreError> {
         match group.scope {
             NoticeScope::Taxpayer(id) => {
                 let people = contacts::owned_by(&self.store, id).await?;
@@ -325,7 +332,7 @@ impl Mailer {
                 Ok((told.collect(), account.unwrap_or_default()))
             }
             NoticeScope::Person(owner) => {
-                let person = people::with_owner(&self.store, owner).await?;
+                let person = owners::find_person(&self.store, owner).await?;
                 let told = person.map(|person| Recipient {
                     person: group.scope,
                     address: person.email,

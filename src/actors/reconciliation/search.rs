@@ -50,7 +50,7 @@ impl Reconciler {
         taxpayer: &Taxpayer,
         day: Date,
     ) -> Result<AuthorityListing, ReconciliationError> {
-        let authority = self.authority.on_behalf_of(taxpayer.into());
+        let authority = self.authority.for_account(taxpayer.into());
         let mut listing = AuthorityListing::default();
         let searched = SearchedDay {
             day,

@@ -10,7 +10,7 @@ use tokio::net::lookup_host;
 
 use crate::app::authority_connection::remote_client;
 use crate::app::doctor::report::CheckResult;
-use crate::app::doctor::{REMOTE_WAIT, within};
+use crate::app::doctor::waits::{REMOTE_WAIT, within};
 use crate::config::Settings;
 
 const NAME: &str = "authority-name";

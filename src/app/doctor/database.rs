@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::app::database::{open_for_inspection, vault};
 use crate::app::doctor::receivers;
 use crate::app::doctor::report::{CheckResult, advise};
-use crate::app::doctor::{REMOTE_WAIT, within};
+use crate::app::doctor::waits::{REMOTE_WAIT, within};
 use crate::app::error::StartError;
 use crate::config::{Environment, Settings};
 use crate::store::Store;

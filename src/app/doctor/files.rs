@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use crate::app::checkpoint::read_signing_key;
 use crate::app::doctor::report::CheckResult;
-use crate::app::doctor::{LOCAL_WAIT, within};
+use crate::app::doctor::waits::{LOCAL_WAIT, within};
 use crate::config::Settings;
 
 const DATA_DISK: &str = "disk-data";

@@ -10,6 +10,7 @@
 //! | the ports to listen on, and the limit of open files | `listeners` |
 //! | the names of the receivers of webhooks | `receivers` |
 //! | the collector of traces | `collector` |
+//! | the time limits of checks | `waits` |
 
 mod authority;
 mod collector;
@@ -20,20 +21,12 @@ mod receivers;
 mod report;
 #[cfg(test)]
 mod tests;
-
-use std::time::Duration;
-
-use tokio::time::timeout;
+mod waits;
 
 use crate::config::Settings;
 
+use report::CheckResult;
 pub use report::DoctorReport;
-use report::{CheckResult, advise};
-
-/// The time limit of a check on this machine.
-const LOCAL_WAIT: Duration = Duration::from_secs(5);
-/// The time limit of a check of the database or of the authority.
-const REMOTE_WAIT: Duration = Duration::from_secs(20);
 
 /// Runs all checks.
 pub async fn doctor(settings: &Settings) -> DoctorReport {
@@ -65,19 +58,4 @@ fn check_settings(settings: &Settings) -> CheckResult {
     }
     CheckResult::warn("settings", warnings.join("; "))
         .advise("see config.toml for each of these settings")
-}
-
-/// Runs checks for at most this long. A check that takes longer has failed.
-async fn within(
-    limit: Duration,
-    name: &'static str,
-    checks: impl Future<Output = Vec<CheckResult>>,
-) -> Vec<CheckResult> {
-    let done = timeout(limit, checks).await;
-    done.unwrap_or_else(|_| {
-        vec![
-            CheckResult::fail(name, format!("no result within {} s", limit.as_secs()))
-                .advise(advise::SILENT),
-        ]
-    })
 }

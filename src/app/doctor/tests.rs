@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,6 +10,7 @@ use sea_orm::ConnectionTrait as _;
 
 use super::*;
 use crate::app::doctor::report::Verdict;
+use crate::app::doctor::waits::within;
 use crate::store::testing::stores;
 
 fn settings(pairs: &[(&str, String)]) -> Settings {

@@ -4,7 +4,8 @@ use toml::Table;
 
 use super::{file, from_environment, variables};
 use crate::config::authority::AuthorityMode;
-use crate::config::{DEFAULTS, Environment, Settings, limits};
+use crate::config::layers::DEFAULTS;
+use crate::config::{Environment, Settings, limits};
 
 /// Returns the full names, such as `http.bind`, of all settings in a TOML text.
 fn keys(text: &str) -> Vec<String> {

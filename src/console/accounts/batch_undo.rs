@@ -3,7 +3,7 @@
 use actix_web::web;
 use askama::Template;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;

@@ -3,7 +3,7 @@
 use actix_web::web;
 use askama::Template;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;

@@ -132,11 +132,11 @@ impl Selection {
 
 /// Returns the ids of the ticked invoices. Fails if there are none.
 pub(super) fn ticked_ids(values: &FormValues) -> Result<Vec<InvoiceId>, ApiError> {
-    ticked(values, |text| parse_number(text).map(InvoiceId))
+    ticked_rows(values, |text| parse_number(text).map(InvoiceId))
 }
 
 /// Returns the ticked rows of a list. Fails if there are none.
-pub(super) fn ticked<T>(
+pub(super) fn ticked_rows<T>(
     values: &FormValues,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, ApiError> {

@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::StoreError;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -21,8 +21,8 @@ use crate::domain::kernel::ids::{ContactId, parse_number};
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::field::TEXT_CHARS_MAX;
+use crate::http::forms::reader;
 use crate::http::forms::reader::Reader as BodyReader;
-use crate::http::forms::report;
 use crate::http::invitations::{self, InvitationRequest};
 use crate::http::limits;
 use crate::http::respond::code::ErrorCode;
@@ -32,7 +32,7 @@ use crate::store::accounts::contacts::{
     self, ContactAccess, ContactChange, ContactChangeResult, NewPerson,
 };
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
-use crate::store::accounts::{people, taxpayers};
+use crate::store::accounts::{owners, taxpayers};
 use crate::store::operations::notices;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -85,7 +85,7 @@ fn read_person(reader: &mut BodyReader<'_>) -> Option<PersonForm> {
     let email = reader.required("email").email();
     let role = reader
         .required("role")
-        .word(ContactRole::parse, ContactRole::allowed);
+        .word(ContactRole::parse, ContactRole::allowed_words);
     Some(PersonForm {
         first_name: first_name?,
         last_name: last_name?,
@@ -148,7 +148,7 @@ async fn add(
     form: Form<FormValues>,
 ) -> Answer {
     let body = form.0.object(&["first_name", "last_name", "email", "role"]);
-    let entered = match report::read(&body, &state.catalog.get(), read_person) {
+    let entered = match reader::read(&body, &state.catalog.get(), read_person) {
         Ok(entered) => entered.value,
         Err(faults) => {
             return render(&state, &session, FormState::with_faults(form.0, faults)).await;
@@ -212,7 +212,7 @@ async fn invite_by_mail(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let owner = owner(&session, id);
-    let person = people::with_owner(&state.store, owner).await?;
+    let person = owners::find_person(&state.store, owner).await?;
     if person.is_none() || session.by == owner.actor() || !state.settings.mails.are_sent {
         return Err(ApiError::route_not_found());
     }

@@ -7,7 +7,7 @@ use askama::Template;
 use jiff::civil::Date;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Pages, show};
@@ -188,7 +188,7 @@ async fn show_customer(
     let catalog = state.catalog.get();
     let today = state.today();
     let line = |invoice: &OwedInvoice| {
-        let owed = invoice.owed(&catalog)?;
+        let owed = invoice.amount_due(&catalog)?;
         let digits = catalog.currency_digits(&invoice.currency);
         Some(OpenLine {
             id: invoice.id,

@@ -5,7 +5,7 @@ use askama::Template;
 use url::form_urlencoded::Serializer;
 
 use crate::actors::taxpayer::commands::StartReplay;
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -89,7 +89,7 @@ async fn list_deliveries(
     let name = query.trimmed_text("endpoint").unwrap_or_default();
     let chosen = endpoints.iter().find(|(one, _)| one.key.name() == name);
     let endpoint = chosen.map(|(one, _)| one.key);
-    let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed);
+    let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
     let (found, filter) = match wanted {
         Ok(wanted) => {
             let event = query.trimmed_text("event");

@@ -5,9 +5,9 @@ use actix_web::web;
 use askama::Template;
 
 use crate::actors::taxpayer::commands::StartReplay;
-use crate::console::accounts::base;
-use crate::console::accounts::bulk_selection::ticked;
+use crate::console::accounts::bulk_selection::ticked_rows;
 use crate::console::accounts::deliveries::{DeliveryLine, filter_address};
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_target::Target;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -90,7 +90,7 @@ async fn choose(
     let found = webhooks::owned_by_with_name(reader, session.taxpayer, &name).await?;
     let (endpoint, _) = found.ok_or(Refusal::EndpointNotFound)?;
     let form = if values.text("all").is_empty() {
-        SelectionForm::Chosen(ticked(values, path_ids::uuid)?)
+        SelectionForm::Chosen(ticked_rows(values, path_ids::uuid)?)
     } else {
         SelectionForm::Matching(read_filter(&query)?)
     };
@@ -103,8 +103,8 @@ async fn choose(
 
 fn read_filter(query: &Query) -> Result<MatchForm, Fault> {
     Ok(MatchForm {
-        state: query.word("state", DeliveryState::parse, DeliveryState::allowed)?,
-        event: query.word("event", EventKind::parse, EventKind::allowed)?,
+        state: query.word("state", DeliveryState::parse, DeliveryState::allowed_words)?,
+        event: query.word("event", EventKind::parse, EventKind::allowed_words)?,
         irn: query.trimmed_text("irn"),
         since: None,
     })

@@ -4,8 +4,8 @@ use actix_web::{HttpRequest, web};
 use askama::Template;
 use jiff::Timestamp;
 
-use crate::console::accounts::base;
 use crate::console::accounts::deliveries::find;
+use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;

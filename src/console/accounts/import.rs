@@ -11,7 +11,7 @@ use actix_web::{FromRequest, HttpRequest, web};
 use askama::Template;
 
 use crate::actors::taxpayer::commands::PreviewImport;
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;

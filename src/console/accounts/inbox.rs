@@ -7,9 +7,9 @@ use futures_util::stream::{self, StreamExt as _};
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::base;
-use crate::console::accounts::bulk_selection::ticked;
+use crate::console::accounts::bulk_selection::ticked_rows;
 use crate::console::accounts::invoices_bulk::error_text;
+use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
@@ -219,7 +219,7 @@ async fn get_file(
     Reader(session): Reader,
     ids: web::Path<(String, String, String)>,
 ) -> Result<FileAnswer, ApiError> {
-    let file = InvoiceFile::from_path(&ids.2).filter(|file| file.is_of_received());
+    let file = InvoiceFile::from_path(&ids.2).filter(|file| file.exists_if_received());
     let file = file.ok_or_else(ApiError::route_not_found)?;
     let invoice = find(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
@@ -250,7 +250,7 @@ async fn acknowledge_chosen(
     Accountant(session): Accountant,
     Form(values): Form<FormValues>,
 ) -> Answer {
-    let chosen = ticked(&values, |text| path_ids::irn(text).ok())?;
+    let chosen = ticked_rows(&values, |text| path_ids::irn(text).ok())?;
     if chosen.len() > CHOSEN_MAX {
         let message = format!("At most {CHOSEN_MAX} invoices are acknowledged at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
@@ -310,7 +310,7 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
     let texts = places.into_iter().map(|(label, pointer)| {
         let is_amount = pointer.starts_with("/legal_monetary_total/");
         let text = text(document, pointer);
-        (label, if is_amount { grouped(text) } else { text })
+        (label, if is_amount { group_number(text) } else { text })
     });
     texts.filter(|(_, text)| !text.is_empty()).collect()
 }
@@ -318,9 +318,9 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
 fn lines(document: &Value) -> Vec<ReceivedLine> {
     let line = |line: &Value| ReceivedLine {
         item: text(line, "/item/name"),
-        quantity: grouped(text(line, "/invoiced_quantity")),
-        price: grouped(text(line, "/price/price_amount")),
-        amount: grouped(text(line, "/line_extension_amount")),
+        quantity: group_number(text(line, "/invoiced_quantity")),
+        price: group_number(text(line, "/price/price_amount")),
+        amount: group_number(text(line, "/line_extension_amount")),
     };
     let lines = document.get("invoice_line").and_then(Value::as_array);
     lines
@@ -329,7 +329,7 @@ fn lines(document: &Value) -> Vec<ReceivedLine> {
 }
 
 /// Groups the digits of a number. A supplier may have written something else, which stays.
-fn grouped(text: String) -> String {
+fn group_number(text: String) -> String {
     if text.parse::<Amount>().is_ok() {
         group_digits(&text)
     } else {

@@ -7,7 +7,7 @@ use askama::Template;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::SetIntegration;
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
@@ -16,7 +16,7 @@ use crate::domain::integration::{Auth, AuthType, DataFormat, Format, Integration
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader as BodyReader;
-use crate::http::forms::{integration, report};
+use crate::http::forms::{integration, reader};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks::integrations;
@@ -89,7 +89,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     let read = |reader: &mut BodyReader<'_>| {
         integration::read(reader, &policy, &state.settings.erp_systems)
     };
-    let saved = match report::read(&to_api_body(&form.0), &state.catalog.get(), read) {
+    let saved = match reader::read(&to_api_body(&form.0), &state.catalog.get(), read) {
         Ok(asked) => {
             let integration::Integration {
                 erp_system,

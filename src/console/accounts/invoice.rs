@@ -6,7 +6,6 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use serde_json::{Map, Value};
 
-use crate::console::accounts::base;
 use crate::console::accounts::correction::{self, RefusedRun, Suggestion};
 use crate::console::accounts::invoice_correct::PlanTable;
 use crate::console::accounts::invoice_developer;
@@ -14,6 +13,7 @@ use crate::console::accounts::invoice_fields::{
     EditField, field_name, named_fields, present_values,
 };
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::timeline::Happening;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};

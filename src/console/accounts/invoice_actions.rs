@@ -16,7 +16,7 @@ use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{payment_update, report, update_status};
+use crate::http::forms::{payment_update, reader, update_status};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::payments;
@@ -44,7 +44,7 @@ async fn set_status(
     let invoice = find(&state, &session, &ids.1).await?;
     let body = with_invoice_id(&invoice, form.0.object(&["status", "remark"]));
     let mut warnings = Vec::new();
-    let done = match report::read(&body, &state.catalog.get(), update_status::read) {
+    let done = match reader::read(&body, &state.catalog.get(), update_status::read) {
         Ok(read) => {
             let update_status::UpdateStatus {
                 invoice: which,
@@ -119,7 +119,7 @@ async fn set_payment(
     } else if !form.0.text("amount").is_empty() {
         body.insert("amount".to_owned(), form.0.text("amount").into());
     }
-    let done = match report::read(&body, &state.catalog.get(), payment_update::read) {
+    let done = match reader::read(&body, &state.catalog.get(), payment_update::read) {
         Ok(read) => session
             .send(&state, Pay(read.value))
             .await

@@ -6,11 +6,11 @@ use actix_web::web;
 use askama::Template;
 use serde_json::{Map, Value, json};
 
-use crate::console::accounts::base;
 use crate::console::accounts::invoice::{find_stored, go_to_invoice, refusal_form};
 use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, form_name, groups, label, present_values,
 };
+use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -26,7 +26,7 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::corrections::correct_command;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
-use crate::http::forms::{report, standard_invoice};
+use crate::http::forms::{reader, standard_invoice};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -310,7 +310,7 @@ fn read_wish(
     }
     let update = UpdateBody::new(invoice, values);
     let body = wanted_body(invoice, &update);
-    let read = report::read(&body, &state.catalog.get(), standard_invoice::read);
+    let read = reader::read(&body, &state.catalog.get(), standard_invoice::read);
     let form = read.map_err(|faults: Faults| {
         ApiError::from(update.to_form_faults(&faults.rename_fields(form_name)))
     })?;

@@ -8,8 +8,8 @@ use database::page::Page;
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::base;
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::timeline::{Happening, operation_name, step_operation};
 use crate::console::badges::Badge;
 use crate::console::filters;

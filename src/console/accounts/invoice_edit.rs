@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use crate::actors::taxpayer::commands::{
     CreateInvoice, IfUnchanged, ReviseInvoice, RevisedInvoice, SeenInvoice,
 };
-use crate::console::accounts::base;
 use crate::console::accounts::invoice::{Forms, find_stored, go_to_invoice, refusal_form, render};
 use crate::console::accounts::invoice_acts::credit_obstacle;
 use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, groups, present_values,
 };
 use crate::console::accounts::invoice_submission::{PATIENCE, go_to_run, prepare};
+use crate::console::accounts::navigation::base;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
@@ -30,7 +30,7 @@ use crate::domain::kernel::codes::{
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{report, standard_invoice, update_invoice};
+use crate::http::forms::{reader, standard_invoice, update_invoice};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -169,7 +169,7 @@ async fn revise(
     let catalog = state.catalog.get();
     let update = UpdateBody::new(invoice, values);
     let in_form = |faults: &Faults| ApiError::from(update.to_form_faults(faults));
-    let read = report::read(&update.body, &catalog, |reader| {
+    let read = reader::read(&update.body, &catalog, |reader| {
         update_invoice::read(reader, &catalog)
     });
     let form = read.map_err(|faults| in_form(&faults))?.value;
@@ -243,7 +243,7 @@ async fn make_credit_note(
         }
     };
     let body = credit_note_body(&state, &stored, &number);
-    let form = report::read(&body, &catalog, standard_invoice::read)?;
+    let form = reader::read(&body, &catalog, standard_invoice::read)?;
     let draft = form.value.draft;
     if draft.payable != stored.invoice.payment.payable {
         let message = "This invoice has fees or allowances that its credit note has to repeat. Create the credit note in the system that made the invoice.";

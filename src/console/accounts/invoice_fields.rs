@@ -283,9 +283,8 @@ pub(super) struct UpdateBody {
 impl UpdateBody {
     /// Makes the body from all values. Lines whose box is ticked are left out.
     pub(super) fn new(invoice: &Invoice, values: &FormValues) -> Self {
-        let removed = |at: usize| !values.text(&format!("lines.{at}.{REMOVAL}")).is_empty();
         let kept: Vec<_> = (0..invoice.lines.len())
-            .filter(|at| !removed(*at))
+            .filter(|at| values.text(&format!("lines.{at}.{REMOVAL}")).is_empty())
             .collect();
         let header = HEADER_FIELDS.map(|(name, _)| name);
         let mut body = values.object(&header);

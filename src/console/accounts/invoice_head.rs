@@ -1,9 +1,9 @@
 //! The head of the pages of one invoice: its number, customer and amount, how far it has come, what can be done with it,
 //! and the way to its neighbours in the list.
 
-use crate::console::accounts::base;
 use crate::console::accounts::invoice_acts::{Acts, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
+use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::invoice::Invoice;

@@ -7,10 +7,10 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use tokio::time::Instant;
 
 use crate::actors::taxpayer::commands::{OpenRun, RecheckRun, StoppedRun};
-use crate::console::accounts::base;
 use crate::console::accounts::invoice::{Forms, find, render};
 use crate::console::accounts::invoice_acts::stopped_run;
 use crate::console::accounts::invoice_fields::form_name;
+use crate::console::accounts::navigation::base;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Accountant};

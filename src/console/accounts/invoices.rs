@@ -9,9 +9,9 @@ use database::page::Page;
 use jiff::civil::Date;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::base;
 use crate::console::accounts::bulk_selection::{BulkBar, Selection};
 use crate::console::accounts::lifecycle::Lifecycle;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::saved_views::{self, SavedView};
 use crate::console::badges::Badge;
 use crate::console::filters;

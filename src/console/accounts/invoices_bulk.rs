@@ -8,11 +8,11 @@ use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::actors::taxpayer::commands::{OpenRun, SetStatus};
-use crate::console::accounts::base;
 use crate::console::accounts::bulk_selection::{BulkAct, Selection, ticked_ids};
 use crate::console::accounts::invoice_submission::prepare;
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::profile::taxpayer;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
@@ -213,7 +213,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn done(text: String) -> Self {
+    pub(super) fn success(text: String) -> Self {
         Self {
             is_done: true,
             badge: badge("ok", "Done"),
@@ -294,14 +294,14 @@ async fn apply(
     let mut approved = None;
     if act.approves() {
         match approve(state, session, invoice).await {
-            Ok(text) if act == BulkAct::Approve => return Outcome::done(text),
+            Ok(text) if act == BulkAct::Approve => return Outcome::success(text),
             Ok(text) => approved = Some(text),
             Err(error) => return Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
         }
     }
     match (submit(state, session, invoice).await, approved) {
-        (Ok(()), None) => Outcome::done("Sent to the authority.".to_owned()),
-        (Ok(()), Some(text)) => Outcome::done(format!("{text} Sent to the authority.")),
+        (Ok(()), None) => Outcome::success("Sent to the authority.".to_owned()),
+        (Ok(()), Some(text)) => Outcome::success(format!("{text} Sent to the authority.")),
         (Err(error), None) => Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
         (Err(error), Some(_)) => {
             let text = format!("Approved, but not submitted. {}", error_text(&error));

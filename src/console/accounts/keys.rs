@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{RevokeKey, RotateKey};
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
@@ -20,7 +20,7 @@ use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, KeyTerms, NewKe
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{key_terms, report};
+use crate::http::forms::{key_terms, reader};
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
 use crate::http::respond::code::ErrorCode;
@@ -156,7 +156,7 @@ async fn make_key(
 ) -> Answer {
     let now = state.now();
     let taxpayer = session.taxpayer;
-    let asked = report::read(
+    let asked = reader::read(
         &to_api_body(form, now),
         &state.catalog.get(),
         key_terms::read,

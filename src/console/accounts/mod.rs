@@ -2,6 +2,7 @@
 //!
 //! | Pages | File |
 //! |---|---|
+//! | the navigation, and the address that the pages of a taxpayer begin with | `navigation` |
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
 //! | the list of invoices, its filters that people keep, and acts on many of them | `invoices`, `saved_views`, `invoices_bulk`, `bulk_selection` |
@@ -50,6 +51,7 @@ mod invoices;
 mod invoices_bulk;
 mod keys;
 mod lifecycle;
+pub(super) mod navigation;
 mod notifications;
 mod outage_banner;
 mod overview;
@@ -75,34 +77,7 @@ mod webhook_target;
 mod webhooks;
 
 pub(super) use crate::console::accounts::deliveries::{DeliveryLine, event_text};
-use crate::console::frame::NavigationEntry;
-use crate::console::session::accounts::AccountSession;
-use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::http::endpoint::Path;
-
-/// The pages in the navigation that everybody of the account may see, in this order: each with its label, and its path
-/// below `/dashboard/{taxpayer}`. The label is also the title of the page.
-const PAGES: [(&str, &str); 10] = [
-    ("Overview", ""),
-    ("Invoices", "/invoices"),
-    ("Import", "/import"),
-    ("Batches", "/batches"),
-    ("Inbox", "/inbox"),
-    ("Customers", "/customers"),
-    ("Reports", "/reports"),
-    ("Webhooks", "/webhooks"),
-    ("Deliveries", "/webhooks/deliveries"),
-    ("Profile", "/profile"),
-];
-/// The pages that only owners may see. They come after the others.
-const OWNER_PAGES: [(&str, &str); 6] = [
-    ("API keys", "/keys"),
-    ("Requests", "/requests"),
-    ("Integration", "/integration"),
-    ("People", "/contacts"),
-    ("Notifications", "/notifications"),
-    ("Activity", "/activity"),
-];
 
 pub(super) fn endpoints() -> Vec<Path> {
     let of_account = [
@@ -152,40 +127,4 @@ pub(super) fn endpoints() -> Vec<Path> {
             request_resend::endpoints(),
         ]);
     all.flatten().collect()
-}
-
-/// Returns the pages that the person may open.
-pub(super) fn navigation(session: &AccountSession) -> Vec<NavigationEntry> {
-    let is_integrator = matches!(session.person.owner, SessionOwner::Integrator(_));
-    let all = is_integrator.then(|| NavigationEntry {
-        label: "All taxpayers",
-        path: "/dashboard/taxpayers".to_owned(),
-    });
-    let is_owner = session.role >= ContactRole::Owner;
-    let of_owner = OWNER_PAGES.iter().filter(|_| is_owner);
-    let own = PAGES.iter().chain(of_owner);
-    let own = own.map(|(label, path)| NavigationEntry {
-        label,
-        path: format!("{}{path}", base(session)),
-    });
-    all.into_iter().chain(own).collect()
-}
-
-/// Returns the pages of an integrator about all its taxpayers.
-pub(super) fn integrator_navigation() -> Vec<NavigationEntry> {
-    let pages = [
-        ("All taxpayers", ""),
-        ("Add taxpayers", "/new"),
-        ("Activity", "/activity"),
-    ];
-    let entries = pages.map(|(label, path)| NavigationEntry {
-        label,
-        path: format!("/dashboard/taxpayers{path}"),
-    });
-    entries.into()
-}
-
-/// Returns the path that the pages of the session's taxpayer begin with.
-fn base(session: &AccountSession) -> String {
-    format!("/dashboard/{}", session.taxpayer)
 }

@@ -5,7 +5,7 @@ use actix_web::web;
 use askama::Template;
 use secrecy::ExposeSecret as _;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
@@ -15,7 +15,7 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::notice::NoticeTopic;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{report, webhook};
+use crate::http::forms::{reader, webhook};
 use crate::http::state::ApiState;
 use crate::store::operations::chat_hooks;
 
@@ -73,7 +73,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     let url = if form.0.text("remove").is_empty() {
         let policy = state.webhook_address_policy(session.taxpayer).await?;
         let typed = form.0.object(&["chat_url"]);
-        match report::read(&typed, &state.catalog.get(), |reader| {
+        match reader::read(&typed, &state.catalog.get(), |reader| {
             webhook::url(reader.required("chat_url"), &policy)
         }) {
             Ok(read) => Some(read.value.into()),

@@ -3,8 +3,8 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 
-use crate::console::accounts::base;
 use crate::console::accounts::keys::load_keys;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::overview_part::{self, COUNTED_MAX};
 use crate::console::accounts::profile::{Completeness, taxpayer};
 use crate::console::frame::Frame;

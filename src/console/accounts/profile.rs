@@ -6,7 +6,7 @@ use actix_web::web;
 use askama::Template;
 
 use crate::actors::taxpayer::commands::ChangeProfile;
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::settings::SettingsPart;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -17,7 +17,7 @@ use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{UnverifiedReason, Verification};
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{profile, report};
+use crate::http::forms::{profile, reader};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
@@ -124,7 +124,7 @@ async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> An
 /// POST of the form: changes the profile, as PATCH …/profile does.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let body = form.0.object(&FIELDS);
-    let changed = match report::read(&body, &state.catalog.get(), profile::read) {
+    let changed = match reader::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
             let command = ChangeProfile {
                 change: read.value,

@@ -5,7 +5,7 @@ use askama::Template;
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;

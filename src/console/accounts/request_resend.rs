@@ -12,7 +12,7 @@ use actix_web::{App, HttpMessage, web};
 use futures_util::stream;
 use timing::clock;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::requests::{address, find, may_send_again};
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form, go_to};

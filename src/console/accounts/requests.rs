@@ -5,7 +5,7 @@ use actix_web::web;
 use askama::Template;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};

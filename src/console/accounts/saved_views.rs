@@ -4,14 +4,14 @@
 use actix_web::web;
 use url::form_urlencoded;
 
-use crate::console::accounts::base;
 use crate::console::accounts::invoices::list_query;
+use crate::console::accounts::navigation::base;
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::kernel::fault::Fault;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::report;
+use crate::http::forms::reader;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::saved_views::{self, VIEWS_MAX, ViewOwner};
@@ -70,7 +70,7 @@ pub(super) fn filters(values: &FormValues) -> String {
 
 fn read_name(state: &ApiState, form: &FormValues) -> Result<String, ApiError> {
     let typed = form.object(&["name"]);
-    let read = report::read(&typed, &state.catalog.get(), |reader| {
+    let read = reader::read(&typed, &state.catalog.get(), |reader| {
         reader.required("name").identifier(NAME_CHARS_MAX)
     })?;
     Ok(read.value)

@@ -9,7 +9,7 @@ use actix_web::{HttpResponse, web};
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::ChangeProfile;
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::profile::{self, PageForms};
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
@@ -17,7 +17,7 @@ use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::party::settings::AccountSettings;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::account_settings::template_names;
-use crate::http::forms::{self, report};
+use crate::http::forms::{self, reader};
 use crate::http::invoice_files;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -164,7 +164,7 @@ async fn save(
     session: &AccountSession,
     body: &Map<String, Value>,
 ) -> Result<(), ApiError> {
-    let read = report::read(body, &state.catalog.get(), forms::profile::read)?;
+    let read = reader::read(body, &state.catalog.get(), forms::profile::read)?;
     invoice_files::check_logo(state, &read.value.settings.logo).await?;
     let command = ChangeProfile {
         change: read.value,

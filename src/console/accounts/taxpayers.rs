@@ -87,7 +87,7 @@ pub(super) fn read_list(
     Ok(OwnedList {
         integrator,
         search: query.trimmed_text("q"),
-        need: query.word("need", TaxpayerNeed::parse, TaxpayerNeed::allowed)?,
+        need: query.word("need", TaxpayerNeed::parse, TaxpayerNeed::allowed_words)?,
         usage: month_bounds(today),
     })
 }

@@ -22,7 +22,7 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{report, taxpayer};
+use crate::http::forms::{reader, taxpayer};
 use crate::http::onboarding;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -195,7 +195,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
         Ok(taxpayer) => ResultLine {
             name,
             path: Some(format!("/dashboard/{}", taxpayer.id)),
-            outcome: Outcome::done("Added.".to_owned()),
+            outcome: Outcome::success("Added.".to_owned()),
         },
         Err(error) => ResultLine {
             name,
@@ -210,7 +210,7 @@ async fn onboard(
     integrator: IntegratorId,
     body: &Map<String, Value>,
 ) -> Result<Taxpayer, ApiError> {
-    let form = report::read(body, &state.catalog.get(), taxpayer::read)?;
+    let form = reader::read(body, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
     let onboarding = onboarding::build(state, integrator, id, form.value).await?;
     Ok(state.taxpayers.send(id, onboarding).await?)
@@ -242,10 +242,10 @@ fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
             "Choose a CSV file of 512 KiB at most.",
         ));
     }
-    rows_of(csv_table::read(&bytes)?)
+    to_rows(csv_table::read(&bytes)?)
 }
 
-fn rows_of(table: Table) -> Result<Vec<FileRow>, Fault> {
+fn to_rows(table: Table) -> Result<Vec<FileRow>, Fault> {
     let columns = table.header.iter().map(|header| {
         let header = header.trim().to_lowercase();
         let known = FIELDS.iter().find(|(name, _)| *name == header);
@@ -256,8 +256,10 @@ fn rows_of(table: Table) -> Result<Vec<FileRow>, Fault> {
         })
     });
     let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
-    let is_filled = |cells: &[String]| cells.iter().any(|cell| !cell.trim().is_empty());
-    let rows = table.rows.into_iter().filter(|row| is_filled(&row.cells));
+    let rows = table
+        .rows
+        .into_iter()
+        .filter(|row| row.cells.iter().any(|cell| !cell.trim().is_empty()));
     let rows: Vec<_> = rows
         .map(|row| FileRow {
             number: row.number,

@@ -25,7 +25,7 @@ use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{report, webhook};
+use crate::http::forms::{reader, webhook};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -182,7 +182,7 @@ async fn read_change(
     }
     let policy = state.webhook_address_policy(id).await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
-    let wanted = report::read(&body, &state.catalog.get(), read)?.value;
+    let wanted = reader::read(&body, &state.catalog.get(), read)?.value;
     Ok(SetWebhook {
         url: wanted.url,
         enabled_events: wanted.enabled_events,
@@ -206,7 +206,7 @@ async fn set(
             let text = "The address is set, but no event is enabled. Choose events.".to_owned();
             Outcome::not_done(badge("warn", "No events"), text)
         }
-        Ok(_) => Outcome::done("The webhook is set.".to_owned()),
+        Ok(_) => Outcome::success("The webhook is set.".to_owned()),
         Err(error) => Outcome::not_done(badge("bad", "Failed"), error_text(&ApiError::from(error))),
     }
 }
@@ -218,7 +218,7 @@ async fn enable(state: &ApiState, one: &ListedTaxpayer) -> Outcome {
         return Outcome::not_done(badge("idle", "Left out"), text);
     }
     match enable_all(state, one.taxpayer.id).await {
-        Ok(()) => Outcome::done("The webhook is in service again.".to_owned()),
+        Ok(()) => Outcome::success("The webhook is in service again.".to_owned()),
         Err(error) => Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
     }
 }

@@ -21,7 +21,7 @@ use crate::domain::events::replay::{ReplayRange, ReplayState};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
-use crate::http::forms::{replay, report, webhook};
+use crate::http::forms::{reader, replay, webhook};
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOperation};
 use crate::http::respond::error::{ApiError, capitalize};
@@ -97,7 +97,7 @@ async fn rotate_secret(
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
     let body = form.0.object(&["type"]);
-    let kind = report::read(&body, &state.catalog.get(), webhook::read_secret_type)?.value;
+    let kind = reader::read(&body, &state.catalog.get(), webhook::read_secret_type)?.value;
     let secret = key_generation::generate_webhook_secret(kind);
     session
         .send(
@@ -195,7 +195,7 @@ async fn enable(
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
     let body = form.0.object(&["replay"]);
-    let wanted = report::read(&body, &state.catalog.get(), replay::read_enable)?.value;
+    let wanted = reader::read(&body, &state.catalog.get(), replay::read_enable)?.value;
     session
         .send(
             &state,
@@ -223,7 +223,7 @@ async fn start_replay(
             format!("{}T00:00:00Z", form.0.text("since")).into(),
         );
     }
-    let wanted = report::read(&body, &state.catalog.get(), replay::read)?.value;
+    let wanted = reader::read(&body, &state.catalog.get(), replay::read)?.value;
     let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
     let range = ReplayRange::from_sequence(wanted.scope, first);
     let command = StartReplay {

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;

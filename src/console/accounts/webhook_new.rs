@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use crate::actors::taxpayer::commands::AddEndpoint;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_actions::NewSecretPage;
 use crate::console::accounts::webhook_form::{EventChoice, event_choices, to_api_body};
 use crate::console::accounts::webhook_target::Target;
@@ -20,7 +20,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
-use crate::http::forms::{report, webhook_endpoint};
+use crate::http::forms::{reader, webhook_endpoint};
 use crate::http::key_generation;
 use crate::http::state::ApiState;
 
@@ -58,7 +58,7 @@ async fn add(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormV
     let read =
         |reader: &mut BodyReader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
     let body = to_api_body(&form.0, &["url", "description"]);
-    let asked = match report::read(&body, &state.catalog.get(), read) {
+    let asked = match reader::read(&body, &state.catalog.get(), read) {
         Ok(asked) => asked.value,
         Err(faults) => return show_faults(&session, form.0, faults),
     };

@@ -3,7 +3,7 @@
 
 use actix_web::HttpRequest;
 
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_health::Health;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;

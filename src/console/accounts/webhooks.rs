@@ -7,7 +7,7 @@ use askama::Template;
 use database::page::Page;
 
 use crate::actors::taxpayer::commands::{ChangeEndpoint, SetWebhook};
-use crate::console::accounts::base;
+use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_form::{
     EventChoice, event_choices, form_values, to_api_body,
 };
@@ -26,7 +26,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::party::settings::Change;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
-use crate::http::forms::{report, webhook, webhook_endpoint};
+use crate::http::forms::{reader, webhook, webhook_endpoint};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks;
@@ -110,7 +110,7 @@ async fn set_webhook(
     let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| webhook::read(reader, &policy);
     let body = to_api_body(form, &["webhook_url"]);
-    let asked = match report::read(&body, &state.catalog.get(), read) {
+    let asked = match reader::read(&body, &state.catalog.get(), read) {
         Ok(asked) => asked.value,
         Err(faults) => return Ok(Err(faults)),
     };
@@ -133,7 +133,7 @@ async fn change_endpoint(
     let read =
         |reader: &mut BodyReader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
     let body = to_api_body(form, &["url", "description"]);
-    let asked = match report::read(&body, &state.catalog.get(), read) {
+    let asked = match reader::read(&body, &state.catalog.get(), read) {
         Ok(asked) => asked.value,
         Err(faults) => return Ok(Err(faults)),
     };
@@ -159,7 +159,7 @@ async fn render(
     let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), target.key)
         .await?
         .unzip();
-    let (replays, _) = replays::page_of_endpoint(store, target.key, NEWEST_REPLAYS).await?;
+    let (replays, _) = replays::page_for_endpoint(store, target.key, NEWEST_REPLAYS).await?;
     let hours = delivery_stats::last_day(store, target.key, state.now()).await?;
     let status = if refused.is_some() {
         StatusCode::UNPROCESSABLE_ENTITY

@@ -55,7 +55,9 @@ struct KeyLine {
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let filter = KeyFilter {
-        kind: list.0.word("kind", KeyKind::parse, KeyKind::allowed)?,
+        kind: list
+            .0
+            .word("kind", KeyKind::parse, KeyKind::allowed_words)?,
         owner_id: list
             .0
             .trimmed_text("owner")

@@ -22,6 +22,7 @@
 //! | `sign_ins` | the forms with which an admin helps a person to sign in |
 //! | `search` | the search, which leads to the page about what was found |
 //! | `incident_lines` | incidents, as the overview and the top of every page show them |
+//! | `navigation` | the navigation of these pages |
 //! | `list_query`, `choices`, `reason`, `contact_data`, `badges` | parts that several of these pages share |
 
 mod access;
@@ -41,6 +42,7 @@ mod keys;
 mod lanes;
 mod list_query;
 mod mails;
+pub(super) mod navigation;
 mod overview;
 pub(crate) mod past_overviews;
 mod people;
@@ -59,27 +61,7 @@ mod taxpayer;
 mod taxpayers;
 mod top_taxpayers;
 
-use crate::console::frame::NavigationEntry;
 use crate::http::endpoint::Path;
-
-/// The pages of the navigation, in its order.
-const PAGES: &[(&str, &str)] = &[
-    ("Overview", "/console"),
-    ("Runs", "/console/runs"),
-    ("Replicas", "/console/replicas"),
-    ("Supervision", "/console/supervision"),
-    ("Quarantine", "/console/quarantine"),
-    ("Lanes", "/console/lanes"),
-    ("Breakers", "/console/breakers"),
-    ("Deliveries", "/console/deliveries"),
-    ("Mails", "/console/mails"),
-    ("Taxpayers", "/console/taxpayers"),
-    ("Reconciliations", "/console/reconciliations"),
-    ("Audit", "/console/audit"),
-    ("Integrators", "/console/integrators"),
-    ("Keys", "/console/keys"),
-    ("Operators", "/console/operators"),
-];
 
 pub(super) fn endpoints() -> Vec<Path> {
     let of_runs = [
@@ -123,15 +105,5 @@ pub(super) fn endpoints() -> Vec<Path> {
         .chain(of_taxpayers)
         .chain(others)
         .flatten()
-        .collect()
-}
-
-pub(super) fn navigation() -> Vec<NavigationEntry> {
-    PAGES
-        .iter()
-        .map(|(label, path)| NavigationEntry {
-            label,
-            path: (*path).to_owned(),
-        })
         .collect()
 }

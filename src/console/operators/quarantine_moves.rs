@@ -7,7 +7,7 @@ use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection,
 use crate::console::operators::taxpayers::name_or_number;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::OperatorAction;
 use crate::domain::quarantine::{QuarantineState, QuarantinedWork, WorkKind};
 use crate::http::api::ops::bulk::{BulkOutcome, BulkRefusal, SUBJECTS_MAX};
 use crate::http::api::ops::{dead_letters, quarantine};

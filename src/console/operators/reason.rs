@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::console::session::operators::OperatorSession;
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::http::forms::{reason, report};
+use crate::http::forms::{reader, reason};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
@@ -19,13 +19,13 @@ pub(crate) struct ReasonForm {
 impl ReasonForm {
     /// Returns the reason, checked as the API checks it; `None` if it is blank.
     pub(crate) fn read(&self, state: &ApiState) -> Result<Option<String>, ApiError> {
-        let form = report::read(&self.body(), &state.catalog.get(), reason::read)?;
+        let form = reader::read(&self.body(), &state.catalog.get(), reason::read)?;
         Ok(form.value.0)
     }
 
     /// Returns the reason of an action that requires one. Fails if it is blank.
     pub(crate) fn read_required(&self, state: &ApiState) -> Result<String, ApiError> {
-        Ok(report::read(&self.body(), &state.catalog.get(), reason::read_required)?.value)
+        Ok(reader::read(&self.body(), &state.catalog.get(), reason::read_required)?.value)
     }
 
     /// Returns who requests an action and why.

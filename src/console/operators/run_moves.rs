@@ -4,7 +4,7 @@ use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection,
 use crate::console::operators::runs;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
-use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::OperatorAction;
 use crate::http::api::ops::bulk::BulkOutcome;
 use crate::http::api::ops::run_moves;
 use crate::http::extract::path_ids;

@@ -46,7 +46,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         verification: list.0.word(
             "verification",
             VerificationStatus::parse,
-            VerificationStatus::allowed,
+            VerificationStatus::allowed_words,
         )?,
         search: list.0.trimmed_text("q"),
         ..TaxpayerFilter::default()

@@ -65,20 +65,18 @@ impl CreditNotes<'_> {
 
     /// Returns one line for each tax category, for an invoice whose lines are not known to be left.
     pub(super) fn summary_lines(self, amounts: &Amounts) -> Vec<Line> {
-        let of_category = |category: &String| {
-            let mut lines = self.original.lines.iter();
-            let line = lines.find(|line| line.tax_category == *category);
-            line.or_else(|| self.original.lines.first())
-        };
+        let known = &self.original.lines;
         let taxes = amounts.taxes.iter();
         let lines = taxes.filter_map(|(category, part)| {
+            let line = known.iter().find(|line| line.tax_category == *category);
+            let line = line.or_else(|| known.first())?;
             Some(Line {
                 tax_category: category.clone(),
                 quantity: 1.into(),
                 unit_price: part.base,
                 discount_rate: None,
                 discount_amount: None,
-                ..without_amounts(of_category(category)?.clone())
+                ..without_amounts(line.clone())
             })
         });
         lines.collect()

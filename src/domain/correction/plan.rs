@@ -91,7 +91,7 @@ impl From<TotalTooLarge> for PlanError {
 
 impl<'a> Case<'a> {
     pub fn plan(self, wish: &Wish) -> Result<Plan, PlanError> {
-        let left = self.left()?;
+        let left = self.remainder()?;
         match wish {
             Wish::Cancel => {
                 let credit_note = self.credit_rest(&left)?;
@@ -108,7 +108,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns what the credit notes have left of the invoice.
-    fn left(self) -> Result<Amounts, PlanError> {
+    fn remainder(self) -> Result<Amounts, PlanError> {
         let original = Breakdown::from_invoice(self.original, self.catalog)?;
         let mut left = Amounts::from(original);
         for note in self.credit_notes {
@@ -200,7 +200,7 @@ impl<'a> Case<'a> {
             && original.currency == wanted.currency
             && original.invoice_date == wanted.invoice_date
             && original.due_date == wanted.due_date
-            && compared(&original.extras) == compared(&wanted.extras)
+            && comparable_extras(&original.extras) == comparable_extras(&wanted.extras)
     }
 
     fn remaining_lines(self) -> Option<Vec<Line>> {
@@ -262,7 +262,7 @@ impl<'a> Case<'a> {
     }
 }
 
-fn compared(extras: &Map<String, Value>) -> Map<String, Value> {
+fn comparable_extras(extras: &Map<String, Value>) -> Map<String, Value> {
     extras
         .iter()
         .filter(|(name, _)| !UNCOMPARED_EXTRAS.contains(&name.as_str()))

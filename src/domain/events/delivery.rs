@@ -175,9 +175,14 @@ impl Endpoint {
     }
 
     /// Creates an endpoint beside the default one.
-    pub fn added(id: i64, taxpayer_id: TaxpayerId, url: String, now: Timestamp) -> Self {
+    pub fn new_beside_default(
+        id: i64,
+        taxpayer_id: TaxpayerId,
+        url: String,
+        now: Timestamp,
+    ) -> Self {
         Self {
-            key: EndpointKey::of_added(id),
+            key: EndpointKey::for_added(id),
             ..Self::new(id, taxpayer_id, url, now)
         }
     }

@@ -94,12 +94,12 @@ impl Sheet {
             return Err(unreadable());
         }
         let number = u64::from(row) + 1;
-        let place = || format!("Row {number}, column {}", column_name(column));
         let text = cell_text(value);
         if text.is_empty() {
             return Ok(());
         }
-        check_cell(&place(), &text)?;
+        let place = format!("Row {number}, column {}", column_name(column));
+        check_cell(&place, &text)?;
         let column = usize::try_from(column).unwrap_or(usize::MAX);
         if column >= COLUMNS_MAX {
             let message = format!("Row {number} has more than {COLUMNS_MAX} columns.");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::domain::incident::situation::{Group, ParkedEndpoints, Situation, WorkFacts};
 use crate::domain::incident::{Finding, count_phrase};
@@ -85,22 +85,23 @@ pub(super) fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
     })
 }
 
+/// True if work of this group has been due for so long that a replica should have taken it.
+fn is_old(group: &Group, now: Timestamp) -> bool {
+    group
+        .since
+        .is_some_and(|since| now.duration_since(since) >= UNTAKEN_AFTER)
+}
+
 pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
-        let is_old = |group: &Group| {
-            group
-                .since
-                .is_some_and(|since| situation.now.duration_since(since) >= UNTAKEN_AFTER)
-        };
         // A run whose breaker is open or whose taxpayer is paused is due and rightly not taken. A paused process takes
         // nothing.
         let has_held_runs =
             situation.authority.is_held_for_some || !situation.paused_taxpayers.is_empty();
-        let is_held = |kind: &str| situation.process.is_paused || kind == "run" && has_held_runs;
-        let untaken = work
-            .untaken
-            .iter()
-            .filter(|(kind, group)| group.count > 0 && is_old(group) && !is_held(kind));
+        let untaken = work.untaken.iter().filter(|(kind, group)| {
+            let is_held = situation.process.is_paused || *kind == "run" && has_held_runs;
+            group.count > 0 && is_old(group, situation.now) && !is_held
+        });
         untaken
             .map(|(kind, group)| {
                 let summary = format!(

@@ -247,7 +247,7 @@ impl Work {
                 Some(stated) => {
                     let path = format!("invoice_line.{at}.total_tax");
                     self.check(&path, stated, sums.tax.into(), || {
-                        format!("{} % of {}", sums.percent, sums.net.grouped())
+                        format!("{} % of {}", sums.percent, sums.net.to_grouped_text())
                     });
                 }
                 None => line["total_tax"] = json!(sums.tax),
@@ -276,7 +276,7 @@ impl Work {
             let sum = Amount::sum(amounts.collect::<Option<Vec<_>>>().unwrap_or_default())?;
             let parts: Vec<_> = taxes
                 .iter()
-                .map(|part| format!("{} % of {}", part.percent, part.base.grouped()))
+                .map(|part| format!("{} % of {}", part.percent, part.base.to_grouped_text()))
                 .collect();
             self.check("tax_total", sum, computed.into(), || join_terms(&parts));
             return Some(sum);
@@ -312,17 +312,24 @@ impl Work {
                 .unwrap_or_default(),
             digits: self.digits,
         };
-        let nets: Vec<_> = lines.iter().map(|line| line.net.grouped()).collect();
+        let nets: Vec<_> = lines
+            .iter()
+            .map(|line| line.net.to_grouped_text())
+            .collect();
         let sum = Amount::sum(lines.iter().map(|line| line.net))?;
         let sum = totals.settle(self, "line_extension_amount", sum, || join_terms(&nets));
-        let exclusive = totals.settle(self, "tax_exclusive_amount", sum, || sum.grouped());
+        let exclusive = totals.settle(self, "tax_exclusive_amount", sum, || sum.to_grouped_text());
         let inclusive = exclusive.plus(tax)?;
         let inclusive = totals.settle(self, "tax_inclusive_amount", inclusive, || {
-            format!("{} + {}", exclusive.grouped(), tax.grouped())
+            format!(
+                "{} + {}",
+                exclusive.to_grouped_text(),
+                tax.to_grouped_text()
+            )
         });
         let payable = inclusive.plus(charges)?.max(Amount::ZERO);
         totals.settle(self, "payable_amount", payable, || {
-            format!("{}{terms}", inclusive.grouped())
+            format!("{}{terms}", inclusive.to_grouped_text())
         });
         let totals = Value::Object(totals.stated);
         document.insert("legal_monetary_total".to_owned(), totals.clone());
@@ -342,7 +349,7 @@ impl Work {
         if difference.is_some_and(|difference| difference.abs() <= tolerance) {
             return;
         }
-        let sentence = format!("is off: {} ≠ {}", stated.grouped(), terms());
+        let sentence = format!("is off: {} ≠ {}", stated.to_grouped_text(), terms());
         self.faults
             .push(Fault::field(path, FieldRule::other("sum", sentence)));
     }

@@ -59,12 +59,11 @@ impl LineInput {
         catalog: &Catalog,
     ) -> Result<Self, Fault> {
         let path = format!("invoice_line.{at}");
-        let required = |name: &str, value: Option<Amount>| {
-            let fault = || Fault::field(format!("{path}.{name}"), FieldRule::Required);
-            value.map(Decimal::from).ok_or_else(fault)
-        };
         let in_price = |name: &str| member(line.get("price")?, name);
-        let quantity = required("invoiced_quantity", member(line, "invoiced_quantity"))?;
+        let Some(quantity) = member(line, "invoiced_quantity").map(Decimal::from) else {
+            let name = format!("{path}.invoiced_quantity");
+            return Err(Fault::field(name, FieldRule::Required));
+        };
         let price = match (in_price("price_amount"), in_price("price_amount_with_tax")) {
             (Some(price), None) => Price::BeforeTax(price),
             (None, Some(price)) => Price::WithTax(price),
@@ -184,7 +183,11 @@ impl LineInput {
             Price::BeforeTax(price) => (price, String::new()),
             Price::WithTax(price) => (price, format!(" without {} % tax", self.percent)),
         };
-        let mut text = format!("{} × {}", self.quantity.normalize(), price.grouped());
+        let mut text = format!(
+            "{} × {}",
+            self.quantity.normalize(),
+            price.to_grouped_text()
+        );
         if self.base_quantity != Decimal::ONE {
             // Writing into a string never fails.
             let _ = write!(text, " / {}", self.base_quantity.normalize());

@@ -27,7 +27,7 @@ pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount,
         if at < TERMS_SHOWN_MAX {
             let sign = if is_charge { '+' } else { '-' };
             // Writing into a string never fails.
-            let _ = write!(terms, " {sign} {}", amount.grouped());
+            let _ = write!(terms, " {sign} {}", amount.to_grouped_text());
         }
     }
     Some((sum, terms))

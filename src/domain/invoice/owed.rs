@@ -28,7 +28,7 @@ pub struct OwedInvoice {
 impl OwedInvoice {
     /// Returns what the customer owes because of it: less than nothing for a credit note, and `None` where the taxpayer
     /// is the buyer.
-    pub fn owed(&self, catalog: &Catalog) -> Option<Amount> {
+    pub fn amount_due(&self, catalog: &Catalog) -> Option<Amount> {
         let code = named_type_code(&self.invoice_type, catalog).unwrap_or_default();
         if is_self_billed(&code) {
             return None;
@@ -76,7 +76,7 @@ pub struct Balance {
 pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<Balance> {
     let mut all: HashMap<(CustomerId, &str), Balance> = HashMap::new();
     for invoice in invoices {
-        let Some(owed) = invoice.owed(catalog) else {
+        let Some(owed) = invoice.amount_due(catalog) else {
             continue;
         };
         let key = (invoice.customer.id, invoice.currency.as_str());
@@ -109,7 +109,7 @@ pub struct OwedTotal {
 pub fn totals(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<OwedTotal> {
     let mut all: BTreeMap<&str, OwedTotal> = BTreeMap::new();
     for invoice in invoices {
-        let Some(owed) = invoice.owed(catalog) else {
+        let Some(owed) = invoice.amount_due(catalog) else {
             continue;
         };
         let total = all.entry(&invoice.currency).or_insert_with(|| OwedTotal {

@@ -96,8 +96,8 @@ impl Vat {
         let (vat, others): (Vec<_>, Vec<_>) = subtotals
             .into_iter()
             .partition(|part| status(&part.tax_category.id).is_some());
-        let sum = |parts: &[Subtotal]| Amount::sum(parts.iter().map(|part| part.tax_amount));
-        let other_taxes = sum(&others).ok_or(NoSingleRate)?;
+        let other_taxes = Amount::sum(others.iter().map(|part| part.tax_amount));
+        let other_taxes = other_taxes.ok_or(NoSingleRate)?;
         let [part] = vat.as_slice() else {
             return Err(NoSingleRate);
         };

@@ -1,7 +1,7 @@
 //! Enumerations of the contract, parsed in any case. The operations of the API differ in the payment statuses that they
 //! accept.
 
-/// Declares an enum whose values are words, with `ALL`, `as_str`, `allowed` and a `parse` that ignores case.
+/// Declares an enum whose values are words, with `ALL`, `as_str`, `allowed_words` and a `parse` that ignores case.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$case:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -22,7 +22,7 @@ macro_rules! words {
             }
 
             /// Returns the allowed words, separated by commas, for the message of a fault.
-            pub fn allowed() -> String {
+            pub fn allowed_words() -> String {
                 let words: Vec<_> = Self::ALL.iter().map(|value| value.as_str()).collect();
                 words.join(", ")
             }
@@ -32,7 +32,7 @@ macro_rules! words {
             type Err = String;
 
             fn from_str(word: &str) -> Result<Self, String> {
-                Self::parse(word).ok_or_else(|| format!("{word:?} is none of {}", Self::allowed()))
+                Self::parse(word).ok_or_else(|| format!("{word:?} is none of {}", Self::allowed_words()))
             }
         }
 

@@ -43,7 +43,7 @@ pub const DEFAULT_ENDPOINT: &str = "default";
 
 impl EndpointKey {
     /// Returns the key of the added endpoint with this id.
-    pub fn of_added(id: i64) -> Self {
+    pub fn for_added(id: i64) -> Self {
         Self(-id)
     }
 

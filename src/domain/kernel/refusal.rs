@@ -2,8 +2,7 @@
 
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{RunState, Step};
+use crate::domain::pipeline::{OperatorAction, RunState, Step};
 
 /// A reason for refusing a request. The caller can act on it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -14,14 +14,8 @@
 
 use jiff::Timestamp;
 
-use crate::domain::kernel::codes::words;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::{Run, RunState};
-
-words! {
-    /// An action of an operator on a run.
-    OperatorAction { Pause = "pause", Resume = "resume", Retry = "retry", Cancel = "cancel" }
-}
+use crate::domain::pipeline::{OperatorAction, Run, RunState};
 
 impl RunState {
     /// Returns the state after an action; `None` if the state does not allow the action.

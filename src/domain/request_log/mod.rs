@@ -76,7 +76,7 @@ pub struct LoggedBody {
 
 impl LoggedBody {
     /// Returns the body of which nothing is kept but its length.
-    pub fn omitted(bytes: u64) -> Self {
+    pub fn without_text(bytes: u64) -> Self {
         Self {
             bytes,
             extent: if bytes == 0 {
@@ -139,8 +139,8 @@ mod tests {
             );
             assert!(body.text.len() <= BODY_BYTES_MAX);
         }
-        assert_eq!(LoggedBody::omitted(7).extent, BodyExtent::Omitted);
-        assert_eq!(LoggedBody::omitted(0).extent, BodyExtent::Whole);
+        assert_eq!(LoggedBody::without_text(7).extent, BodyExtent::Omitted);
+        assert_eq!(LoggedBody::without_text(0).extent, BodyExtent::Whole);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::notice;
-use crate::http::forms::report;
+use crate::http::forms::reader;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -46,7 +46,7 @@ async fn notifications(
 ) -> Result<ApiResponse, ApiError> {
     check_token(&token, &state.settings.notification_token)?;
     let body = body.with_bytes_max(notice::BYTES_MAX);
-    let form = report::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
     state
         .inbound
         .handle_notice(&form.value.irn, form.value.message)

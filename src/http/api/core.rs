@@ -112,7 +112,7 @@ async fn resources(
         .ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
     let authority = match caller {
         Caller::Taxpayer(id) => authority_for_taxpayer(&state.authority, &state.store, id).await?,
-        Caller::Integrator(id) => state.authority.on_behalf_of(CallerAccount::Payer(id.0)),
+        Caller::Integrator(id) => state.authority.for_account(CallerAccount::Payer(id.0)),
     };
     let items = authority
         .fetch_resource_list(list)

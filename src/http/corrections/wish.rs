@@ -11,8 +11,8 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::full_invoice::{self, FormAccount};
-use crate::http::forms::reader::Reader;
-use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::reader::{self, Reader};
+use crate::http::forms::report::Accepted;
 use crate::http::forms::standard_invoice;
 use crate::http::state::ApiState;
 
@@ -86,7 +86,7 @@ pub(crate) fn read_body(
             warnings: form.warnings,
         })
     } else {
-        report::read(body, catalog, standard_body)
+        reader::read(body, catalog, standard_body)
     };
     let form = read?;
     if let Wish::Become(wanted) = &form.value {

@@ -114,7 +114,7 @@ impl CorrectionWorker {
         if has_come_further {
             return Some(Duration::ZERO);
         }
-        let age = elapsed(after.updated_at, self.clock.now());
+        let age = time_since(after.updated_at, self.clock.now());
         Some((age / WAIT_DIVISOR).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX))
     }
 
@@ -256,6 +256,6 @@ fn document_error(error: ApiError) -> StepError {
     StepError::Document(Box::new(error))
 }
 
-fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+fn time_since(since: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(since)).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ const LIMIT_MAX: usize = 100;
 
 /// Reads the filter, and the maximum number of entries on the page.
 pub(crate) fn read_query(query: &Query) -> Result<(ActivityFilter, usize), Faults> {
-    let actor = query.word("actor", ActorKind::parse, ActorKind::allowed);
+    let actor = query.word("actor", ActorKind::parse, ActorKind::allowed_words);
     let limit = query.whole_number("limit", 1);
     let after = query
         .trimmed_text("cursor")

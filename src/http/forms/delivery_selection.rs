@@ -80,10 +80,10 @@ fn read_selection(reader: &Reader<'_>, ids: &[String]) -> Option<SelectionForm> 
 fn read_match(reader: &mut Reader<'_>) -> Option<MatchForm> {
     let state = reader
         .optional("state")
-        .word(DeliveryState::parse, DeliveryState::allowed);
+        .word(DeliveryState::parse, DeliveryState::allowed_words);
     let event = reader
         .optional("event")
-        .word(EventKind::parse, EventKind::allowed);
+        .word(EventKind::parse, EventKind::allowed_words);
     let irn = reader.optional("irn").text(IRN_CHARS_MAX);
     let since = reader.optional("since").log_position();
     Some(MatchForm {

@@ -120,7 +120,13 @@ pub(crate) fn check_lines_sum(reader: &Reader<'_>, sum: Option<Amount>, totals: 
     if sum.is_some_and(|sum| sum.is_about(totals.lines)) {
         return;
     }
-    let numbers = sum.map(|sum| format!(": {} ≠ {}", sum.grouped(), totals.lines.grouped()));
+    let numbers = sum.map(|sum| {
+        format!(
+            ": {} ≠ {}",
+            sum.to_grouped_text(),
+            totals.lines.to_grouped_text()
+        )
+    });
     let sentence = format!(
         "must add up to legal_monetary_total.line_extension_amount{}",
         numbers.unwrap_or_default()
@@ -201,8 +207,8 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     if !sum.is_about(amount) {
         let sentence = format!(
             "must be the sum of its tax subtotals: {} ≠ {}",
-            amount.grouped(),
-            sum.grouped()
+            amount.to_grouped_text(),
+            sum.to_grouped_text()
         );
         let rule = FieldRule::Other {
             id: "sum",

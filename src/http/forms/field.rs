@@ -13,7 +13,8 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
-use crate::http::forms::reader::{JsonPath, Reader, is_blank};
+use crate::http::forms::json_path::{JsonPath, is_blank};
+use crate::http::forms::reader::Reader;
 use crate::http::forms::report::Report;
 use crate::http::forms::text_checks::{self, check_chars, check_line, check_pattern};
 

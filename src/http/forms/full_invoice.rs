@@ -18,9 +18,9 @@ use crate::http::forms::full_customer;
 use crate::http::forms::full_line;
 use crate::http::forms::full_line::FullLine;
 use crate::http::forms::normalized::normalize;
-use crate::http::forms::reader::Reader;
+use crate::http::forms::reader::{self, Reader};
 use crate::http::forms::references;
-use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::report::Accepted;
 use crate::http::forms::standard_invoice::warn_unless_submittable;
 
 /// The values with which the form compares the date and the IRN of the invoice.
@@ -50,7 +50,7 @@ pub(crate) fn read(
     catalog: &Catalog,
 ) -> Result<Accepted<Draft>, Faults> {
     let (mut form, unknown) =
-        report::read_with_unknown_paths(body, catalog, |reader| full_invoice(reader, account))?;
+        reader::read_with_unknown_paths(body, catalog, |reader| full_invoice(reader, account))?;
     form.value.extras = extras(body, &form.value, &unknown);
     Ok(form)
 }
@@ -61,7 +61,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader
         .required("invoice_category")
-        .word(Category::parse, Category::allowed);
+        .word(Category::parse, Category::allowed_words);
     let irn = reader.required("irn").irn();
     let dates = document_header::dates(reader, false);
     check_irn(
@@ -86,7 +86,10 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
         .code(ReferenceList::InvoiceTypes);
     let declared = reader
         .optional("payment_status")
-        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
+        .word(
+            DeclaredPaymentStatus::parse,
+            DeclaredPaymentStatus::allowed_words,
+        )
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     reader.optional("tax_currency_code").currency();

@@ -114,7 +114,7 @@ fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem
         .identifier(TEXT_CHARS_MAX);
     *kind = reader
         .required("type")
-        .word(ItemType::parse, ItemType::allowed);
+        .word(ItemType::parse, ItemType::allowed_words);
     Some(LineItem {
         name: name?,
         no,

@@ -14,7 +14,8 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::full_invoice::FormAccount;
-use crate::http::forms::{batch, full_invoice, report, standard_invoice};
+use crate::http::forms::report::Accepted;
+use crate::http::forms::{batch, full_invoice, reader, standard_invoice};
 
 /// What the forms need to read the documents of a file.
 pub(crate) struct ImportContext<'a> {
@@ -91,11 +92,11 @@ fn read_document(
 fn read_body(
     body: &Map<String, Value>,
     context: &ImportContext<'_>,
-) -> Result<report::Accepted<Draft>, Faults> {
+) -> Result<Accepted<Draft>, Faults> {
     match context.form {
         ImportForm::Standard => {
-            let read = report::read(body, context.catalog, standard_invoice::read)?;
-            Ok(report::Accepted {
+            let read = reader::read(body, context.catalog, standard_invoice::read)?;
+            Ok(Accepted {
                 value: read.value.draft,
                 warnings: read.warnings,
             })
@@ -112,7 +113,7 @@ fn read_body(
 
 /// Returns the draft if neither the file nor the form has a fault with it, and its lines come to the sum of the file.
 fn judge(
-    read: Result<report::Accepted<Draft>, Faults>,
+    read: Result<Accepted<Draft>, Faults>,
     document: &mut SourceDocument,
     lines_sum: Option<Amount>,
 ) -> Result<Draft, Faults> {

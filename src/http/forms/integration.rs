@@ -53,10 +53,10 @@ pub(crate) fn read(
     let policy = &policy.with_networks(&allowed_networks);
     let auth_type = reader
         .required("auth_type")
-        .word(AuthType::parse, AuthType::allowed);
+        .word(AuthType::parse, AuthType::allowed_words);
     let data_format = reader
         .required("data_format")
-        .word(DataFormat::parse, DataFormat::allowed);
+        .word(DataFormat::parse, DataFormat::allowed_words);
     let has_auth = auth_type.is_some_and(|kind| kind != AuthType::None);
     let auth = reader
         .required_if(has_auth, "auth")
@@ -225,9 +225,10 @@ impl SentAuth {
         let client_secret = secret(reader, "client_secret");
         let refresh_token = secret(reader, "refresh_token");
         let scope = reader.optional("scope").text(LONG_TEXT_CHARS_MAX);
+        let allowed = ClientAuthentication::allowed_words;
         let authentication = reader
             .optional("client_authentication")
-            .word(ClientAuthentication::parse, ClientAuthentication::allowed)
+            .word(ClientAuthentication::parse, allowed)
             .unwrap_or(ClientAuthentication::Basic);
         let client = token_url
             .zip(client_id)

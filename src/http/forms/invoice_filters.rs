@@ -79,7 +79,7 @@ pub(crate) fn read(query: &Query, today: Date) -> Result<ListQuery, Faults> {
     let filters = filter.filters(today);
     filter.check_ranges(&filters);
     let sort = filter.read("sort", |text| {
-        parse_word(text, InvoiceSort::parse, InvoiceSort::allowed)
+        parse_word(text, InvoiceSort::parse, InvoiceSort::allowed_words)
     });
     let sort = sort.unwrap_or_default();
     let cursor = filter.read("cursor", |text| {
@@ -146,16 +146,16 @@ impl FilterReader<'_> {
         InvoiceFilter {
             batch_no: self.text("batch_no"),
             status: self.read("status", |text| {
-                parse_word(text, WorkflowStatus::parse, WorkflowStatus::allowed)
+                parse_word(text, WorkflowStatus::parse, WorkflowStatus::allowed_words)
             }),
             payment_status: self.read("payment_status", |text| {
-                parse_word(text, PaymentStatus::parse, PaymentStatus::allowed)
+                parse_word(text, PaymentStatus::parse, PaymentStatus::allowed_words)
             }),
             authority_statuses: self
                 .read("authority_status", authority_statuses)
                 .unwrap_or_default(),
             category: self.read("invoice_category", |text| {
-                parse_word(text, Category::parse, Category::allowed)
+                parse_word(text, Category::parse, Category::allowed_words)
             }),
             date_from: self.read("date_from", text_checks::parse_date),
             date_to: self.read("date_to", text_checks::parse_date),
@@ -226,7 +226,7 @@ fn short_text(text: &str) -> Result<String, FieldRule> {
 fn authority_statuses(text: &str) -> Result<Vec<AuthorityStatus>, FieldRule> {
     let words = text.split(',').map(str::trim);
     words
-        .map(|word| parse_word(word, AuthorityStatus::parse, AuthorityStatus::allowed))
+        .map(|word| parse_word(word, AuthorityStatus::parse, AuthorityStatus::allowed_words))
         .collect()
 }
 

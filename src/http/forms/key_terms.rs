@@ -44,7 +44,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
     let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
     let scope = reader
         .optional("scope")
-        .word(KeyScope::parse, KeyScope::allowed);
+        .word(KeyScope::parse, KeyScope::allowed_words);
     let expires_at = reader.optional("expires_at").moment();
     let name = reader.optional("name").identifier(NAME_CHARS_MAX);
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
@@ -94,7 +94,7 @@ pub(crate) fn read_query(query: &Query) -> Result<KeyTerms, Faults> {
         0
     });
     let scope = query
-        .word("scope", KeyScope::parse, KeyScope::allowed)
+        .word("scope", KeyScope::parse, KeyScope::allowed_words)
         .unwrap_or_else(|fault| {
             faults.push(fault);
             None

@@ -26,7 +26,7 @@ pub(crate) fn read_with_quantity_bounds(
     let item_no = reader.required("item_no").identifier(TEXT_CHARS_MAX);
     let item_type = reader
         .required("item_type")
-        .word(ItemType::parse, ItemType::allowed);
+        .word(ItemType::parse, ItemType::allowed_words);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let quantity = reader.required("quantity").amount(quantities);
     let price_unit = unit(reader.required("price_unit"));

@@ -52,6 +52,7 @@ mod import_corpus;
 pub(crate) mod import_profile;
 pub(crate) mod integration;
 pub(crate) mod invoice_filters;
+pub(crate) mod json_path;
 pub(crate) mod key_terms;
 pub(crate) mod line;
 mod list_field;

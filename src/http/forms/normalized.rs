@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::http::forms::reader::is_absent;
+use crate::http::forms::json_path::is_absent;
 
 /// Returns the normalized body, without the fields at the paths `unknown`.
 pub(crate) fn normalize(

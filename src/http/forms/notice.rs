@@ -18,7 +18,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Notice> {
     let irn = reader.required("irn").irn();
     let message = reader
         .required("message")
-        .word(NoticeMessage::parse, NoticeMessage::allowed);
+        .word(NoticeMessage::parse, NoticeMessage::allowed_words);
     Some(Notice {
         irn: irn?,
         message: message?,

@@ -41,7 +41,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
 
 fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     let parse = PaymentStatus::parse;
-    let allowed = PaymentStatus::allowed;
+    let allowed = PaymentStatus::allowed_words;
     let has_preferred = reader.has("payment_status");
     if !has_preferred && !reader.has("status") {
         reader.report_fault(

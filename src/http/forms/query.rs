@@ -167,8 +167,10 @@ impl Query {
             return Ok(None);
         };
         let first = text_checks::parse_date(&format!("{text}-01")).ok();
-        let rule = || FieldRule::must_be("month", "a month written YYYY-MM");
-        first.map(Some).ok_or_else(|| Fault::field(name, rule()))
+        first.map(Some).ok_or_else(|| {
+            let rule = FieldRule::must_be("month", "a month written YYYY-MM");
+            Fault::field(name, rule)
+        })
     }
 
     /// Returns the value as a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.

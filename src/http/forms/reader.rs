@@ -1,40 +1,63 @@
-//! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads it as
-//! a type. A field that the form does not request is unknown. Texts other than passwords are trimmed.
+//! Reads a body with a form, and the fields of one JSON object. A form requests a field by name, as required or
+//! optional, and then reads it as a type. A field that the form does not request is unknown. Texts other than passwords
+//! are trimmed.
 
 use serde_json::{Map, Value};
 
-use crate::domain::kernel::fault::Fault;
+use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM_PATH};
+use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::kernel::invisible;
 use crate::domain::kernel::nearest_word::nearest_word;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::field::Field;
 use crate::http::forms::form_schema::{Presence, SchemaRecorder};
-use crate::http::forms::report::Report;
+use crate::http::forms::json_path::{JsonPath, is_absent};
+use crate::http::forms::report::{Accepted, Report, UnknownPaths};
 
-/// A position in the body. The text of the path is built only for a fault, so that valid bodies cost no allocation.
-#[derive(Clone, Copy)]
-pub(crate) enum JsonPath<'p> {
-    Root,
-    Field(&'p JsonPath<'p>, &'p str),
-    Item(&'p JsonPath<'p>, usize),
+pub(crate) fn read<T>(
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Faults> {
+    read_with_unknown_paths(body, catalog, form).map(|(accepted, _)| accepted)
 }
 
-impl JsonPath<'_> {
-    /// Returns the names and indexes from the root to this position.
-    pub(crate) fn steps(&self) -> Vec<String> {
-        let (parent, last) = match self {
-            Self::Root => return Vec::new(),
-            Self::Field(parent, name) => (parent, (*name).to_owned()),
-            Self::Item(parent, index) => (parent, index.to_string()),
-        };
-        let mut steps = parent.steps();
-        steps.push(last);
-        steps
-    }
+/// Reads a body with a form. Also returns the unknown fields, which are removed before the document is sent or stored.
+pub(crate) fn read_with_unknown_paths<T>(
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<(Accepted<T>, UnknownPaths), Faults> {
+    read_up_to(FAULTS_MAX, body, catalog, form)
+}
 
-    /// Returns this position as a dotted path, such as `invoice_lines.0.quantity`.
-    pub(crate) fn dotted_path(&self) -> String {
-        self.steps().join(".")
+/// Reads one item of a batch. Keeps at most `ITEM_FAULTS_MAX` faults. Their paths are relative to the item.
+pub(crate) fn read_item<T>(
+    item: &Value,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Faults> {
+    match item {
+        Value::Object(object) => {
+            read_up_to(ITEM_FAULTS_MAX, object, catalog, form).map(|(accepted, _)| accepted)
+        }
+        _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
+    }
+}
+
+fn read_up_to<T>(
+    faults_max: usize,
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<(Accepted<T>, UnknownPaths), Faults> {
+    let report = Report::new(catalog, faults_max);
+    let value = Reader::read(body, JsonPath::Root, &report, form);
+    let warnings = report.warnings();
+    let (faults, unknown) = report.into_findings();
+    match value {
+        Some(value) if faults.is_empty() => Ok((Accepted { value, warnings }, unknown)),
+        _ => Err(faults),
     }
 }
 
@@ -156,17 +179,7 @@ impl<'r> Reader<'r> {
         self.report.add_warning(warning);
     }
 
-    pub(crate) fn catalog(&self) -> &'r crate::domain::reference::catalog::Catalog {
+    pub(crate) fn catalog(&self) -> &'r Catalog {
         self.report.catalog
     }
-}
-
-/// Returns true for null, a blank text and an empty list, which all mean the same as leaving the field out.
-pub(super) fn is_absent(value: &Value) -> bool {
-    value.is_null() || is_blank(value) || value.as_array().is_some_and(Vec::is_empty)
-}
-
-/// Returns true if the value is a text without any visible character.
-pub(super) fn is_blank(value: &Value) -> bool {
-    value.as_str().is_some_and(invisible::is_blank)
 }

@@ -7,7 +7,7 @@ use crate::http::forms::reader::Reader;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<RelayedPayment> {
     let parse = RelayedPaymentStatus::parse;
-    let allowed = RelayedPaymentStatus::allowed;
+    let allowed = RelayedPaymentStatus::allowed_words;
     let payment_status = reader.required("payment_status").word(parse, allowed);
     let remark = reader.optional("remark").long_text(0, TEXT_CHARS_MAX);
     Some(RelayedPayment {

@@ -30,7 +30,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
 pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<AfterEnable> {
     let replay = reader
         .optional("replay")
-        .word(AfterEnable::parse, AfterEnable::allowed);
+        .word(AfterEnable::parse, AfterEnable::allowed_words);
     Some(replay.unwrap_or(AfterEnable::None))
 }
 

@@ -3,12 +3,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
-
-use crate::domain::invoice::batch::{ITEM_FAULTS_MAX, WHOLE_ITEM_PATH};
-use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::reader::{JsonPath, Reader};
 
 /// The maximum number of unknown fields that a warning names. Further unknown fields are only counted.
 const UNKNOWN_FIELDS_SHOWN_MAX: usize = 20;
@@ -41,55 +37,6 @@ pub(crate) struct Accepted<T> {
 /// The paths of the body's fields that no form requests, each as a list of names and indexes.
 pub(crate) type UnknownPaths = Vec<Vec<String>>;
 
-pub(crate) fn read<T>(
-    body: &Map<String, Value>,
-    catalog: &Catalog,
-    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<Accepted<T>, Faults> {
-    read_with_unknown_paths(body, catalog, form).map(|(accepted, _)| accepted)
-}
-
-/// Reads a body with a form. Also returns the unknown fields, which are removed before the document is sent or stored.
-pub(crate) fn read_with_unknown_paths<T>(
-    body: &Map<String, Value>,
-    catalog: &Catalog,
-    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<(Accepted<T>, UnknownPaths), Faults> {
-    read_up_to(FAULTS_MAX, body, catalog, form)
-}
-
-/// Reads one item of a batch. Keeps at most `ITEM_FAULTS_MAX` faults. Their paths are relative to the item.
-pub(crate) fn read_item<T>(
-    item: &Value,
-    catalog: &Catalog,
-    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<Accepted<T>, Faults> {
-    match item {
-        Value::Object(object) => {
-            read_up_to(ITEM_FAULTS_MAX, object, catalog, form).map(|(accepted, _)| accepted)
-        }
-        _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
-    }
-}
-
-fn read_up_to<T>(
-    faults_max: usize,
-    body: &Map<String, Value>,
-    catalog: &Catalog,
-    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<(Accepted<T>, UnknownPaths), Faults> {
-    let report = Report::new(catalog, faults_max);
-    let value = Reader::read(body, JsonPath::Root, &report, form);
-    let warnings = report.warnings();
-    let unknown = report.unknown.take().into_iter();
-    let unknown = unknown.map(|field| field.steps).collect();
-    let faults = report.faults.into_inner();
-    match value {
-        Some(value) if faults.is_empty() => Ok((Accepted { value, warnings }, unknown)),
-        _ => Err(faults),
-    }
-}
-
 impl UnknownField {
     fn in_words(&self) -> String {
         let path = self.steps.join(".");
@@ -114,6 +61,13 @@ impl<'c> Report<'c> {
 
     pub(crate) fn add_fault(&self, fault: Fault) {
         self.faults.borrow_mut().push(fault);
+    }
+
+    /// Returns the faults, and the paths of the unknown fields.
+    pub(super) fn into_findings(self) -> (Faults, UnknownPaths) {
+        let unknown = self.unknown.into_inner().into_iter();
+        let paths = unknown.map(|field| field.steps).collect();
+        (self.faults.into_inner(), paths)
     }
 
     /// Returns true if the report holds the maximum number of faults. Further faults are only counted.
@@ -146,7 +100,7 @@ impl<'c> Report<'c> {
         self.warnings.borrow_mut().push(warning.into());
     }
 
-    fn warnings(&self) -> Vec<String> {
+    pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.take();
         for list in self.unchecked.take() {
             warnings.push(format!(

@@ -14,7 +14,7 @@ pub(crate) struct RoleChange {
 pub(crate) fn read_operator_role(reader: &mut Reader<'_>) -> Option<RoleChange> {
     let role = reader
         .required("role")
-        .word(OperatorRole::parse, OperatorRole::allowed);
+        .word(OperatorRole::parse, OperatorRole::allowed_words);
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     Some(RoleChange {
         role: role?,
@@ -25,7 +25,7 @@ pub(crate) fn read_operator_role(reader: &mut Reader<'_>) -> Option<RoleChange> 
 pub(crate) fn read_contact_role(reader: &mut Reader<'_>) -> Option<ContactRole> {
     reader
         .required("role")
-        .word(ContactRole::parse, ContactRole::allowed)
+        .word(ContactRole::parse, ContactRole::allowed_words)
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Operation, OperatorAction, RunState, Step, WaitReason};
 use crate::http::forms::field::{IRN_FORMAT, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
@@ -27,7 +26,7 @@ pub(crate) struct BulkMove {
 pub(crate) fn read_bulk_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
     let action = reader
         .required("action")
-        .word(OperatorAction::parse, OperatorAction::allowed);
+        .word(OperatorAction::parse, OperatorAction::allowed_words);
     let filter = reader.required("filter").object(read);
     let is_preview = reader.optional("preview").boolean().unwrap_or_default();
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
@@ -74,21 +73,23 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
     let filter = RunFilter {
         state: reader
             .optional("state")
-            .word(RunState::parse, RunState::allowed),
+            .word(RunState::parse, RunState::allowed_words),
         operation: reader
             .optional("operation")
-            .word(Operation::parse, Operation::allowed),
+            .word(Operation::parse, Operation::allowed_words),
         taxpayer_id: reader.optional("taxpayer_id").id().map(TaxpayerId),
         irn: reader.optional("irn").irn(),
-        step: reader.optional("step").word(Step::parse, Step::allowed),
+        step: reader
+            .optional("step")
+            .word(Step::parse, Step::allowed_words),
         wait_reason: reader
             .optional("wait_reason")
-            .word(WaitReason::parse, WaitReason::allowed),
+            .word(WaitReason::parse, WaitReason::allowed_words),
         error: reader.optional("error").text(TEXT_CHARS_MAX),
         older_than: older_than.map(|seconds| Duration::from_secs(seconds.into())),
         deadline: reader
             .optional("deadline")
-            .word(DeadlineState::parse, DeadlineState::allowed),
+            .word(DeadlineState::parse, DeadlineState::allowed_words),
     };
     Some(BodyFilter {
         filter,
@@ -123,19 +124,27 @@ pub(crate) fn describe(filter: &RunFilter) -> String {
 pub(crate) fn read_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
     let mut faults = Faults::default();
     let filter = RunFilter {
-        state: faults.keep(query.word("state", RunState::parse, RunState::allowed)),
-        operation: faults.keep(query.word("operation", Operation::parse, Operation::allowed)),
+        state: faults.keep(query.word("state", RunState::parse, RunState::allowed_words)),
+        operation: faults.keep(query.word("operation", Operation::parse, Operation::allowed_words)),
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
         irn: faults.keep(irn(query)),
-        step: faults.keep(query.word("step", Step::parse, Step::allowed)),
-        wait_reason: faults.keep(query.word("wait_reason", WaitReason::parse, WaitReason::allowed)),
+        step: faults.keep(query.word("step", Step::parse, Step::allowed_words)),
+        wait_reason: faults.keep(query.word(
+            "wait_reason",
+            WaitReason::parse,
+            WaitReason::allowed_words,
+        )),
         error: query.trimmed_text("error"),
         older_than: faults
             .keep(query.whole_number("older_than_s", 0))
             .map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
-        deadline: faults.keep(query.word("deadline", DeadlineState::parse, DeadlineState::allowed)),
+        deadline: faults.keep(query.word(
+            "deadline",
+            DeadlineState::parse,
+            DeadlineState::allowed_words,
+        )),
     };
-    let order = faults.keep(query.word("order", RunOrder::parse, RunOrder::allowed));
+    let order = faults.keep(query.word("order", RunOrder::parse, RunOrder::allowed_words));
     if faults.is_empty() {
         Ok((filter, order.unwrap_or(RunOrder::Newest)))
     } else {

@@ -71,7 +71,7 @@ fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Optio
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader
         .required("invoice_category")
-        .word(Category::parse, Category::allowed);
+        .word(Category::parse, Category::allowed_words);
     let kind = InvoiceType::read(reader);
     let original = original_reference(reader, kind.is_credit_note());
     let invoice_date = reader.required("invoice_date").date();
@@ -150,7 +150,7 @@ fn original_reference(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<I
         .identifier(IRN_CHARS_MAX);
     let kind = reader
         .required_if(text.is_some(), "original_invoice_reference_type")
-        .word(UniqueNoType::parse, UniqueNoType::allowed);
+        .word(UniqueNoType::parse, UniqueNoType::allowed_words);
     Some(InvoiceRef {
         kind: kind?,
         text: text?,
@@ -664,7 +664,7 @@ mod tests {
     #[test]
     fn a_list_that_was_never_fetched_accepts_with_a_warning() {
         let body = crate::http::forms::testing::object(standard_invoice());
-        let form = crate::http::forms::report::read(
+        let form = crate::http::forms::reader::read(
             &body,
             &crate::domain::reference::catalog::Catalog::default(),
             read,

@@ -14,9 +14,9 @@ use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership::{self, ExpectedParties};
-use crate::http::forms::reader::Reader;
+use crate::http::forms::reader::{self, Reader};
 use crate::http::forms::references;
-use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::report::Accepted;
 use crate::http::forms::taxes;
 
 /// The values read from the body that are needed to complete the document for the authority.
@@ -53,7 +53,7 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<ReadDocument>, Faults> {
-    let (read, unknown) = report::read_with_unknown_paths(body, catalog, |reader| {
+    let (read, unknown) = reader::read_with_unknown_paths(body, catalog, |reader| {
         read_fields_from(source, reader, taxpayer)
     })?;
     let document = document(body, &read.value, &unknown);
@@ -87,14 +87,17 @@ fn read_fields_from(
     document_header::compare_irn_date(reader, issued, irn.as_ref());
     let status = reader
         .optional("payment_status")
-        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed)
+        .word(
+            DeclaredPaymentStatus::parse,
+            DeclaredPaymentStatus::allowed_words,
+        )
         .unwrap_or(DeclaredPaymentStatus::Pending);
     let currency = reader.required("document_currency_code").currency();
     let has_tax_currency = reader.optional("tax_currency_code").currency().is_some();
     document_header::read_optional_fields(reader);
     let category = reader
         .required("invoice_category")
-        .word(Category::parse, Category::allowed);
+        .word(Category::parse, Category::allowed_words);
     let is_self_billed = type_code.as_deref().is_some_and(is_self_billed);
     // If the IRN has another taxpayer's service id, the IRN is at fault. The tax number is then not compared, because
     // it would only report the same mistake twice.

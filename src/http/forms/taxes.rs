@@ -52,12 +52,12 @@ fn no_fitting_category(tax: Amount, totals: Totals, catalog: &Catalog) -> String
         .tax_percent(standard)
         .to_percent(totals.tax_exclusive);
     let due = due.filter(|due| !due.is_zero());
-    let due = due.map(|due| format!("; {standard} asks for {}", due.grouped()));
+    let due = due.map(|due| format!("; {standard} asks for {}", due.to_grouped_text()));
     format!(
         "is required: tax_inclusive_amount − tax_exclusive_amount is {} − {} = {}, and no tax category has that tax{}",
-        totals.tax_inclusive.grouped(),
-        totals.tax_exclusive.grouped(),
-        tax.grouped(),
+        totals.tax_inclusive.to_grouped_text(),
+        totals.tax_exclusive.to_grouped_text(),
+        tax.to_grouped_text(),
         due.unwrap_or_default(),
     )
 }

@@ -5,8 +5,8 @@ pub(crate) use testkit::edit::exact as number;
 
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::reader::Reader;
-use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::reader::{self, Reader};
+use crate::http::forms::report::Accepted;
 
 pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
@@ -65,7 +65,7 @@ pub(crate) fn read<T>(
     body: Value,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Faults> {
-    report::read(&object(body), &catalog(), form)
+    reader::read(&object(body), &catalog(), form)
 }
 
 /// Returns the violated rules of a result, each as `path: rule`.

@@ -9,7 +9,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<InvoiceRef> {
     let text = reader.required("unique_no").identifier(IRN_CHARS_MAX);
     let kind = reader
         .required("unique_no_type")
-        .word(UniqueNoType::parse, UniqueNoType::allowed);
+        .word(UniqueNoType::parse, UniqueNoType::allowed_words);
     Some(InvoiceRef {
         kind: kind?,
         text: text?,

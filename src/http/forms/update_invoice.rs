@@ -24,7 +24,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
     let invoice = unique_no::read(reader);
     let category = reader
         .required("invoice_category")
-        .word(Category::parse, Category::allowed);
+        .word(Category::parse, Category::allowed_words);
     let customer = reader
         .required("customer")
         .object(|reader| customer::read(reader, category));
@@ -63,7 +63,7 @@ fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let item_no = reader.optional("item_no").identifier(TEXT_CHARS_MAX);
     let item_type = reader
         .required_if(is_spelled_out, "item_type")
-        .word(ItemType::parse, ItemType::allowed);
+        .word(ItemType::parse, ItemType::allowed_words);
     let tax_category = reader
         .required_if(is_spelled_out, "tax_category")
         .code(ReferenceList::TaxCategories);

@@ -20,7 +20,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<UpdateStatus> {
     let invoice = unique_no::read(reader);
     let status = reader
         .required("status")
-        .word(SettableStatus::parse, SettableStatus::allowed);
+        .word(SettableStatus::parse, SettableStatus::allowed_words);
     let remark = reader
         .required("remark")
         .long_text(REMARK_CHARS_MIN, LONG_TEXT_CHARS_MAX);

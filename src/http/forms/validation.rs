@@ -16,9 +16,9 @@ use crate::http::forms::document_header;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership::{self, ExpectedParties};
-use crate::http::forms::reader::Reader;
+use crate::http::forms::reader::{self, Reader};
 use crate::http::forms::references;
-use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::report::Accepted;
 
 const SUPPLIER_FIELD: &str = "accounting_supplier_party";
 const CUSTOMER_FIELD: &str = "accounting_customer_party";
@@ -38,7 +38,7 @@ pub(crate) fn read(
     catalog: &Catalog,
 ) -> Result<Accepted<ReadDocument>, Faults> {
     let (read, unknown) =
-        report::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
+        reader::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
     let mut fields = normalize(body.clone(), &unknown);
     // The authority accepts a missing customer only for B2C, so B2C is assumed if the category is missing too.
     let consumer = (!fields.contains_key(CUSTOMER_FIELD)).then_some(Category::B2C);
@@ -103,10 +103,11 @@ pub(crate) fn read_fields(
         .identifier(TEXT_CHARS_MAX);
     let category = reader
         .optional("invoice_category")
-        .word(Category::parse, Category::allowed);
-    let status = reader
-        .optional("payment_status")
-        .word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed);
+        .word(Category::parse, Category::allowed_words);
+    let status = reader.optional("payment_status").word(
+        DeclaredPaymentStatus::parse,
+        DeclaredPaymentStatus::allowed_words,
+    );
     Some(ValidationFields {
         irn: irn?,
         category,

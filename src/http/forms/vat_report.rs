@@ -46,7 +46,7 @@ pub(crate) fn read(
     }
     let vat_status = reader
         .required("vat_status")
-        .word(VatStatus::parse, VatStatus::allowed);
+        .word(VatStatus::parse, VatStatus::allowed_words);
     let report = VatReport {
         agent_tin: agent_tin?,
         beneficiary_tin: beneficiary_tin?,

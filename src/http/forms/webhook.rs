@@ -87,7 +87,7 @@ pub(crate) fn retry_schedule(reader: &mut Reader<'_>) -> ScheduleChange {
 pub(crate) fn read_secret_type(reader: &mut Reader<'_>) -> Option<SecretType> {
     let kind = reader
         .optional("type")
-        .word(SecretType::parse, SecretType::allowed);
+        .word(SecretType::parse, SecretType::allowed_words);
     Some(kind.unwrap_or(SecretType::Hmac))
 }
 

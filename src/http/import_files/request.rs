@@ -62,7 +62,7 @@ impl FileRequest {
     /// Reads the format from the content type, the form and whether it is a preview from the query.
     pub(crate) fn new(request: &HttpRequest) -> Result<Self, ApiError> {
         let query = Query::from_text(request.query_string());
-        let form = query.word("form", ImportForm::parse, ImportForm::allowed)?;
+        let form = query.word("form", ImportForm::parse, ImportForm::allowed_words)?;
         Ok(Self {
             place: file_place(request.headers())?,
             form: form.unwrap_or(ImportForm::Standard),

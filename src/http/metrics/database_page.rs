@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 use crate::domain::pipeline::{RunState, WaitReason};
 use crate::http::metrics::database_counts::DatabaseCounts;
 use crate::http::metrics::database_counts::gauge_value;
-use crate::http::metrics::page::{LabelPairs, gauge};
+use crate::http::metrics::families::{LabelPairs, gauge};
 
 /// The states of a run that has not ended. Each state has a time series even if no run is in it.
 const UNFINISHED_STATES: [RunState; 3] = [RunState::Running, RunState::Waiting, RunState::Paused];

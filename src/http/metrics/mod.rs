@@ -4,6 +4,7 @@
 
 pub(crate) mod database_counts;
 mod database_page;
+mod families;
 pub(crate) mod history;
 mod page;
 pub(crate) mod process;

@@ -20,13 +20,12 @@ use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::http::incidents;
 use crate::http::incidents::log::IncidentReport;
 use crate::http::metrics::database_counts::gauge_value;
+use crate::http::metrics::families::{LabelPairs, counter, gauge};
 use crate::http::metrics::{database_page, process, request_log, spans};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-pub(super) type LabelPairs = Vec<(&'static str, String)>;
 
 /// Returns the metrics page with the current values.
 pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
@@ -384,18 +383,6 @@ fn register_store(registry: &mut Registry, metrics: &StoreMetrics) {
     registry.register("database_commit_group_size", help, group_sizes);
     let help = "Commands that a transaction executes, of all taxpayers";
     registry.register("database_transaction_commands", help, transaction_commands);
-}
-
-pub(super) fn gauge(value: i64) -> Gauge {
-    let gauge = Gauge::default();
-    gauge.set(value);
-    gauge
-}
-
-pub(super) fn counter(value: u64) -> Counter {
-    let counter = Counter::default();
-    counter.inc_by(value);
-    counter
 }
 
 fn register_inbound(registry: &mut Registry, inbound: &Inbound) {

@@ -5,11 +5,11 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use crate::actors::request_log::RequestLog;
-use crate::http::metrics::page::LabelPairs;
+use crate::http::metrics::families::LabelPairs;
 
 pub(super) fn register(registry: &mut Registry, log: &RequestLog) {
     let dropped = Family::<LabelPairs, Counter>::default();
-    for (outcome, count) in log.dropped() {
+    for (outcome, count) in log.drop_counts() {
         let labels = vec![("outcome", outcome.to_owned())];
         dropped.get_or_create(&labels).inc_by(count);
     }

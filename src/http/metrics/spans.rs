@@ -4,7 +4,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-use crate::http::metrics::page::{LabelPairs, counter};
+use crate::http::metrics::families::{LabelPairs, counter};
 use crate::telemetry::traces;
 
 pub(super) fn register(registry: &mut Registry) {

@@ -134,7 +134,7 @@ impl RequestLogSlot {
         let failed = FailedAnswer {
             status,
             error_code: failure.map(|failure| failure.code.to_owned()),
-            body: kept.unwrap_or_else(|| LoggedBody::omitted(0)),
+            body: kept.unwrap_or_else(|| LoggedBody::without_text(0)),
         };
         self.push_failure(state, &prefs.request_id, call, failed);
         ServiceResponse::new(request, answer)
@@ -155,7 +155,7 @@ impl RequestLogSlot {
         let failed = FailedAnswer {
             status: error.status,
             error_code: Some(error.code.as_str().to_owned()),
-            body: kept.unwrap_or_else(|| LoggedBody::omitted(0)),
+            body: kept.unwrap_or_else(|| LoggedBody::without_text(0)),
         };
         self.push_failure(state, &prefs.request_id, call, failed);
     }
@@ -189,7 +189,7 @@ impl RequestLogSlot {
         let request = if has_bodies && sent.is_json {
             LoggedBody::json(&sent.start, sent.bytes)
         } else {
-            LoggedBody::omitted(sent.bytes)
+            LoggedBody::without_text(sent.bytes)
         };
         let named = sent.is_json.then(|| invoice_in(&sent.start)).flatten();
         let response = outcome.response;
@@ -214,7 +214,7 @@ impl RequestLogSlot {
             response: if has_bodies {
                 response
             } else {
-                LoggedBody::omitted(response.bytes)
+                LoggedBody::without_text(response.bytes)
             },
         });
     }
@@ -245,9 +245,9 @@ pub(crate) fn note_request(
         method: request.method().clone(),
         path: path_without_secrets(request),
         route,
-        invoice: invoice_of_path(request, route),
+        invoice: invoice_in_path(request, route),
         is_read,
-        sent: SentBody::of_request(request),
+        sent: SentBody::from_request(request),
         good: None,
     };
     if let Some(slot) = request.extensions().get::<RequestLogSlot>() {
@@ -295,7 +295,7 @@ pub(crate) fn note_answer(
         },
         _ => GoodAnswer {
             detail,
-            body: LoggedBody::omitted(length),
+            body: LoggedBody::without_text(length),
             invoice: None,
         },
     });
@@ -304,7 +304,7 @@ pub(crate) fn note_answer(
 
 impl SentBody {
     /// Returns what the policy has read of the body. Of a body that was not read it knows the declared length.
-    fn of_request(request: &HttpRequest) -> Self {
+    fn from_request(request: &HttpRequest) -> Self {
         let extensions = request.extensions();
         let Some(text) = extensions.get::<BodyText>() else {
             let declared = request.headers().get(CONTENT_LENGTH);
@@ -336,7 +336,7 @@ fn json_body(headers: &HeaderMap, body: &Bytes) -> LoggedBody {
     if is_json(headers) {
         LoggedBody::json(body, body.len() as u64)
     } else {
-        LoggedBody::omitted(body.len() as u64)
+        LoggedBody::without_text(body.len() as u64)
     }
 }
 
@@ -354,7 +354,7 @@ fn path_without_secrets(request: &HttpRequest) -> String {
 }
 
 /// Returns the id or the IRN of the invoice that a path names.
-fn invoice_of_path(request: &HttpRequest, route: &str) -> Option<String> {
+fn invoice_in_path(request: &HttpRequest, route: &str) -> Option<String> {
     let names = request.match_info();
     let name = if route.contains("/invoices/{id}") {
         names.get("id")

@@ -32,9 +32,8 @@ use crate::domain::kernel::ids::{ContactId, IntegratorId, InvoiceId, ItemId, Tax
 use crate::domain::money::Amount;
 use crate::domain::outage::OutageEdge;
 use crate::domain::party::verification::VerificationStatus;
-use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::resolution::ResolvedBy;
-use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Operation, OperatorAction, RunState, Step, WaitReason};
 use crate::domain::reconciliation::day::{AskedBy, FindingAction, ReconciliationState};
 use crate::domain::reconciliation::finding_kind::FindingKind;
 use crate::http::openapi::schema::component;

@@ -107,23 +107,23 @@ pub(crate) fn any_message() -> Schema {
 
 fn message(kind: EventKind) -> RefOr<Schema> {
     let actor = Fields::default()
-        .required("kind", component(&ActorKind::name()))
-        .required("id", text_or_null())
-        .required("name", text_or_null());
+        .with_required("kind", component(&ActorKind::name()))
+        .with_required("id", text_or_null())
+        .with_required("name", text_or_null());
     let uuid = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)));
     let name = text().enum_values(Some([kind.as_str()]));
     let place = "the place in the taxpayer's log; 0 for a test";
     let who = "who caused the event; absent in events from before it was recorded, and in tests";
     let hash = "SHA-256 over the previous hash and the event; absent in tests";
     Fields::default()
-        .required("id", uuid.description(Some("the same for every attempt")))
-        .required("type", name)
-        .required("timestamp", moment())
-        .required("sequence", whole_number().description(Some(place)))
-        .required("taxpayer_id", component(&TaxpayerId::name()))
-        .optional("hash", text().description(Some(hash)))
-        .optional("actor", actor.0.description(Some(who)))
-        .required("data", data(kind).0)
+        .with_required("id", uuid.description(Some("the same for every attempt")))
+        .with_required("type", name)
+        .with_required("timestamp", moment())
+        .with_required("sequence", whole_number().description(Some(place)))
+        .with_required("taxpayer_id", component(&TaxpayerId::name()))
+        .with_optional("hash", text().description(Some(hash)))
+        .with_optional("actor", actor.0.description(Some(who)))
+        .with_required("data", data(kind).0)
         .0
         .description(Some(event_description(kind)))
         .into()
@@ -137,71 +137,71 @@ fn data(kind: EventKind) -> Fields {
         | EventKind::InvoiceTransmitted
         | EventKind::InvoiceReported
         | EventKind::InvoiceAcknowledged => about_invoice(),
-        EventKind::InvoiceStatusUpdated => about_invoice().optional("remark", text_or_null()),
+        EventKind::InvoiceStatusUpdated => about_invoice().with_optional("remark", text_or_null()),
         EventKind::InvoiceSubmitted => {
             let difference = Fields::default()
-                .required("path", text())
-                .required("sent", text())
-                .required("stored", text());
+                .with_required("path", text())
+                .with_required("sent", text())
+                .with_required("stored", text());
             let differences = ArrayBuilder::new().items(difference.0);
-            about_invoice().optional("differences", differences)
+            about_invoice().with_optional("differences", differences)
         }
         EventKind::InvoiceRejected | EventKind::InvoiceFailed => about_invoice()
-            .required("operation", component(&Operation::name()))
-            .required("error", text()),
+            .with_required("operation", component(&Operation::name()))
+            .with_required("error", text()),
         EventKind::PaymentStatusUpdated => about_invoice()
-            .optional("payment_status", component(&PaymentStatus::name()))
-            .required("amount", or_null(component(&Amount::name())))
-            .required("reference", text_or_null())
-            .required("remark", text_or_null())
-            .required("amount_paid", or_null(component(&Amount::name())))
-            .required("payable_amount", or_null(component(&Amount::name()))),
+            .with_optional("payment_status", component(&PaymentStatus::name()))
+            .with_required("amount", or_null(component(&Amount::name())))
+            .with_required("reference", text_or_null())
+            .with_required("remark", text_or_null())
+            .with_required("amount_paid", or_null(component(&Amount::name())))
+            .with_required("payable_amount", or_null(component(&Amount::name()))),
         EventKind::InvoiceBatchCompleted => Fields::default()
-            .required("batch_no", text_or_null())
-            .required("created", whole_number())
-            .required("duplicates", whole_number())
-            .required("failed", whole_number()),
+            .with_required("batch_no", text_or_null())
+            .with_required("created", whole_number())
+            .with_required("duplicates", whole_number())
+            .with_required("failed", whole_number()),
         EventKind::SupplierInvoiceReceived => Fields::default()
-            .required("irn", text())
-            .required("supplier_irn", text())
-            .required("supplier_name", text_or_null())
-            .required("supplier_tin", text_or_null())
-            .required("received_at", moment()),
+            .with_required("irn", text())
+            .with_required("supplier_irn", text())
+            .with_required("supplier_name", text_or_null())
+            .with_required("supplier_tin", text_or_null())
+            .with_required("received_at", moment()),
         EventKind::SupplierInvoiceAcknowledged => Fields::default()
-            .required("irn", text())
-            .required("supplier_irn", text())
-            .required("acknowledged_at", moment()),
+            .with_required("irn", text())
+            .with_required("supplier_irn", text())
+            .with_required("acknowledged_at", moment()),
         _ => account_data(kind),
     }
 }
 
 /// Returns the fields of an event that is about no invoice.
 fn account_data(kind: EventKind) -> Fields {
-    let taxpayer = || Fields::default().required("taxpayer_id", component(&TaxpayerId::name()));
-    let texts = || ArrayBuilder::new().items(text());
+    let taxpayer =
+        || Fields::default().with_required("taxpayer_id", component(&TaxpayerId::name()));
     match kind {
         EventKind::TaxpayerVerified | EventKind::TaxpayerUnverified => taxpayer()
-            .required("verification", component(&VerificationStatus::name()))
-            .required("reason", text_or_null()),
+            .with_required("verification", component(&VerificationStatus::name()))
+            .with_required("reason", text_or_null()),
         EventKind::AuthorityOutageStarted => outage(),
         EventKind::AuthorityOutageEnded => outage()
-            .required("ended_at", text_or_null())
-            .required("duration_s", whole_number()),
+            .with_required("ended_at", text_or_null())
+            .with_required("duration_s", whole_number()),
         EventKind::WebhookUpdated => taxpayer()
-            .required("webhook_id", or_null(whole_number()))
-            .required("webhook_origin", text_or_null())
-            .required("changed", texts()),
-        EventKind::WebhookTest => taxpayer().required("message", text()),
+            .with_required("webhook_id", or_null(whole_number()))
+            .with_required("webhook_origin", text_or_null())
+            .with_required("changed", ArrayBuilder::new().items(text())),
+        EventKind::WebhookTest => taxpayer().with_required("message", text()),
         _ => taxpayer(),
     }
 }
 
 fn about_invoice() -> Fields {
     Fields::default()
-        .required("irn", text())
-        .required("invoice", or_null(component(&InvoiceObject::name())))
-        .optional("status", component(&WorkflowStatus::name()))
-        .optional(
+        .with_required("irn", text())
+        .with_required("invoice", or_null(component(&InvoiceObject::name())))
+        .with_optional("status", component(&WorkflowStatus::name()))
+        .with_optional(
             "previous_status",
             or_null(component(&WorkflowStatus::name())),
         )
@@ -209,10 +209,10 @@ fn about_invoice() -> Fields {
 
 fn outage() -> Fields {
     Fields::default()
-        .required("outage_id", text())
-        .required("operations", ArrayBuilder::new().items(text()))
-        .required("started_at", moment())
-        .required("message", text())
+        .with_required("outage_id", text())
+        .with_required("operations", ArrayBuilder::new().items(text()))
+        .with_required("started_at", moment())
+        .with_required("message", text())
 }
 
 /// The fields of an object.
@@ -220,11 +220,11 @@ fn outage() -> Fields {
 struct Fields(ObjectBuilder);
 
 impl Fields {
-    fn required(self, name: &str, schema: impl Into<RefOr<Schema>>) -> Self {
+    fn with_required(self, name: &str, schema: impl Into<RefOr<Schema>>) -> Self {
         Self(self.0.property(name, schema).required(name))
     }
 
-    fn optional(self, name: &str, schema: impl Into<RefOr<Schema>>) -> Self {
+    fn with_optional(self, name: &str, schema: impl Into<RefOr<Schema>>) -> Self {
         Self(self.0.property(name, schema))
     }
 }

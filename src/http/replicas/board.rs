@@ -48,17 +48,12 @@ impl ReplicaBoard {
 
     pub(super) fn note(&self, read_at: Timestamp, replicas: Vec<Replica>) {
         let mut last = lock(&self.last);
-        let is_gap = |earlier: Timestamp| {
-            let gap = read_at.duration_since(earlier);
-            gap > GAP_MAX || gap.is_negative()
-        };
-        let watched_since = match (last.read_at, last.watched_since) {
-            (Some(earlier), Some(since)) if !is_gap(earlier) => since,
-            _ => read_at,
-        };
+        let gap = last.read_at.map(|earlier| read_at.duration_since(earlier));
+        let is_gapless = gap.is_some_and(|gap| gap <= GAP_MAX && !gap.is_negative());
+        let watched_since = last.watched_since.filter(|_| is_gapless);
         *last = Arc::new(ReplicaList {
             read_at: Some(read_at),
-            watched_since: Some(watched_since),
+            watched_since: watched_since.or(Some(read_at)),
             replicas,
         });
     }

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use crate::domain::kernel::fault::json_pointer;
-use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOperation};
+use crate::http::suggest_patch::violation::Violation;
 
 const GOODS_FIELDS: [&str; 2] = ["hsn_code", "product_category"];
 const SERVICE_FIELDS: [&str; 2] = ["isic_code", "service_category"];

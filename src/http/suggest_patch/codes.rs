@@ -7,9 +7,9 @@ use crate::domain::kernel::fault::json_pointer;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest_code};
-use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::PatchOperation;
 use crate::http::suggest_patch::units;
+use crate::http::suggest_patch::violation::Violation;
 
 /// The names of the fields that hold a code, each with the authority's list of its codes.
 const CODE_FIELDS: [(&str, ReferenceList); 7] = [

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::json_pointer;
 use crate::domain::reference::lenient_date;
-use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::PatchOperation;
+use crate::http::suggest_patch::violation::Violation;
 
 /// Returns the operation that writes the date as YYYY-MM-DD. Returns `None` if the text can mean more than one date.
 pub(super) fn fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOperation> {

@@ -5,6 +5,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | one change, and its operation | `patch_op` |
+//! | a field that breaks a rule | `violation` |
 //! | the loop of checks and changes, until no safe change is left | `patch_builder` |
 //! | validation by the forms and the authority between the changes | `verify` |
 //! | dates, codes of the authority's lists, units of quantity | `dates`, `codes`, `units` |
@@ -20,6 +21,7 @@ mod sums;
 mod totals;
 mod units;
 mod verify;
+mod violation;
 
 #[cfg(test)]
 mod tests;

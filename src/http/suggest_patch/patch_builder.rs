@@ -3,45 +3,19 @@
 use jiff::tz::Offset;
 use serde_json::{Map, Value};
 
-use crate::domain::kernel::fault::Fault;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::explain::explanation::Explanation;
 use crate::http::suggest_patch::categories;
 use crate::http::suggest_patch::codes;
 use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOperation};
 use crate::http::suggest_patch::totals;
+use crate::http::suggest_patch::violation::Violation;
 
 /// The maximum number of rounds, each a check of the body and the changes for its faults. Only an unreadable field that
 /// hid other faults needs more than one round of changes.
 const ROUNDS_MAX: usize = 6;
 /// The largest number of operations in a patch. If a body needs more, its caller should rewrite it.
 const OPERATIONS_MAX: usize = 500;
-
-/// A field of the body, and the rule that the field violates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Violation {
-    pub(crate) path: String,
-    pub(crate) rule: &'static str,
-}
-
-impl From<&Fault> for Violation {
-    fn from(fault: &Fault) -> Self {
-        Self {
-            path: fault.path.clone(),
-            rule: fault.rule(),
-        }
-    }
-}
-
-impl Violation {
-    pub(crate) fn for_explanation(why: &Explanation) -> Option<Self> {
-        Some(Self {
-            path: why.path.clone()?,
-            rule: why.rule,
-        })
-    }
-}
 
 /// The inputs that safe changes need in addition to the body.
 #[derive(Clone, Copy)]

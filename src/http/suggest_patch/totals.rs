@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::PatchOperation;
 use crate::http::suggest_patch::sums::{LineTotals, amount_at, items_at, tax_parts};
+use crate::http::suggest_patch::violation::Violation;
 
 const TOTAL_FIELD: &str = "legal_monetary_total";
 const LINES_POINTER: &str = "/legal_monetary_total/line_extension_amount";

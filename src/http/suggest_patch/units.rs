@@ -78,7 +78,7 @@ const UNIT_WORDS: [(&str, &str); 66] = [
 pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = fold(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);
-    let by_word = code_of_word(&word).or_else(|| singular.and_then(code_of_word));
+    let by_word = find_code(&word).or_else(|| singular.and_then(find_code));
     let by_word =
         by_word.filter(|code| catalog.has(ReferenceList::QuantityCodes, code) == Some(true));
     let by_list = nearest_code(catalog, ReferenceList::QuantityCodes, text)
@@ -98,7 +98,7 @@ pub(super) fn meant_code(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     }
 }
 
-fn code_of_word(word: &str) -> Option<&'static str> {
+fn find_code(word: &str) -> Option<&'static str> {
     let (_, code) = UNIT_WORDS.iter().find(|(name, _)| *name == word)?;
     Some(code)
 }

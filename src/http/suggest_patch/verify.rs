@@ -7,7 +7,8 @@ use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
 use crate::http::forms::validation;
 use crate::http::respond::details::Details;
-use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
+use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext};
+use crate::http::suggest_patch::violation::Violation;
 
 /// The largest number of calls to the authority for one refused body.
 const AUTHORITY_CALLS_MAX: usize = 3;
@@ -37,7 +38,7 @@ pub(crate) async fn build_patch(
 ) -> Patch {
     let catalog = context.catalog;
     let mut builder = PatchBuilder::new(body, context);
-    let authority = authority.on_behalf_of(taxpayer.into());
+    let authority = authority.for_account(taxpayer.into());
     let mut suffices = Some(false);
     for _ in 0..AUTHORITY_CALLS_MAX {
         let is_right =

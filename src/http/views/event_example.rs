@@ -65,11 +65,11 @@ fn data(kind: EventKind) -> Value {
         EventKind::InvoiceReported => stage("reported", "submitted", "REPORTED"),
         EventKind::InvoiceRejected => {
             let error = "The customer's TIN is not registered";
-            stopped("REJECTED", error)
+            stopped_invoice("REJECTED", error)
         }
         EventKind::InvoiceFailed => {
             let error = "The authority has not answered for three days";
-            stopped("FAILED", error)
+            stopped_invoice("FAILED", error)
         }
         EventKind::PaymentStatusUpdated => {
             let extra = json!({
@@ -122,7 +122,7 @@ fn other_data(kind: EventKind) -> Value {
     }
 }
 
-fn stopped(authority: &str, error: &str) -> Value {
+fn stopped_invoice(authority: &str, error: &str) -> Value {
     let extra = json!({ "previous_status": "approved", "operation": "submit", "error": error });
     about_invoice("approved", authority, extra)
 }

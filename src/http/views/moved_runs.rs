@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::OperatorAction;
 
 /// The result of an operator action on many runs. The action is refused for a run that has changed meanwhile, or that
 /// has taken effect at the authority and can no longer be cancelled.

@@ -7,8 +7,9 @@ use utoipa::ToSchema;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::kernel::upstream::{Blame, UpstreamCause};
-use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
+use crate::domain::pipeline::{
+    Operation, OperatorAction, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason,
+};
 use crate::http::views::run::StepView;
 
 #[derive(Debug, Serialize, ToSchema)]

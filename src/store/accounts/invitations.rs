@@ -11,7 +11,7 @@ use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
-use crate::store::accounts::{people, sessions};
+use crate::store::accounts::{owners, people, sessions};
 use crate::store::operations::audit;
 
 /// An invitation that is not stored yet.
@@ -38,7 +38,7 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
         .saturating_add(INVITATION_LIFETIME)
         .unwrap_or(Timestamp::MAX);
     let tx = store.begin().await?;
-    if people::lock(&tx, owner).await?.is_none() {
+    if owners::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     delete_owned_by(&tx, owner).await?;
@@ -75,7 +75,7 @@ pub async fn find(
     let Some(row) = row.filter(|row| row.expires_at > now.as_microsecond()) else {
         return Ok(None);
     };
-    people::with_owner(store, row.owner()?).await
+    owners::find_person(store, row.owner()?).await
 }
 
 /// Uses a link: gives the person the password with this hash, and ends the link and all sessions. `None` if the link is
@@ -92,7 +92,7 @@ pub async fn accept(
     };
     let owner = row.owner()?;
     // Locks the person's row before it deletes the link. `add` uses the same order, so the two cannot deadlock.
-    if people::lock(&tx, owner).await?.is_none() {
+    if owners::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let used =

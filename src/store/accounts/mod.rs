@@ -13,6 +13,7 @@ pub mod key_list;
 pub mod keys;
 pub mod logos;
 pub mod operator_row;
+pub mod owners;
 pub mod people;
 pub mod saved_views;
 mod second_factor_code_row;

@@ -1,16 +1,16 @@
-//! People who sign in: operators, contact persons of taxpayers, and integrators, found by email or by account.
+//! People who sign in: operators, contact persons of taxpayers, and integrators, found by email, and their passwords.
 
-use database::column::{RowRef, caseless};
+use database::column::caseless;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
-use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
+use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
-use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::store::Store;
+use crate::store::accounts::owners::{contact_person, integrator_person, operator_person};
 use crate::store::accounts::{
     contact_row, integrator_row, invitations, operator_row, second_factors, sessions,
 };
@@ -104,43 +104,6 @@ pub async fn password_hash(
     })
 }
 
-/// Finds a person by its account; `None` if the account is disabled or no longer exists.
-pub async fn with_owner(store: &Store, owner: SessionOwner) -> Result<Option<Person>, StoreError> {
-    let reader = store.reader();
-    let person = match owner {
-        SessionOwner::Operator(id) => {
-            let found = operator_row::Entity::find_by_id(id).one(reader).await?;
-            found
-                .filter(|row| row.disabled_at.is_none())
-                .map(operator_person)
-                .transpose()?
-        }
-        SessionOwner::Contact { taxpayer, id } => {
-            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0))
-                .one(reader)
-                .await?;
-            found
-                .filter(|row| row.disabled_at.is_none())
-                .map(contact_person)
-                .transpose()?
-        }
-        SessionOwner::Integrator(id) => {
-            let found = integrator_row::Entity::find_by_id(id.0).one(reader).await?;
-            found
-                .filter(|row| row.disabled_at.is_none())
-                .map(integrator_person)
-        }
-    };
-    let Some(person) = person else {
-        return Ok(None);
-    };
-    let has_second_factor = second_factors::is_on(store, owner).await?;
-    Ok(Some(Person {
-        has_second_factor,
-        ..person
-    }))
-}
-
 /// Loads one page of the operators, ordered by id, and the number of all of them. Leaves `has_second_factor` false;
 /// `second_factors::states` loads the second factors.
 pub async fn operators(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
@@ -183,57 +146,6 @@ pub async fn set_password(
     tx.commit().await.map(Some)
 }
 
-/// A person's account that is locked: no other transaction can change it until this one ends.
-#[derive(Debug)]
-pub(super) struct LockedAccount {
-    password_hash: Option<String>,
-    is_disabled: bool,
-}
-
-impl LockedAccount {
-    fn new(password_hash: Option<String>, disabled_at: Option<i64>) -> Self {
-        Self {
-            password_hash,
-            is_disabled: disabled_at.is_some(),
-        }
-    }
-
-    /// True if a password with this hash opens the account now.
-    pub(super) fn opens_with(&self, password_hash: &str) -> bool {
-        !self.is_disabled && self.password_hash.as_deref() == Some(password_hash)
-    }
-}
-
-/// Locks the account of a person for the rest of the transaction. `None` if the account does not exist.
-pub(super) async fn lock(
-    tx: &Transaction,
-    owner: SessionOwner,
-) -> Result<Option<LockedAccount>, StoreError> {
-    Ok(match owner {
-        SessionOwner::Operator(id) => {
-            let found = operator_row::Entity::find_by_id(id)
-                .lock_exclusive()
-                .one(tx)
-                .await?;
-            found.map(|row| LockedAccount::new(Some(row.password_hash), row.disabled_at))
-        }
-        SessionOwner::Contact { taxpayer, id } => {
-            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0))
-                .lock_exclusive()
-                .one(tx)
-                .await?;
-            found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
-        }
-        SessionOwner::Integrator(id) => {
-            let found = integrator_row::Entity::find_by_id(id.0)
-                .lock_exclusive()
-                .one(tx)
-                .await?;
-            found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
-        }
-    })
-}
-
 /// Writes the hash of a person's password. Returns false if the account does not exist.
 pub(super) async fn write_password(
     tx: &Transaction,
@@ -273,56 +185,4 @@ pub(super) async fn write_password(
         }
     };
     Ok(changed.rows_affected > 0)
-}
-
-fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {
-    let role: ContactRole = RowRef {
-        table: "contacts",
-        id: row.id,
-    }
-    .parse(&row.role)?;
-    Ok(Person {
-        owner: SessionOwner::Contact {
-            taxpayer: TaxpayerId(row.taxpayer_id),
-            id: ContactId(row.id),
-        },
-        email: row.email,
-        name: Some(format!("{} {}", row.first_name, row.last_name)),
-        rights: Rights::Account(role),
-        has_second_factor: false,
-    })
-}
-
-impl TryFrom<operator_row::Model> for Person {
-    type Error = StoreError;
-
-    fn try_from(row: operator_row::Model) -> Result<Self, StoreError> {
-        operator_person(row)
-    }
-}
-
-fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
-    let role = RowRef {
-        table: "operators",
-        id: row.id,
-    }
-    .parse(&row.role)?;
-    Ok(Person {
-        owner: SessionOwner::Operator(row.id),
-        email: row.email,
-        name: None,
-        rights: Rights::Operate(role),
-        has_second_factor: false,
-    })
-}
-
-/// An integrator has one account, with all rights on the taxpayers that it onboarded.
-fn integrator_person(row: integrator_row::Model) -> Person {
-    Person {
-        owner: SessionOwner::Integrator(IntegratorId(row.id)),
-        email: row.email,
-        name: Some(row.name),
-        rights: Rights::Account(ContactRole::Owner),
-        has_second_factor: false,
-    }
 }

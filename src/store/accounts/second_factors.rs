@@ -18,7 +18,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::Store;
 use crate::store::accounts::second_factor_row::{Column, Entity, Model};
-use crate::store::accounts::{people, second_factor_code_row, sessions};
+use crate::store::accounts::{owners, second_factor_code_row, sessions};
 use crate::store::operations::audit;
 
 /// After this many wrong codes in a day, the codes of the authenticator app are refused for the rest of the day. Only a
@@ -138,7 +138,7 @@ pub async fn begin(
     let key = person_key(owner);
     let sealed = store.vault().seal(&key, &secret.text())?;
     let tx = store.begin().await?;
-    if people::lock(&tx, owner).await?.is_none() {
+    if owners::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     Entity::delete_many()
@@ -335,7 +335,7 @@ pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool
         now,
     } = removal;
     let tx = store.begin().await?;
-    if people::lock(&tx, owner).await?.is_none() {
+    if owners::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let row = Entity::find_by_id(person_key(owner)).one(&tx).await?;
@@ -373,7 +373,7 @@ mod tests {
     use super::*;
     use crate::domain::access::api_key::NewKey;
     use crate::domain::access::session::OperatorRole;
-    use crate::store::accounts::{NewOperator, add_operator};
+    use crate::store::accounts::{NewOperator, add_operator, people};
     use crate::store::testing::{TestStore, stores};
 
     fn now() -> Timestamp {
@@ -396,7 +396,7 @@ mod tests {
     }
 
     async fn is_in_force(test: &TestStore, owner: SessionOwner) -> bool {
-        let person = people::with_owner(&test.store, owner)
+        let person = owners::find_person(&test.store, owner)
             .await
             .unwrap()
             .unwrap();

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::domain::access::session::{OpenSession, Session, SessionLimits, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::Store;
-use crate::store::accounts::people;
+use crate::store::accounts::owners;
 pub use crate::store::accounts::session_row::NewSession;
 use crate::store::accounts::session_row::{Column, Entity, Model};
 use crate::store::operations::audit;
@@ -48,7 +48,7 @@ async fn insert(
     awaits_code: bool,
     now: Timestamp,
 ) -> Result<Option<()>, StoreError> {
-    if !people::lock(tx, new.owner)
+    if !owners::lock(tx, new.owner)
         .await?
         .is_some_and(|account| account.opens_with(new.password_hash))
     {
@@ -134,7 +134,7 @@ pub async fn peek(
     }
     let awaits_code = row.awaits_code;
     let confirmed_at = row.confirmed_at()?;
-    let person = people::with_owner(store, row.owner()?).await?;
+    let person = owners::find_person(store, row.owner()?).await?;
     Ok(person.map(|person| Session {
         person,
         times,
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use crate::domain::access::api_key::NewKey;
     use crate::domain::access::session::{OperatorRole, SignInPlace};
-    use crate::store::accounts::{NewOperator, add_operator};
+    use crate::store::accounts::{NewOperator, add_operator, people};
     use crate::store::testing::{TestStore, stores};
 
     const LIMITS: SessionLimits = SessionLimits {

@@ -51,8 +51,11 @@ impl InvoiceSort {
     }
 
     /// Returns what can be asked for, for the message of a fault.
-    pub fn allowed() -> String {
-        format!("{}, with - before it for descending", SortBy::allowed())
+    pub fn allowed_words() -> String {
+        format!(
+            "{}, with - before it for descending",
+            SortBy::allowed_words()
+        )
     }
 
     /// Returns the place of an invoice in this order.

@@ -44,7 +44,7 @@ pub async fn add(
 }
 
 /// Returns the parts of an invoice; `None` if it came from no file that had any.
-pub async fn of_invoice(store: &Store, invoice: &Invoice) -> Result<Option<UblParts>, StoreError> {
+pub async fn for_invoice(store: &Store, invoice: &Invoice) -> Result<Option<UblParts>, StoreError> {
     let id = (invoice.taxpayer_id.0, invoice.id.0);
     let found = Entity::find_by_id(id).one(store.reader()).await?;
     let at = RowRef {

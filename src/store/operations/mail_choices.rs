@@ -111,7 +111,7 @@ pub async fn owned_by(
 }
 
 /// Returns those of these people who want no mails about a topic now.
-pub async fn muted(
+pub async fn find_muted(
     store: &Store,
     people: &[NoticeScope],
     topic: NoticeTopic,

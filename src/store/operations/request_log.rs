@@ -203,7 +203,7 @@ mod tests {
             key: "Production (…abcd)".into(),
             invoice: Some(second.to_string()),
             request: LoggedBody::json(b"{\"a\":1}", 7),
-            response: LoggedBody::omitted(9),
+            response: LoggedBody::without_text(9),
         }
     }
 

@@ -112,7 +112,7 @@ pub async fn event_with_id(
 
 /// Finds the events that the request with this trace caused, of any taxpayer, within `TRACE_LENGTH` after the request. A
 /// trace whose id contains no time began elsewhere; of such a one this finds nothing.
-pub async fn events_of_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
+pub async fn events_with_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
     let Some((after, before)) = times_around(trace, TRACE_LENGTH) else {
         return Ok(Vec::new());
     };

@@ -37,12 +37,14 @@ impl ActiveModelBehavior for ActiveModel {}
 
 /// Selects attempts without their headers.
 pub fn find_without_headers() -> Select<Entity> {
-    let is_header =
-        |column: &Column| matches!(column, Column::RequestHeaders | Column::ResponseHeaders);
     let absent = || Expr::cust("CAST(NULL AS text)");
     Entity::find()
         .select_only()
-        .columns(Column::iter().filter(|column| !is_header(column)))
+        .columns(
+            Column::iter().filter(|column| {
+                !matches!(column, Column::RequestHeaders | Column::ResponseHeaders)
+            }),
+        )
         .expr_as(absent(), "request_headers")
         .expr_as(absent(), "response_headers")
 }

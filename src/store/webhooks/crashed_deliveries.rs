@@ -274,12 +274,12 @@ pub async fn lift(
     }
     let mut lifted = 0;
     for (endpoint, ids) in by_endpoint {
-        lifted += lift_of_endpoint(store, EndpointKey(endpoint), &ids, now).await?;
+        lifted += lift_for_endpoint(store, EndpointKey(endpoint), &ids, now).await?;
     }
     Ok(lifted)
 }
 
-async fn lift_of_endpoint(
+async fn lift_for_endpoint(
     store: &Store,
     endpoint: EndpointKey,
     ids: &[String],

@@ -204,7 +204,7 @@ pub async fn logged_with_id(
 /// Adds the last attempts of a delivery with their headers, oldest first.
 async fn with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, StoreError> {
     let attempts = attempt_row::Entity::find()
-        .filter(attempts_of(&row))
+        .filter(is_attempt_for(&row))
         .order_by_asc(attempt_row::Column::Attempt)
         .all(store.reader())
         .await?;
@@ -216,7 +216,7 @@ async fn with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, Store
 }
 
 /// Returns the condition that a row is one of the last attempts of a delivery.
-fn attempts_of(row: &Model) -> Condition {
+fn is_attempt_for(row: &Model) -> Condition {
     Condition::all()
         .add(attempt_row::Column::EndpointKey.eq(row.endpoint_key))
         .add(attempt_row::Column::DeliveryId.eq(row.id.as_str()))
@@ -324,7 +324,7 @@ async fn attempts_by_delivery(
 ) -> Result<HashMap<String, Vec<DeliveryAttempt>>, StoreError> {
     let mut any = Condition::any();
     for row in rows.iter().filter(|row| row.attempts > 0) {
-        any = any.add(attempts_of(row));
+        any = any.add(is_attempt_for(row));
     }
     if any.is_empty() {
         return Ok(HashMap::new());

@@ -79,7 +79,7 @@ mod tests {
         for test in stores().await {
             // The ids of the deliveries begin with the present time.
             let now = SystemClock.now();
-            let endpoint = EndpointKey::of_added(3);
+            let endpoint = EndpointKey::for_added(3);
             let outcome = |sequence: i64, endpoint, hours_ago, failure: Option<&str>| {
                 let delivery = Delivery {
                     id: clock::new_id(),

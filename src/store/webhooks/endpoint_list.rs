@@ -53,7 +53,7 @@ impl EndpointFilter {
         let owners = self.taxpayer_ids.as_ref();
         Condition::all()
             .add_option(self.health.map(has_health))
-            .add_option(owners.map(|ids| is_owned_by_one_of(ids)))
+            .add_option(owners.map(|ids| is_owned_by_any(ids)))
             .add_option(self.cause.as_deref().map(has_cause))
             .add_option(self.host.as_deref().map(is_at_host))
             .add_option(
@@ -63,7 +63,7 @@ impl EndpointFilter {
     }
 }
 
-fn is_owned_by_one_of(taxpayers: &[TaxpayerId]) -> Condition {
+fn is_owned_by_any(taxpayers: &[TaxpayerId]) -> Condition {
     let ids = || taxpayers.iter().map(|id| id.0);
     Condition::any()
         .add(Column::EndpointKey.is_in(ids()))
@@ -86,12 +86,14 @@ fn has_cause(cause: &str) -> Condition {
 
 /// Returns the condition that an endpoint is at this host, at any port.
 fn is_at_host(host: &str) -> Condition {
-    let url = || Expr::expr(Func::lower(Expr::col(Column::Url)));
     let host = host.to_lowercase();
     ["/", ":", "?", "#"].iter().fold(
         Condition::any()
             .add(Column::Url.is_in([format!("http://{host}"), format!("https://{host}")])),
-        |any, end| any.add(url().like(contains_pattern(&format!("://{host}{end}")))),
+        |any, end| {
+            let url = Expr::expr(Func::lower(Expr::col(Column::Url)));
+            any.add(url.like(contains_pattern(&format!("://{host}{end}"))))
+        },
     )
 }
 

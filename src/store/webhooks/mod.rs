@@ -102,7 +102,7 @@ pub async fn owned_by_with_name(
 ) -> Result<Option<EndpointWithStreak>, StoreError> {
     let key = match parse_number(name) {
         _ if name == DEFAULT_ENDPOINT => taxpayer.into(),
-        Some(id) => EndpointKey::of_added(id),
+        Some(id) => EndpointKey::for_added(id),
         None => return Ok(None),
     };
     let found = with_failure_streak(connection, key).await?;
@@ -344,7 +344,7 @@ mod tests {
 
     async fn add(test: &TestStore, id: i64, owner: TaxpayerId) -> Endpoint {
         let url = format!("https://added.example/{id}");
-        let endpoint = Endpoint::added(id, owner, url, Timestamp::UNIX_EPOCH);
+        let endpoint = Endpoint::new_beside_default(id, owner, url, Timestamp::UNIX_EPOCH);
         let tx = test.store.begin().await.unwrap();
         save(&test.store, &tx, &endpoint, "whsec_new")
             .await

@@ -42,7 +42,7 @@ pub async fn open_owned_by(
 }
 
 /// Loads the running replays of one endpoint, oldest first.
-pub async fn open_of_endpoint(
+pub async fn open_for_endpoint(
     connection: &impl ConnectionTrait,
     endpoint: EndpointKey,
 ) -> Result<Vec<Replay>, StoreError> {
@@ -63,7 +63,7 @@ async fn load_open(
 }
 
 /// Loads the newest replay of an endpoint, running or ended.
-pub async fn latest_of_endpoint(
+pub async fn latest_for_endpoint(
     connection: &impl ConnectionTrait,
     endpoint: EndpointKey,
 ) -> Result<Option<Replay>, StoreError> {
@@ -78,7 +78,7 @@ pub async fn latest_of_endpoint(
 }
 
 /// Loads one page of an endpoint's replays, newest first, and the number of all of them.
-pub async fn page_of_endpoint(
+pub async fn page_for_endpoint(
     store: &Store,
     endpoint: EndpointKey,
     page: Page,

@@ -15,6 +15,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::admission::call_origin::{CallOrigin, CallPayer, CallerAccount};
+use crate::admission::call_verdict::CallVerdict;
 use crate::admission::call_window::CallCounts;
 use crate::admission::open_breaker::{
     BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, add_time,
@@ -26,16 +27,6 @@ use crate::transport::failure::CauseKind;
 
 /// The shortest time between two liveness checks.
 const LIVENESS_CHECK_EVERY: Duration = Duration::from_secs(5);
-
-/// What a finished call says about the authority's health.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallVerdict {
-    /// The authority answered. A refusal is an answer too.
-    Answered,
-    Failed,
-    /// The answer says nothing about the authority's health.
-    Neutral,
-}
 
 /// The breaker's state as operators see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use timing::clock::SharedClock;
 
-use crate::admission::breaker::{Breaker, BreakerView, CallVerdict, RecentCalls};
+use crate::admission::breaker::{Breaker, BreakerView, RecentCalls};
 use crate::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::admission::call_verdict::CallVerdict;
 use crate::admission::open_breaker::{BreakerDecision, HeldCallers};
 use crate::operation::Operation;
 use crate::transport::failure::{AuthorityFailure, Cause, CauseKind};

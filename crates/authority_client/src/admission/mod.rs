@@ -7,6 +7,7 @@ pub(super) mod breakers;
 pub(super) mod call_limits;
 pub(super) mod call_origin;
 pub(super) mod call_stats;
+pub(super) mod call_verdict;
 pub(super) mod call_window;
 mod failing_accounts;
 pub(super) mod load_signal;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::admission::breaker::CallVerdict;
 use crate::admission::call_origin::CallerAccount;
+use crate::admission::call_verdict::CallVerdict;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);

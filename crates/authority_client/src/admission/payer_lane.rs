@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::admission::breaker::CallVerdict;
 use crate::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::admission::call_verdict::CallVerdict;
 use crate::admission::call_window::{CallCounts, CallWindow};
 use crate::admission::open_breaker::{
     BreakerDecision, EarlyProbes, HeldBack, OpenBreaker, OpenScope,

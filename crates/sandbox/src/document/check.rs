@@ -37,7 +37,7 @@ pub(crate) fn check(document: &Value) -> Result<InvoiceEssence, Fault> {
     let (issue_date, due_date) = check_dates(&root)?;
     let invoice_type_code = root
         .at("invoice_type_code")
-        .one_of(&lists::INVOICE_TYPES)?
+        .code_in(&lists::INVOICE_TYPES)?
         .to_owned();
     check_currencies_and_statuses(&root)?;
     let supplier = parties::check(&root.at("accounting_supplier_party"))?;
@@ -81,8 +81,8 @@ fn check_dates(root: &Node<'_>) -> Result<(String, Option<String>), Fault> {
 
 fn check_currencies_and_statuses(root: &Node<'_>) -> Result<(), Fault> {
     root.at("document_currency_code")
-        .one_of(&lists::CURRENCIES)?;
-    root.at("tax_currency_code").one_of(&lists::CURRENCIES)?;
+        .code_in(&lists::CURRENCIES)?;
+    root.at("tax_currency_code").code_in(&lists::CURRENCIES)?;
     root.at("payment_status")
         .if_any(|node| node.word(&PAYMENT_STATUSES))?;
     root.at("invoice_kind")
@@ -106,7 +106,7 @@ fn check_payment_means(root: &Node<'_>) -> Result<(), Fault> {
     for means in root.at("payment_means").items_if_any()? {
         means
             .at("payment_means_code")
-            .one_of(&lists::PAYMENT_MEANS)?;
+            .code_in(&lists::PAYMENT_MEANS)?;
         means.at("payment_due_date").if_any(Node::date)?;
     }
     Ok(())

@@ -109,7 +109,7 @@ impl<'a> Node<'a> {
     }
 
     /// Returns the text, which must be one of the codes of a reference list.
-    pub(crate) fn one_of(&self, codes: &HashSet<String>) -> Result<&'a str, Fault> {
+    pub(crate) fn code_in(&self, codes: &HashSet<String>) -> Result<&'a str, Fault> {
         let text = self.text()?;
         if codes.contains(text) {
             Ok(text)

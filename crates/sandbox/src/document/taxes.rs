@@ -34,7 +34,7 @@ fn check_subtotal(part: &Node<'_>) -> Result<Decimal, Fault> {
     let amount = part.at("tax_amount").amount_from_zero()?;
     let category = part.at("tax_category");
     category.object()?;
-    category.at("id").one_of(&lists::TAX_CATEGORIES)?;
+    category.at("id").code_in(&lists::TAX_CATEGORIES)?;
     category.at("percent").amount_from_zero()?;
     Ok(amount)
 }

@@ -2,7 +2,8 @@
 
 use actix::{Actor, Context, Handler, Message, Supervised};
 
-use super::super::node::{Node, NodeState};
+use super::super::node::Node;
+use super::super::node_state::NodeState;
 use super::super::supervise;
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::super::node::NodeState;
+use super::super::node_state::NodeState;
 use super::super::periodic::{Period, PeriodicActor};
 use super::super::watchdog::{self, WatchdogScan};
 use super::super::{ActorFigures, Measure, Ranking, TreeSnapshot, Window, WindowFigures};

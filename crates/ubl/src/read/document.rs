@@ -7,7 +7,7 @@ use super::Reader;
 use crate::codes::{self, Root};
 use crate::element::Element;
 use crate::fault::Cause;
-use crate::write::{CUSTOMIZATION, IRN_DESCRIPTION};
+use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION};
 
 /// The elements that refer to other documents, in the order of the references that are read.
 const REFERENCES: [(&str, ReferenceKind); 7] = [

@@ -8,7 +8,8 @@ use super::money::{is_in, net};
 use crate::codes::{self, EACH, Root};
 use crate::element::{Element, UNIT, fold};
 use crate::fault::Cause;
-use crate::write::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
+use crate::fixed_texts::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
+use crate::rounding::round;
 
 /// The number of characters of a heading of the Harmonized System with its point: 8471.30.
 const HEADING_DIGITS: usize = 6;
@@ -119,7 +120,7 @@ impl<'a> Reader<'a> {
             .checked_mul(line.base_quantity)
             .and_then(|one| one.checked_div(line.quantity));
         match divided {
-            Some(price) if price == super::scalar::round(price, 6) => {
+            Some(price) if price == round(price, 6) => {
                 line.price = price.normalize();
             }
             _ => {

@@ -18,6 +18,8 @@ use crate::element::{Element, path};
 use crate::fault::{Cause, Change, Fault};
 use crate::parse::{Limits, parse};
 
+pub(crate) use money::net;
+
 /// The number of faults after which no more are reported.
 const FAULTS_MAX: usize = 100;
 /// The maximum number of discounts and fees on a document.
@@ -85,9 +87,6 @@ fn find_root(tree: &Element) -> Option<(&Element, Root)> {
 }
 
 /// A tree that is being read, with everything that has to be told of it.
-pub(crate) use money::net;
-pub(crate) use scalar::round;
-
 struct Reader<'a> {
     root: &'a Element,
     /// The units that the caller wants instead of others.

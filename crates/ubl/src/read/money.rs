@@ -4,12 +4,12 @@ use rust_decimal::Decimal;
 use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
 
 use super::line::RawLine;
-use super::scalar::round;
 use super::{Body, Reader};
 use crate::codes::{self, EXEMPTION_REASON};
 use crate::element::{CURRENCY, Element};
 use crate::fault::Cause;
-use crate::write::{DISCOUNT_CODE, FEE_CODE};
+use crate::fixed_texts::{DISCOUNT_CODE, FEE_CODE};
+use crate::rounding::round;
 
 /// Two totals count as equal if they differ by no more than this.
 const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
@@ -202,7 +202,7 @@ impl Reader<'_> {
         self.change(Cause::Totals, total, sentence);
         vec![TaxSubtotal {
             tax: tax.clone(),
-            base: exclusive.unwrap_or_else(|| sum_of_lines(lines)),
+            base: exclusive.unwrap_or_else(|| line_sum(lines)),
             amount,
         }]
     }
@@ -225,9 +225,9 @@ impl Reader<'_> {
         read("cbc:AllowanceTotalAmount");
         read("cbc:ChargeTotalAmount");
         let payable = read("cbc:PayableAmount");
-        let lines = lines.unwrap_or_else(|| sum_of_lines(&body.lines));
+        let lines = lines.unwrap_or_else(|| line_sum(&body.lines));
         let tax_exclusive = tax_exclusive.unwrap_or_else(|| lines + net(&body.charges));
-        let tax_inclusive = tax_inclusive.unwrap_or(tax_exclusive + sum_of_taxes(&body.taxes));
+        let tax_inclusive = tax_inclusive.unwrap_or(tax_exclusive + tax_sum(&body.taxes));
         let payable = payable.unwrap_or(tax_inclusive - prepaid + rounding);
         Totals {
             lines,
@@ -245,9 +245,9 @@ impl Reader<'_> {
             return;
         };
         let totals = &body.totals;
-        let lines = sum_of_lines(&body.lines);
+        let lines = line_sum(&body.lines);
         let charges = net(&body.charges);
-        let tax = sum_of_taxes(&body.taxes);
+        let tax = tax_sum(&body.taxes);
         let sums = [
             (
                 "of the lines",
@@ -322,12 +322,12 @@ pub(crate) fn net(charges: &[Charge]) -> Decimal {
         .sum()
 }
 
-fn sum_of_lines(lines: &[RawLine]) -> Decimal {
+fn line_sum(lines: &[RawLine]) -> Decimal {
     let amounts = lines.iter().map(|raw| raw.line.amount);
     amounts.sum()
 }
 
-fn sum_of_taxes(taxes: &[TaxSubtotal]) -> Decimal {
+fn tax_sum(taxes: &[TaxSubtotal]) -> Decimal {
     taxes.iter().map(|tax| tax.amount).sum()
 }
 

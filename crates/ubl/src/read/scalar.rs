@@ -1,11 +1,12 @@
 //! Dates, times, numbers and amounts.
 
 use jiff::civil::{Date, Time};
-use rust_decimal::{Decimal, RoundingStrategy};
+use rust_decimal::Decimal;
 
 use super::Reader;
 use crate::element::{CURRENCY, Element};
 use crate::fault::Cause;
+use crate::rounding::round;
 
 /// The maximum number of digits before and after the decimal point.
 const INTEGER_DIGITS_MAX: usize = 15;
@@ -14,11 +15,6 @@ const FRACTION_DIGITS_MAX: u32 = 6;
 const FRACTION_BYTES_MAX: usize = 12;
 /// The length of `YYYY-MM-DD`.
 const DATE_BYTES: usize = 10;
-
-/// Rounds half away from zero.
-pub(crate) fn round(value: Decimal, digits: u32) -> Decimal {
-    value.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero)
-}
 
 impl Reader<'_> {
     pub(super) fn date_at(&mut self, parent: &Element, path: &str) -> Option<Date> {

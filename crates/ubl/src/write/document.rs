@@ -3,14 +3,11 @@
 use jiff::civil::Date;
 use trade_document::{PaymentMeans, Reference, ReferenceKind, TradeDocument};
 
-use super::{CUSTOMIZATION, line, money, party};
+use super::{line, money, party};
 use crate::codes::{self, Root};
 use crate::element::Element;
 use crate::fault::Unwritable;
-
-/// The description of the reference that holds the IRN. UBL's own place, `cbc:UUID`, is outside of
-/// EN 16931.
-pub(crate) const IRN_DESCRIPTION: &str = "IRN";
+use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION};
 
 pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable> {
     let kind = &document.document_type;

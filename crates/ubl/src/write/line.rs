@@ -7,18 +7,7 @@ use super::money::{amount, charge_element, plain, tax_category};
 use crate::codes::{Root, is_time};
 use crate::element::{Element, UNIT};
 use crate::fault::Unwritable;
-
-/// The property of an item that says whether it is a product or a service, where a reader could not
-/// tell.
-pub(crate) const ITEM_TYPE: &str = "Item type";
-pub(crate) const ITEM_TYPES: [(&str, ItemKind); 2] = [
-    ("PRODUCT", ItemKind::Product),
-    ("SERVICE", ItemKind::Service),
-];
-/// The lists of UNTDID 7143 in which the classification of a product (Harmonized System) and of a
-/// service stands.
-pub(crate) const PRODUCT_LIST: &str = "HS";
-pub(crate) const SERVICE_LIST: &str = "ZZZ";
+use crate::fixed_texts::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
 
 pub(super) fn to_element(
     line: &Line,

@@ -12,12 +12,7 @@ use crate::fault::Unwritable;
 use crate::order;
 use crate::serialize::serialize_document;
 
-/// The specification that the written documents follow (EN 16931, BT-24).
-pub(crate) const CUSTOMIZATION: &str = "urn:cen.eu:en16931:2017";
-
-pub(crate) use document::{IRN_DESCRIPTION, to_element};
-pub(crate) use line::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
-pub(crate) use money::{DISCOUNT_CODE, FEE_CODE};
+pub(crate) use document::to_element;
 pub(crate) use party::tin_scheme;
 
 /// Writes a document as UBL 2.1.

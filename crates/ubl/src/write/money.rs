@@ -6,12 +6,8 @@ use trade_document::{Charge, Tax, TradeDocument};
 use crate::codes::{self, EXEMPTION_REASON, currency_digits};
 use crate::element::{CURRENCY, Element};
 use crate::fault::Unwritable;
-use crate::read::round;
-
-/// The codes of a discount and of a fee without a reason in words: UNTDID 5189 (discount) and 7161
-/// (mutually defined).
-pub(crate) const DISCOUNT_CODE: &str = "95";
-pub(crate) const FEE_CODE: &str = "ZZZ";
+use crate::fixed_texts::{DISCOUNT_CODE, FEE_CODE};
+use crate::rounding::round;
 
 /// Returns a number without idle zeros.
 pub(super) fn plain(value: Decimal) -> String {

@@ -14,11 +14,11 @@ pub(super) const HEADERS: [(&str, &str); 5] = [
 /// Writes an entity with these properties, each with the JSON pointer of its value in the notification.
 pub(super) fn render(properties: &[(&str, &str)], notification: &str) -> String {
     let event: Value = strict_json::from_trusted(notification).unwrap_or_default();
-    let value_at = |pointer: &str| event.pointer(pointer).cloned().unwrap_or_default();
-    let mut entity: Map<String, Value> = properties
-        .iter()
-        .map(|(name, pointer)| ((*name).to_owned(), value_at(pointer)))
-        .collect();
+    let fields = properties.iter().map(|(name, pointer)| {
+        let value = event.pointer(pointer).cloned();
+        ((*name).to_owned(), value.unwrap_or_default())
+    });
+    let mut entity: Map<String, Value> = fields.collect();
     entity.insert("Data".to_owned(), Value::from(event["data"].to_string()));
     Value::Object(entity).to_string()
 }

@@ -14,8 +14,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry, OperatorReque
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Operation, Run, StepResult};
+use crate::domain::pipeline::{Operation, OperatorAction, Run, StepResult};
 
 const CANCELLED_ERROR: &str = "the run was cancelled by an operator";
 

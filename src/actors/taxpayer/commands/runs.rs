@@ -204,9 +204,8 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
             }
         }
         RunPayload::Report(_) => {
-            let reported =
-                |invoice: &Invoice| invoice.status.after(Transition::Reach(Stage::Reported));
-            invoice.map_or(Ok(()), |invoice| reported(invoice).map(drop))
+            let reported = Transition::Reach(Stage::Reported);
+            invoice.map_or(Ok(()), |invoice| invoice.status.after(reported).map(drop))
         }
         RunPayload::Payment(relayed) => payment::check_preconditions(uow, relayed, invoice),
     }

@@ -22,7 +22,7 @@ use crate::http::extract::prefer::Prefer;
 use crate::http::extract::role::NeedsRole;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{calculated, report, submission, transmit, vat_report};
+use crate::http::forms::{calculated, reader, submission, transmit, vat_report};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -216,7 +216,7 @@ async fn transmit(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let read = |reader: &mut Reader<'_>| transmit::read(reader, taxpayer.as_ref());
-    let form = report::read(&body, &state.catalog.get(), read);
+    let form = reader::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
     let id = taxpayer
         .as_ref()
@@ -249,7 +249,7 @@ async fn report(
         DocumentBody::complete(&state, DocumentCall::Report, taxpayer.as_ref(), body).await?;
     let catalog = state.catalog.get();
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
-    let form = report::read(body.fields(), &catalog, read);
+    let form = reader::read(body.fields(), &catalog, read);
     let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let id = taxpayer.id;

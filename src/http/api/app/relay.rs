@@ -15,7 +15,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::prefer::Prefer;
 use crate::http::extract::{acting_taxpayer, path_ids};
 use crate::http::forms::query::Query;
-use crate::http::forms::{relayed_payment, report};
+use crate::http::forms::{reader, relayed_payment};
 use crate::http::openapi::{doc, example, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -99,7 +99,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      authority; of one that waits also its place in the \
                      queue.",
                 )
-                .query_word("operation", Operation::allowed, "the operation of the run")
+                .query_word(
+                    "operation",
+                    Operation::allowed_words,
+                    "the operation of the run",
+                )
                 .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
                 .fails(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::ValidationFailed])
@@ -173,7 +177,7 @@ async fn update_payment_status(
     let irn = path_ids::irn(&irn)?;
     let taxpayer = acting_taxpayer::for_irn(&state, caller, &irn).await?;
     let body = body.object().await?;
-    let form = report::read(&body, &state.catalog.get(), relayed_payment::read);
+    let form = reader::read(&body, &state.catalog.get(), relayed_payment::read);
     let form = form.map_err(|faults| local_faults::refusal_error(faults, &body))?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);

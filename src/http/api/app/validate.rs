@@ -65,7 +65,7 @@ impl ExplainMode {
         word.eq_ignore_ascii_case(Self::WORD).then_some(Self)
     }
 
-    fn allowed() -> String {
+    fn allowed_words() -> String {
         Self::WORD.to_owned()
     }
 }
@@ -77,7 +77,7 @@ async fn validate(
     query: Query,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let asked = query.word("explain", ExplainMode::parse, ExplainMode::allowed);
+    let asked = query.word("explain", ExplainMode::parse, ExplainMode::allowed_words);
     let asked = asked.and_then(|explain| Ok((explain, query.flag("calculate")?)));
     let answer = match asked {
         Ok((explain, calculates)) => {
@@ -176,7 +176,7 @@ async fn validate_form(
     let (form, calculation) = form?;
     let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;
     let document = form.value.document.as_json();
-    let authority = state.authority.on_behalf_of(taxpayer.into());
+    let authority = state.authority.for_account(taxpayer.into());
     authority
         .validate(document)
         .await

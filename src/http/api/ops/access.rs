@@ -12,7 +12,7 @@ use crate::domain::kernel::audit::Actor;
 use crate::http::api::ops::accounts::{account_not_found, parse_owner};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
-use crate::http::forms::{key_terms, reason, report, roles};
+use crate::http::forms::{key_terms, reader, reason, roles};
 use crate::http::middleware::client_address::ClientAddress;
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
@@ -116,7 +116,7 @@ async fn disable_integrator(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object_or_empty().await?;
-    let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
+    let form = reader::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
     let includes_taxpayers = form.value.includes_taxpayers;
     let owner = parse_owner(KeyKind::Integrator, &id)?;
     let change = account_change(&state, operator, address, owner, form.value.reason);
@@ -133,7 +133,7 @@ async fn disable_operator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,
@@ -153,7 +153,7 @@ async fn remove_operator(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,
@@ -173,7 +173,7 @@ async fn set_operator_role(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         roles::read_operator_role,
@@ -217,7 +217,7 @@ async fn enable(
     owner: KeyOwner,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,

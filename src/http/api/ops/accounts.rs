@@ -12,7 +12,7 @@ use crate::domain::kernel::ids::parse_number;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
-use crate::http::forms::{key_terms, report};
+use crate::http::forms::{key_terms, reader};
 use crate::http::key_generation;
 use crate::http::middleware::client_address::ClientAddress;
 use crate::http::openapi::{OperationDoc, doc, example};
@@ -164,7 +164,7 @@ async fn rotate_key(
     owner: KeyOwner,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         key_terms::read,
@@ -206,7 +206,7 @@ async fn revoke_keys(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object_or_empty().await?;
-    let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
+    let form = reader::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
     let includes_taxpayers = form.value.includes_taxpayers;
     let by = Actor::Operator(operator_id);
     let reason = form.value.reason;

@@ -10,7 +10,7 @@ use crate::domain::breaker::BreakerOrderKind;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
-use crate::http::forms::{reason, report};
+use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
 use crate::http::replicas::{self, give_order};
 use crate::http::respond::code::ErrorCode;
@@ -86,7 +86,7 @@ async fn order(
     kind: BreakerOrderKind,
 ) -> Result<ApiResponse, ApiError> {
     let operation = find_operation(operation)?;
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,

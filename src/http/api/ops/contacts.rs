@@ -8,7 +8,7 @@ use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
-use crate::http::forms::{report, roles};
+use crate::http::forms::{reader, roles};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -134,7 +134,7 @@ async fn set_contact_role(
     ids: web::Path<(String, String)>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         roles::read_contact_role,

@@ -16,7 +16,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::dead_letters::DeadLetters;
 use crate::http::forms::query::Query;
-use crate::http::forms::{dead_letters, reason, report};
+use crate::http::forms::{dead_letters, reader, reason};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -80,7 +80,7 @@ async fn replay_dead_letter(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,
@@ -121,7 +121,7 @@ async fn replay_dead_letters(
     OpsOperator(operator_id): OpsOperator,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         dead_letters::read,

@@ -8,7 +8,7 @@ use crate::domain::access::caller::OpsAdmin;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
-use crate::http::forms::{panic_order, report};
+use crate::http::forms::{panic_order, reader};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -43,7 +43,7 @@ async fn order_panic(
     _: OpsAdmin,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         panic_order::read,

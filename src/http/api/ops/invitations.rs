@@ -9,7 +9,7 @@ use crate::domain::kernel::ids::{IntegratorId, parse_number};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
-use crate::http::forms::{reason, report};
+use crate::http::forms::{reader, reason};
 use crate::http::invitations::{self, InvitationRequest};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
@@ -98,7 +98,7 @@ async fn invite(
     owner: SessionOwner,
     body: Body,
 ) -> Result<Option<ApiResponse>, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,

@@ -13,7 +13,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{reason, report};
+use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -34,8 +34,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .with_note(
                 "`replay` and `drop` are the paths to post to, where there is something to do.",
             )
-            .query_word("kind", WorkKind::allowed, "of a kind of work")
-            .query_word("state", QuarantineState::allowed, "of a state")
+            .query_word("kind", WorkKind::allowed_words, "of a kind of work")
+            .query_word("state", QuarantineState::allowed_words, "of a state")
             .query("taxpayer_id", "of one taxpayer")
             .query(
                 "name",
@@ -85,8 +85,12 @@ async fn list_quarantine(
 /// Reads the filter of the list.
 pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
     Ok(QuarantineFilter {
-        kind: query.word("kind", WorkKind::parse, WorkKind::allowed)?,
-        state: query.word("state", QuarantineState::parse, QuarantineState::allowed)?,
+        kind: query.word("kind", WorkKind::parse, WorkKind::allowed_words)?,
+        state: query.word(
+            "state",
+            QuarantineState::parse,
+            QuarantineState::allowed_words,
+        )?,
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
         name: query.trimmed_text("name"),
     })
@@ -99,7 +103,7 @@ async fn replay_command(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,
@@ -124,7 +128,7 @@ async fn drop_work(
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,

@@ -11,7 +11,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::extract::prefer::Prefer;
 use crate::http::forms::query::Query;
-use crate::http::forms::{reconciliation, report};
+use crate::http::forms::{reader, reconciliation};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -68,7 +68,7 @@ async fn create_reconciliation(
     prefer: Prefer,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         reconciliation::read,

@@ -96,9 +96,9 @@ pub(crate) fn read_audit_filter(query: &Query) -> Result<AuditFilter, ApiError> 
     Ok(AuditFilter {
         integrator_id: query.integrator_id("integrator_id"),
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
-        actor: query.word("actor", ActorKind::parse, ActorKind::allowed)?,
+        actor: query.word("actor", ActorKind::parse, ActorKind::allowed_words)?,
         operator: query.trimmed_text("operator"),
-        action: query.word("action", AuditAction::parse, AuditAction::allowed)?,
+        action: query.word("action", AuditAction::parse, AuditAction::allowed_words)?,
         from: query.utc_moment("from")?,
         until: query.utc_moment("until")?,
         subject: query.trimmed_text("subject"),

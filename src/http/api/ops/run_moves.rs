@@ -8,12 +8,11 @@ use crate::actors::taxpayer::commands::ApplyOperatorAction;
 use crate::domain::access::caller::OpsOperator;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
-use crate::domain::pipeline::RunState;
-use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{OperatorAction, RunState};
 use crate::http::api::ops::bulk::{BulkAct, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
-use crate::http::forms::report;
+use crate::http::forms::reader;
 use crate::http::forms::run_filter::{self, BulkMove};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::envelope::ApiResponse;
@@ -47,7 +46,7 @@ async fn move_runs(
     OpsOperator(operator_id): OpsOperator,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         run_filter::read_bulk_move,

@@ -5,13 +5,12 @@ use actix_web::web;
 use crate::actors::taxpayer::commands::ApplyOperatorAction;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Operation, OperatorAction, RunState, Step, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{reason, report, run_filter};
+use crate::http::forms::{reader, reason, run_filter};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -25,12 +24,16 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/pipeline/runs").get(list_runs, || {
             doc("list_runs", "Pipeline runs of all taxpayers")
-                .query_word("state", RunState::allowed, "of a state")
-                .query_word("operation", Operation::allowed, "of an operation")
+                .query_word("state", RunState::allowed_words, "of a state")
+                .query_word("operation", Operation::allowed_words, "of an operation")
                 .query("taxpayer_id", "of one taxpayer")
                 .query("irn", "of one IRN")
-                .query_word("step", Step::allowed, "the step that a run is at")
-                .query_word("wait_reason", WaitReason::allowed, "what a run waits for")
+                .query_word("step", Step::allowed_words, "the step that a run is at")
+                .query_word(
+                    "wait_reason",
+                    WaitReason::allowed_words,
+                    "what a run waits for",
+                )
                 .query("error", "a part of the last error, in any case")
                 .query_number("older_than_s", 0, "created at least this many seconds ago")
                 .query(
@@ -147,7 +150,7 @@ async fn move_run(
     body: Body,
     to: OperatorAction,
 ) -> MoveResponse {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         reason::read,

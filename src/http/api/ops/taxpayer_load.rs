@@ -13,7 +13,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{reason, report};
+use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
 use crate::http::replicas::taxpayer_pauses;
 use crate::http::respond::code::ErrorCode;
@@ -66,7 +66,7 @@ async fn list_top_taxpayers(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let by = query.word("by", UsageMeasure::parse, UsageMeasure::allowed)?;
+    let by = query.word("by", UsageMeasure::parse, UsageMeasure::allowed_words)?;
     let by = by.unwrap_or(UsageMeasure::Writes);
     let window = read_window(&query)?;
     let top = top_taxpayers(&state, by, window).await;
@@ -128,7 +128,7 @@ async fn read_order(
     id: &str,
     body: Body,
 ) -> Result<(TaxpayerId, OperatorRequest), ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         reason::read_required,

@@ -12,7 +12,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{integration, reason, report};
+use crate::http::forms::{integration, reader, reason};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -34,7 +34,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             )
             .query_word(
                 "verification",
-                VerificationStatus::allowed,
+                VerificationStatus::allowed_words,
                 "of a result of the verification",
             )
             .query("tin", "a tax number, in whichever spelling")
@@ -87,7 +87,7 @@ async fn list_all_taxpayers(
     let verification = query.word(
         "verification",
         VerificationStatus::parse,
-        VerificationStatus::allowed,
+        VerificationStatus::allowed_words,
     )?;
     let filter = TaxpayerFilter {
         verification,
@@ -110,7 +110,7 @@ async fn verify_taxpayer(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         reason::read_required,
@@ -153,7 +153,7 @@ async fn set_integration(
     let read = |reader: &mut Reader<'_>| {
         integration::read(reader, &state.webhook_urls, &state.settings.erp_systems)
     };
-    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration {
         erp_system,
         auth,

@@ -21,7 +21,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             "list_endpoints",
             "Webhook endpoints of all taxpayers with their health",
         )
-        .query_word("health", EndpointHealth::allowed, "of a health")
+        .query_word("health", EndpointHealth::allowed_words, "of a health")
         .query("taxpayer_id", "of one taxpayer")
         .query(
             "cause",
@@ -55,7 +55,11 @@ async fn list_endpoints(
 /// Reads the filter of the list.
 pub(crate) fn read_filter(query: &Query) -> Result<EndpointFilter, ApiError> {
     Ok(EndpointFilter {
-        health: query.word("health", EndpointHealth::parse, EndpointHealth::allowed)?,
+        health: query.word(
+            "health",
+            EndpointHealth::parse,
+            EndpointHealth::allowed_words,
+        )?,
         taxpayer_ids: query.taxpayer_id("taxpayer_id").map(|id| vec![id]),
         cause: query.trimmed_text("cause"),
         host: query.trimmed_text("host"),

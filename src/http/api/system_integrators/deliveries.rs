@@ -68,7 +68,7 @@ pub(super) fn describe_list(doc: OperationDoc) -> OperationDoc {
         "A delivery is one event on its way to an endpoint, with its state and its attempts.",
     )
     .with_paging("15 by default, 100 at most")
-    .query_word("state", DeliveryState::allowed, "of a state")
+    .query_word("state", DeliveryState::allowed_words, "of a state")
     .query("event", "the name of an event")
     .query("irn", "the IRN of an invoice")
     .query("since", "a sequence, or a moment as RFC 3339 writes it")
@@ -115,7 +115,7 @@ pub(super) async fn show_deliveries(
 }
 
 fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults> {
-    let state = query.word("state", DeliveryState::parse, DeliveryState::allowed);
+    let state = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
     match (state, query.log_position("since")) {
         (Ok(state), Ok(since)) => {
             let event = query.trimmed_text("event");

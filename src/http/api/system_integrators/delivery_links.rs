@@ -11,7 +11,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{delivery_link, report};
+use crate::http::forms::{delivery_link, reader};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -53,7 +53,7 @@ async fn share_delivery(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let delivery = path_ids::find_delivery(&state, integrator, &ids).await?;
-    let form = report::read(&*body.object_or_empty().await?, &state.catalog.get(), read)?;
+    let form = reader::read(&*body.object_or_empty().await?, &state.catalog.get(), read)?;
     let link = make(&state, &delivery, form.value, Actor::Integrator(integrator)).await?;
     let origin = state.origin(&request).unwrap_or_default();
     let view = DeliveryLinkView {

@@ -18,7 +18,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::find_endpoint;
 use crate::http::forms::query::Query;
-use crate::http::forms::{replay, report, webhook};
+use crate::http::forms::{reader, replay, webhook};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::limits::SensitiveOperation;
 use crate::http::openapi::{doc, example};
@@ -140,7 +140,7 @@ async fn enable_one(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (found, _) = find_endpoint(&state, integrator, &ids).await?;
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         replay::read_enable,

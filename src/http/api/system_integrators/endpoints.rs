@@ -14,7 +14,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{report, webhook_endpoint};
+use crate::http::forms::{reader, webhook_endpoint};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
 use crate::http::openapi::{doc, example};
@@ -146,7 +146,7 @@ async fn add_endpoint(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = find_taxpayer(&state, integrator, &id).await?;
     let read = |reader: &mut Reader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
-    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), read)?;
     let webhook_endpoint::NewEndpoint {
         url,
         enabled_events,
@@ -211,7 +211,7 @@ async fn change_endpoint(
         state.webhook_urls.clone()
     };
     let read = |reader: &mut Reader<'_>| webhook_endpoint::read_change(reader, &policy);
-    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), read)?;
     let webhook_endpoint::EndpointChange {
         url,
         enabled_events,

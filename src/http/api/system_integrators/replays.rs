@@ -11,7 +11,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{replay, report};
+use crate::http::forms::{reader, replay};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -103,7 +103,7 @@ pub(super) async fn start_replay(
     endpoint: EndpointKey,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
     let first = events::sequence_at(&state.store, taxpayer, form.value.since).await?;
     let command = StartReplay {
         endpoint,
@@ -150,7 +150,7 @@ pub(super) async fn show_latest(
     state: &ApiState,
     endpoint: EndpointKey,
 ) -> Result<ApiResponse, ApiError> {
-    let latest = replays::latest_of_endpoint(state.store.reader(), endpoint).await?;
+    let latest = replays::latest_for_endpoint(state.store.reader(), endpoint).await?;
     let endpoint = webhooks::with_key(state.store.reader(), endpoint).await?;
     let view = latest
         .as_ref()
@@ -174,7 +174,7 @@ async fn list_replays(
     let page = query.page(PER_PAGE_DEFAULT);
     let key = taxpayer.id.into();
     let endpoint = webhooks::with_key(state.store.reader(), key).await?;
-    let (found, total) = replays::page_of_endpoint(&state.store, key, page).await?;
+    let (found, total) = replays::page_for_endpoint(&state.store, key, page).await?;
     let items = found
         .iter()
         .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay))

@@ -11,7 +11,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
 use crate::http::forms::query::Query;
-use crate::http::forms::{delivery_selection, report};
+use crate::http::forms::{delivery_selection, reader};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -35,7 +35,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             ))
             .fails(&[ErrorCode::WebhookNotConfigured])
         }),
-        path(of_one).post(replay_selected_of_one, || {
+        path(of_one).post(replay_selected_for_endpoint, || {
             describe(doc(
                 "replay_selected_endpoint_deliveries",
                 "Send chosen deliveries to an endpoint again, or all that match",
@@ -74,7 +74,7 @@ async fn replay_selected(
 }
 
 /// POST `…/webhook/endpoints/{endpoint_id}/deliveries/replay`: sends deliveries to this endpoint again.
-async fn replay_selected_of_one(
+async fn replay_selected_for_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     ids: web::Path<(String, String)>,
@@ -94,7 +94,7 @@ async fn start(
 ) -> Result<ApiResponse, ApiError> {
     let is_preview = query.flag("preview")?;
     let catalog = state.catalog.get();
-    let form = report::read(&*body.object().await?, &catalog, delivery_selection::read)?;
+    let form = reader::read(&*body.object().await?, &catalog, delivery_selection::read)?;
     let range = to_range(state, taxpayer, endpoint, form.value).await?;
     let counts = count_by_state(&state.store, taxpayer, endpoint, &range).await?;
     let nothing = (counts.total() == 0).then(|| "no delivery matches".to_owned());

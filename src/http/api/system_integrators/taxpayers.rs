@@ -16,7 +16,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{key_terms, profile, report, taxpayer};
+use crate::http::forms::{key_terms, profile, reader, taxpayer};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::invoice_files;
 use crate::http::key_generation;
@@ -173,7 +173,7 @@ async fn create_taxpayer(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
     let onboarding = onboarding::build(&state, integrator, id, form.value).await?;
     idempotent
@@ -240,7 +240,7 @@ async fn update_profile(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let form = report::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
     let change = form.value;
     let warnings = form.warnings;
     invoice_files::check_logo(&state, &change.settings.logo).await?;

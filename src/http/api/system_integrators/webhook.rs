@@ -16,7 +16,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{replay, report, webhook};
+use crate::http::forms::{reader, replay, webhook};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::key_generation;
 use crate::http::limits::SensitiveOperation;
@@ -156,7 +156,7 @@ async fn update_webhook(
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let policy = state.webhook_address_policy(taxpayer.id).await?;
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
-    let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
+    let form = reader::read(&*body.object().await?, &state.catalog.get(), read)?;
     let webhook::Webhook {
         url,
         enabled_events,
@@ -209,7 +209,7 @@ pub(super) async fn rotate_secret(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         webhook::read_secret_type,
@@ -282,7 +282,7 @@ async fn enable_webhook(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let form = report::read(
+    let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
         replay::read_enable,

@@ -6,7 +6,7 @@ use crate::actors::taxpayer::commands::SetImportProfile;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
-use crate::http::forms::{import_profile, report};
+use crate::http::forms::{import_profile, reader};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::envelope::ApiResponse;
@@ -64,7 +64,7 @@ async fn set_import_profile(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
-    let read = move |body: &_| report::read(body, &catalog, import_profile::read);
+    let read = move |body: &_| reader::read(body, &catalog, import_profile::read);
     let (_, form) = body.object_and_form(read).await?;
     let form = form?;
     let warnings = form.warnings;

@@ -7,7 +7,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{report, supplier_irn};
+use crate::http::forms::{reader, supplier_irn};
 use crate::http::invoice_files::{self, InvoiceFile};
 use crate::http::openapi::{doc, example, invoice_file, schema};
 use crate::http::respond::code::ErrorCode;
@@ -121,7 +121,7 @@ async fn get_supplier_invoice(
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let mut form = report::read(
+    let mut form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         supplier_irn::read,
@@ -153,7 +153,7 @@ async fn acknowledge_supplier_invoice(
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         supplier_irn::read,

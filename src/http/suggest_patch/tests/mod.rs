@@ -17,7 +17,8 @@ use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::testing::{number, object, validation as sample, with_member};
 use crate::http::forms::validation;
-use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
+use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext};
+use crate::http::suggest_patch::violation::Violation;
 
 /// The reference lists of the simulator.
 static CATALOG: LazyLock<Catalog> = LazyLock::new(lists);

@@ -21,7 +21,7 @@ use crate::http::extract::{json, path_ids};
 use crate::http::forms::full_invoice::FormAccount;
 use crate::http::forms::query::Query;
 use crate::http::forms::report::Accepted;
-use crate::http::forms::{batch, calculated, report, standard_invoice};
+use crate::http::forms::{batch, calculated, reader, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -39,7 +39,7 @@ pub(super) async fn create_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
     let read =
-        move |body: &Map<String, Value>| report::read(body, &catalog, standard_invoice::read);
+        move |body: &Map<String, Value>| reader::read(body, &catalog, standard_invoice::read);
     let (_, read) = body.object_and_form(read).await?;
     let mut form = match read {
         Ok(form) => form,
@@ -163,7 +163,7 @@ type BatchForm = Result<Accepted<Vec<Candidate>>, Faults>;
 
 fn read_batch(text: &[u8], catalog: &Catalog) -> Result<BatchForm, ApiError> {
     let body = json::parse_batch(text)?;
-    let mut read = report::read(&body.object, catalog, batch::read);
+    let mut read = reader::read(&body.object, catalog, batch::read);
     if let Ok(form) = &mut read {
         batch::fail_items(&mut form.value, body.key_faults);
     }

@@ -38,7 +38,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                          its record. More than 1,000 invoices are imported in the background: the answer is 202, and \
                          its Location tells the progress.",
                     )
-                    .query_word("form", ImportForm::allowed, "the create request; standard by default")
+                    .query_word("form", ImportForm::allowed_words, "the create request; standard by default")
                     .query("preview", "true to change nothing and see what would happen")
                     .takes(standard_invoice::read, example!("create_invoice"))
                     .takes_files(FILE_TYPES)

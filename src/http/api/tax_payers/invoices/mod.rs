@@ -119,10 +119,14 @@ fn list_doc() -> OperationDoc {
         )
         .with_paging("10 by default, 100 at most")
         .query("batch_no", "of a batch number from Bulk")
-        .query_word("status", WorkflowStatus::allowed, "of a workflow status")
+        .query_word(
+            "status",
+            WorkflowStatus::allowed_words,
+            "of a workflow status",
+        )
         .query_word(
             "payment_status",
-            PaymentStatus::allowed,
+            PaymentStatus::allowed_words,
             "of a payment status",
         )
         .query(
@@ -132,7 +136,7 @@ fn list_doc() -> OperationDoc {
         )
         .query_word(
             "invoice_category",
-            Category::allowed,
+            Category::allowed_words,
             "of a kind of customer",
         )
         .query("date_from", "issued on this day or later, YYYY-MM-DD")

@@ -11,7 +11,7 @@ use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{report, unique_no};
+use crate::http::forms::{reader, unique_no};
 use crate::http::invoice_files;
 use crate::http::respond::entity_tag::entity_tag;
 use crate::http::respond::envelope::{ApiResponse, success_text};
@@ -70,7 +70,7 @@ pub(super) async fn get_by_unique_no(
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         unique_no::read,

@@ -18,7 +18,7 @@ use crate::http::api::tax_payers::invoices::read::invoice_tag;
 use crate::http::approval;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
-use crate::http::forms::{payment_update, report, unique_no, update_invoice, update_status};
+use crate::http::forms::{payment_update, reader, unique_no, update_invoice, update_status};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::respond::entity_tag::Precondition;
 use crate::http::respond::envelope::ApiResponse;
@@ -36,7 +36,7 @@ pub(super) async fn update_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
     let read = move |body: &Map<String, Value>| {
-        report::read(body, &catalog, |reader| {
+        reader::read(body, &catalog, |reader| {
             update_invoice::read(reader, &catalog)
         })
     };
@@ -91,7 +91,7 @@ async fn locked_or_faults_error(
     body: &Map<String, Value>,
     faults: Faults,
 ) -> ApiError {
-    let named = report::read(body, &state.catalog.get(), unique_no::read);
+    let named = reader::read(body, &state.catalog.get(), unique_no::read);
     let Some(which) = named
         .ok()
         .and_then(|form| path_ids::check_invoice_ref(form.value).ok())
@@ -116,7 +116,7 @@ pub(super) async fn update_status(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         update_status::read,
@@ -154,7 +154,7 @@ pub(super) async fn update_payment_status(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let form = report::read(
+    let form = reader::read(
         &*body.object().await?,
         &state.catalog.get(),
         payment_update::read,
