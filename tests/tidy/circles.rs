@@ -34,7 +34,8 @@ struct Use {
 impl Source {
     fn new(file: &str, text: &str) -> Self {
         let (production, _) = split_tests(text);
-        let (mut uses, mut others) = (Vec::new(), Vec::new());
+        let mut uses = Vec::new();
+        let mut others = Vec::new();
         let mut tokens = tokens(&production).into_iter().peekable();
         while let Some(token) = tokens.next() {
             // `use<'a>` is a bound, no import.
@@ -71,7 +72,8 @@ fn read_use(
     tokens: &mut std::iter::Peekable<impl Iterator<Item = String>>,
     prefix: &str,
 ) -> Vec<(String, String)> {
-    let (mut names, mut path) = (Vec::new(), prefix.to_owned());
+    let mut names = Vec::new();
+    let mut path = prefix.to_owned();
     let mut alias = None;
     while let Some(token) = tokens.next_if(|token| token != "," && token != "}") {
         match token.as_str() {
