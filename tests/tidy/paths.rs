@@ -45,7 +45,8 @@ pub fn paths_named(module: &str, text: &str) -> Vec<Named> {
 /// Returns the production code and the items under `#[cfg(test)]`, both without comments. An item ends where rustfmt
 /// ends it: at the first line of the same indentation that closes it.
 pub fn split_tests(text: &str) -> (String, String) {
-    let (mut production, mut tests) = (String::new(), String::new());
+    let mut production = String::new();
+    let mut tests = String::new();
     let mut item_indent = None;
     for line in text.lines() {
         let code = line.split("//").next().unwrap_or_default().trim_end();

@@ -166,8 +166,10 @@ impl WriterPool {
 
     /// Commits the open group and closes the connections.
     pub(crate) async fn close(self) -> Result<(), StoreError> {
-        if let Some(turns) = &self.turns {
-            drop(timeout(BUSY_WAIT, turns.take()).await);
+        if let Some(turns) = &self.turns
+            && let Ok(turn) = timeout(BUSY_WAIT, turns.next()).await
+        {
+            drop(turns.commit(turn).await);
         }
         Ok(self.pool.close().await?)
     }

@@ -23,9 +23,9 @@ use crate::pool::Pool;
 
 /// The log is copied when it has grown by so many pages, of 4 KiB each.
 const COPIED_FROM: u32 = 16_384;
-/// So few pages are copied in a turn of the writer's, which waits for some milliseconds.
+/// The number of pages that may be left for a turn of the writer's, which waits for some milliseconds.
 const FEW: u32 = 1_000;
-/// So many rounds are made beside the writer, however few pages are left, and no more than the other number.
+/// The number of rounds beside the writer, however few pages are left.
 const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 10;
 /// The log is looked at no more often than this, and only after commits.
@@ -80,6 +80,14 @@ struct Log {
     copied: u32,
 }
 
+impl Log {
+    /// Returns the number of pages to copy. SQLite reads the two numbers one after the other, so another process may have
+    /// copied more than the log had.
+    fn left(self) -> u32 {
+        self.pages.saturating_sub(self.copied)
+    }
+}
+
 impl Copier {
     async fn run(self) {
         let mut commits = self.turns.commits();
@@ -119,7 +127,7 @@ impl Copier {
     async fn copy_most(&self, mut log: Log) -> Result<(), DbErr> {
         let mut left_before = u32::MAX;
         for round in 0..ROUNDS_MAX {
-            let left = log.pages - log.copied;
+            let left = log.left();
             let is_at_end = left <= FEW || left > left_before / 4 * 3;
             if round >= ROUNDS_MIN && is_at_end {
                 break;
@@ -136,9 +144,14 @@ impl Copier {
         let statement = Statement::from_string(self.pool.backend(), pragma);
         let row = self.pool.query_one_raw(statement).await?;
         let row = row.ok_or_else(|| DbErr::RecordNotFound(pragma.to_owned()))?;
+        // SQLite says -1 where the file system allows no log.
+        let count = |column| {
+            let count: i64 = row.try_get_by_index(column)?;
+            Ok::<_, DbErr>(u32::try_from(count).unwrap_or_default())
+        };
         Ok(Log {
-            pages: row.try_get_by_index(1)?,
-            copied: row.try_get_by_index(2)?,
+            pages: count(1)?,
+            copied: count(2)?,
         })
     }
 }
@@ -166,6 +179,13 @@ mod tests {
         std::fs::metadata(path.with_extension("db-wal"))
             .unwrap()
             .len()
+    }
+
+    #[test]
+    fn a_log_of_which_more_is_copied_than_it_had_has_nothing_left() {
+        for (pages, copied, left) in [(5, 3, 2), (5, 5, 0), (5, 8, 0), (0, 0, 0)] {
+            assert_eq!(Log { pages, copied }.left(), left, "{pages}, {copied}");
+        }
     }
 
     #[tokio::test]

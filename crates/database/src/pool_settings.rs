@@ -124,7 +124,7 @@ impl SqlitePurpose {
     }
 }
 
-/// How long the copying of the log, and so the writer, waits for transactions that read from it.
+/// The maximum wait of the copying of the log, and so of the writer, for transactions that read from it.
 const LOG_READERS_WAIT: Duration = Duration::from_millis(20);
 /// A commit copies the log by itself if it has so many pages (256 MiB): the task that copies it has failed, or long reads
 /// keep it from doing so.

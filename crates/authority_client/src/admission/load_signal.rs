@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::transport::failure::{AuthorityFailure, CauseKind};
 
-/// What a finished call says about the authority's load.
+/// The evidence of a finished call about the authority's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadSignal {
     /// The call succeeded and took this long.
@@ -64,14 +64,6 @@ mod tests {
     #[test]
     fn the_load_signal_follows_from_the_kind_of_failure() {
         let took = Duration::from_millis(7);
-        let reason = |cause: Cause| {
-            (
-                AuthorityFailure::Retryable {
-                    reason: cause.clone(),
-                },
-                AuthorityFailure::Unknown { reason: cause },
-            )
-        };
         let both = [
             (
                 Cause::TimedOut { after: took },
@@ -126,7 +118,10 @@ mod tests {
             ),
         ];
         for (cause, retryable, unknown) in both {
-            let (one, other) = reason(cause.clone());
+            let reason = cause.clone();
+            let one = AuthorityFailure::Retryable { reason };
+            let reason = cause.clone();
+            let other = AuthorityFailure::Unknown { reason };
             assert_eq!(load_signal::<()>(&Err(one), took), retryable, "{cause:?}");
             assert_eq!(load_signal::<()>(&Err(other), took), unknown, "{cause:?}");
         }

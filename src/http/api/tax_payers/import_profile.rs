@@ -64,8 +64,9 @@ async fn set_import_profile(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let catalog = state.catalog.get();
-    let read = move |body: &_| reader::read(body, &catalog, import_profile::read);
-    let (_, form) = body.object_and_form(read).await?;
+    let (_, form) = body
+        .object_and_form(move |body| reader::read(body, &catalog, import_profile::read))
+        .await?;
     let form = form?;
     let warnings = form.warnings;
     idempotent
