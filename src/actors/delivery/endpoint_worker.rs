@@ -20,11 +20,11 @@ use webhook_client::PostRequest;
 
 use crate::actors::delivery::batches::Batches;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::due_reader::DueReader;
+use crate::actors::delivery::due_work::DueReader;
+use crate::actors::delivery::due_work::LoadedWork;
 use crate::actors::delivery::error::DeliveryError;
-use crate::actors::delivery::health_change::HealthChange;
 use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight};
-use crate::actors::delivery::loaded_work::LoadedWork;
+use crate::actors::delivery::outcome::HealthChange;
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
 use crate::actors::taxpayer::commands::DisableEndpoint;

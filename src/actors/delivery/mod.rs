@@ -5,9 +5,9 @@
 //! |---|---|
 //! | the endpoints that are served, and their dispatcher | `pool`, `serving` |
 //! | one endpoint: loads due deliveries, starts attempts in order and collects their outcomes | `endpoint_worker` |
-//! | the deliveries that a round has loaded; attempts in flight: running, finished or being written | `loaded_work`, `in_flight` |
-//! | the next state of delivery and endpoint after an attempt | `outcome`, `health_change` |
-//! | batched reads and writes for all endpoints | `batches`, `due_reader`, `outcome_writer` |
+//! | the due deliveries, and those that a round has loaded; attempts in flight: running, finished or being written | `due_work`, `in_flight` |
+//! | the next state of delivery and endpoint after an attempt | `outcome` |
+//! | batched reads and writes for all endpoints | `batches`, `due_work`, `outcome_writer` |
 //! | the settings and handles that all parts share; the errors that stop deliveries | `deps`, `error` |
 //! | deliveries that were in flight at a crash of the process | `crash` |
 //! | replays, queued in parts | `replay` |
@@ -19,14 +19,12 @@ mod attempt;
 mod batches;
 mod crash;
 mod deps;
-mod due_reader;
+mod due_work;
 mod endpoint_worker;
 mod erp_settings;
 mod error;
 mod grading;
-mod health_change;
 mod in_flight;
-mod loaded_work;
 mod outcome;
 mod outcome_writer;
 mod pool;

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::actors::delivery::batches::Batches;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::due_reader::DueReader;
+use crate::actors::delivery::due_work::DueReader;
 use crate::actors::delivery::endpoint_worker::{EndpointWorker, SharedWork};
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::OutcomeWriter;

@@ -1,23 +1,77 @@
-//! The due deliveries of one endpoint as a round has loaded them: how many attempts may run, and which
-//! deliveries are still to be started.
+//! The due deliveries of an endpoint: loaded with one query for all endpoints that ask at the same time, and then how many
+//! attempts a round may run, and which of the loaded deliveries are still to be started.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use database::StoreError;
+use jiff::Timestamp;
 use webhook_client::SecretFault;
 
 use crate::actors::delivery::attempt::DeliveryTarget;
+use crate::actors::delivery::batches::BatchWork;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::due_reader::DueWork;
 use crate::actors::delivery::in_flight::{InFlight, max_in_flight};
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::Event;
+use crate::domain::kernel::ids::EndpointKey;
+use crate::store::webhooks;
+use crate::store::webhooks::delivery_queue;
 
 /// Loaded deliveries are started only within this time after loading. Later they are loaded again, because the endpoint
 /// may have changed or a delivery may have been given up since.
 const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
+
+/// An endpoint and its due deliveries.
+pub(super) struct DueWork {
+    pub(super) recipient: webhooks::LoadedEndpoint,
+    /// The due deliveries, including deliveries in flight. The delivery that has been due for the longest time is
+    /// first.
+    pub(super) next: VecDeque<(Delivery, Event)>,
+    /// The time at which the deliveries were queried.
+    pub(super) at: Timestamp,
+}
+
+pub(super) struct DueReader(pub(super) Arc<DeliveryDeps>);
+
+impl BatchWork for DueReader {
+    type Request = EndpointKey;
+    /// `None` if there is no endpoint with this key.
+    type Answer = Option<DueWork>;
+
+    const NAME: &'static str = "due-delivery-reader";
+    const COMMAND: &'static str = "load";
+    const BATCH_MAX: usize = 128;
+
+    async fn run(
+        &self,
+        keys: &[&EndpointKey],
+    ) -> Result<Vec<Result<Option<DueWork>, StoreError>>, StoreError> {
+        let keys: Vec<_> = keys.iter().copied().copied().collect();
+        let store = &self.0.store;
+        let at = self.0.clock.now();
+        let (mut recipients, mut next) = tokio::try_join!(
+            webhooks::recipients(store, &keys, at),
+            delivery_queue::load_due_by_endpoint(
+                store,
+                &keys,
+                at,
+                max_in_flight(self.0.max_concurrent)
+            )
+        )?;
+        let found = keys.iter().map(|key| {
+            let recipient = recipients.remove(key)?;
+            Some(DueWork {
+                recipient,
+                next: next.remove(key).unwrap_or_default().into(),
+                at,
+            })
+        });
+        Ok(found.map(Ok).collect())
+    }
+}
 
 /// An endpoint with its state, and its loaded deliveries that have not started yet.
 pub(super) struct LoadedWork {
