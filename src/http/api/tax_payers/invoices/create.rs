@@ -5,6 +5,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::web;
+use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
@@ -16,19 +17,83 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
+use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
+use crate::http::api::tax_payers::invoices::list::{list_doc, list_invoices};
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::{json, path_ids};
-use crate::http::forms::full_invoice::FormAccount;
+use crate::http::forms::full_invoice::{self, FormAccount};
 use crate::http::forms::query::Query;
 use crate::http::forms::report::Accepted;
 use crate::http::forms::{batch, calculated, reader, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::batch::BatchCreated;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices")
+            .post(create_invoice, || {
+                doc("create_invoice", "Create Invoice (Standard)")
+                    .with_note(
+                        "Stores an invoice as a draft. If the account has an invoice \
+                         with this number, that one is the answer, with 200, and \
+                         nothing is stored.",
+                    )
+                    .takes(standard_invoice::read, example!("create_invoice"))
+                    .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
+                    .gives::<InvoiceObject<'_>>(200, "Invoice already exist")
+                    .writes()
+                    .fails(&PRECONDITION_ERROR_CODES)
+                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
+            })
+            .get(list_invoices, list_doc),
+        path("/v1/tax-payers/invoices/full").post(create_full_invoice, || {
+            let account = FormAccount {
+                today: Date::MAX,
+                service_id: None,
+            };
+            doc("create_full_invoice", "Create Invoice (Full)")
+                .with_note(
+                    "Stores an invoice as a draft, from the whole document that \
+                     the authority will get. If the account has an invoice with \
+                     this number, that one is the answer, with 200, and nothing \
+                     is stored.",
+                )
+                .takes(
+                    |reader| full_invoice::full_invoice(reader, account),
+                    example!("create_full_invoice"),
+                )
+                .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
+                .gives::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
+                .calculates()
+                .writes()
+                .fails(&PRECONDITION_ERROR_CODES)
+                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+        }),
+        path("/v1/tax-payers/invoices/bulk")
+            .bulk()
+            .post(create_batch, || {
+                doc("create_batch", "Create Invoices (Bulk)")
+                    .with_note(
+                        "Stores up to 1,000 invoices. One that is faulty does \
+                         not keep the others out: Get Batch tells the outcome \
+                         of each.",
+                    )
+                    .takes(batch::read, example!("create_bulk"))
+                    .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
+                    .writes()
+                    .fails(&PRECONDITION_ERROR_CODES)
+                    .fails(&[ErrorCode::BatchTooLarge])
+            }),
+    ]
+}
 
 /// POST /v1/tax-payers/invoices: Create Invoice (Standard). Returns the existing invoice if the number exists.
 pub(super) async fn create_invoice(

@@ -13,12 +13,15 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::auth;
 use crate::http::forms::invoice_filters;
 use crate::http::forms::query::Query;
 use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerRoom};
+use crate::http::openapi::{OperationDoc, doc};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::{ApiResponse, success_text};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -26,6 +29,60 @@ use crate::http::views::paginator::Paginator;
 use crate::store::invoices;
 
 const SUCCESS_MESSAGE: &str = "Invoice retrieved successfully";
+
+pub(super) fn list_doc() -> OperationDoc {
+    doc("list_invoices", "List Invoices, newest first")
+        .with_note(
+            "The next cursor comes in `x-next-cursor` and `Link`. \
+             With `Accept: text/csv`, `application/x-ndjson` or the \
+             type of XLSX, the answer is a file of the whole list, \
+             whatever the page.",
+        )
+        .with_paging("10 by default, 100 at most")
+        .query("batch_no", "of a batch number from Bulk")
+        .query_word(
+            "status",
+            WorkflowStatus::allowed_words,
+            "of a workflow status",
+        )
+        .query_word(
+            "payment_status",
+            PaymentStatus::allowed_words,
+            "of a payment status",
+        )
+        .query(
+            "authority_status",
+            "of a status at the authority, or of one of several with \
+             commas between them",
+        )
+        .query_word(
+            "invoice_category",
+            Category::allowed_words,
+            "of a kind of customer",
+        )
+        .query("date_from", "issued on this day or later, YYYY-MM-DD")
+        .query("date_to", "issued on this day or before, YYYY-MM-DD")
+        .query("due_before", "due before this day, YYYY-MM-DD")
+        .query("due_after", "due after this day, YYYY-MM-DD")
+        .query("overdue", "true: due before today, not paid, not cancelled")
+        .query("amount_min", "with at least this payable amount")
+        .query("amount_max", "with at most this payable amount")
+        .query("customer_no", "of a customer, by the number that was sent")
+        .query("q", "part of a number, an IRN or a customer's name")
+        .query("updated_since", "changed at this moment or later, RFC 3339")
+        .query(
+            "sort",
+            "created_at, invoice_date, due_date or payable; - before \
+             it for descending; -created_at by default",
+        )
+        .query(
+            "cursor",
+            "where to go on: the x-next-cursor of the page before, with the same sort",
+        )
+        .gives_page::<InvoiceObject<'_>>("Invoice retrieved successfully")
+        .also_as_file(&TableFormat::MEDIA_TYPES)
+        .fails(&[ErrorCode::ValidationFailed])
+}
 
 /// GET /v1/tax-payers/invoices: List Invoices. Response headers say where the next page starts. A caller that accepts
 /// a file format gets the whole list as a file.

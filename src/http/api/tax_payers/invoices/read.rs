@@ -7,12 +7,15 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::timeline::ENTRIES_MAX;
+use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, unique_no};
 use crate::http::invoice_files;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::entity_tag::entity_tag;
 use crate::http::respond::envelope::{ApiResponse, success_text};
 use crate::http::respond::error::ApiError;
@@ -24,6 +27,52 @@ use crate::store::invoices;
 use crate::store::invoices::{payments, timeline};
 
 const RETRIEVED_MESSAGE: &str = "Invoice retrieved successfully";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices/batches/{batch_no}").get(get_batch, || {
+            doc("get_batch", "What became of a batch")
+                .with_note(
+                    "With `Accept: text/csv`, `application/x-ndjson` or the \
+                     type of XLSX, the answer is a file.",
+                )
+                .gives::<BatchView<'_>>(200, "Batch retrieved successfully")
+                .also_as_file(&TableFormat::MEDIA_TYPES)
+                .fails(&[ErrorCode::BatchNotFound])
+        }),
+        path("/v1/tax-payers/invoices/get-by-unique-no")
+            .reads()
+            .post(get_by_unique_no, || {
+                doc("get_by_unique_no", "Get Invoice by Unique Number")
+                    .with_note("Finds an invoice by its id, its IRN or its number.")
+                    .takes(unique_no::read, example!("unique_no"))
+                    .gives::<InvoiceObject<'_>>(200, "Invoice retrieved successfully")
+                    .fails(&[ErrorCode::InvoiceNotFound])
+            }),
+        path("/v1/tax-payers/invoices/{id}").get(get_invoice, || {
+            doc("get_invoice", "Get Invoice by ID")
+                .with_note(
+                    "The Invoice object, with its status and its payment \
+                     status.",
+                )
+                .query(
+                    "include",
+                    "lines, ledger and verify_link, with commas between them",
+                )
+                .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
+                .fails(&[ErrorCode::InvoiceNotFound])
+        }),
+        path("/v1/tax-payers/invoices/{id}/timeline").get(get_timeline, || {
+            doc("get_timeline", "What happened to an invoice")
+                .with_note(
+                    "The newest 1,000 events, calls to the authority and \
+                     deliveries of webhooks, in the order of time.",
+                )
+                .gives::<TimelineView<'_>>(200, "Timeline retrieved successfully")
+                .fails(&[ErrorCode::InvoiceNotFound])
+        }),
+    ]
+}
 
 /// Returns the tag of the answer of Get Invoice by ID.
 pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {

@@ -1,5 +1,7 @@
 //! Update Invoice, Update Invoice Status and Update Payment Status.
 
+use std::sync::Arc;
+
 use actix_web::{HttpRequest, web};
 use serde_json::{Map, Value};
 
@@ -14,17 +16,74 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::PaymentUpdate;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::api::tax_payers::invoices::read::invoice_tag;
 use crate::http::approval;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::{payment_update, reader, unique_no, update_invoice, update_status};
 use crate::http::idempotency::IdempotentRequest;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::entity_tag::Precondition;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices/update").put(update_invoice, || {
+            let catalog = Arc::new(Catalog::default());
+            doc("update_invoice", "Update Invoice")
+                .with_note(
+                    "Replaces the customer, the lines and the details of an \
+                     invoice that is not yet under way to the authority.",
+                )
+                .takes(
+                    |reader| update_invoice::read(reader, &catalog),
+                    example!("update_invoice"),
+                )
+                .gives::<InvoiceObject<'_>>(200, "Invoice updated successfully")
+                .writes()
+                .if_unchanged()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
+                .fails(&[ErrorCode::InvalidTransition, ErrorCode::CategoryConflict])
+                .fails(&[ErrorCode::PaymentExceedsPayable])
+        }),
+        path("/v1/tax-payers/invoices/update-status").patch(update_status, || {
+            doc("update_status", "Update Invoice Status")
+                .with_note(
+                    "Sets the status to draft, approved or cancelled, unless the \
+                     pipeline has locked the invoice.",
+                )
+                .takes(update_status::read, example!("update_status"))
+                .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
+                .writes()
+                .if_unchanged()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
+                .fails(&[ErrorCode::InvalidTransition])
+        }),
+        path("/v1/tax-payers/invoices/update-payment-status").patch(update_payment_status, || {
+            doc("update_payment_status", "Update Payment Status")
+                .with_note(
+                    "Records a payment, or that the payment is pending or \
+                         rejected. Partial payments add up; more than is \
+                         payable is refused.",
+                )
+                .takes(payment_update::read, example!("update_payment_status"))
+                .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
+                .writes()
+                .if_unchanged()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
+                .fails(&[
+                    ErrorCode::PaymentExceedsPayable,
+                    ErrorCode::InvalidTransition,
+                ])
+        }),
+    ]
+}
 
 /// PUT /v1/tax-payers/invoices/update: Update Invoice.
 pub(super) async fn update_invoice(
