@@ -5,7 +5,8 @@
 //! `-- --on DATABASE` only one database, `-- --runs 5` takes medians of five, `-- --stored 2000000` measures a lone
 //! create again when so many invoices are stored, `-- --taxpayers 100000` makes so many taxpayers active,
 //! `-- --neighbours` measures calls beside another integrator that does its worst, `-- --consoles 50` measures creates
-//! beside so many open consoles, and `-- --compare FILE` prints the ratios to an earlier run, whose output is the file.
+//! beside so many open consoles, with `--replicas 3` at so many processes on one PostgreSQL, and `-- --compare FILE`
+//! prints the ratios to an earlier run, whose output is the file.
 //!
 //! SQLite is always measured, PostgreSQL if `EINVOICE_TEST_POSTGRES` names a server on which databases can be created.
 //! Settings in the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, for example) apply as well.
@@ -86,6 +87,9 @@ struct Options {
     /// Measures creates beside so many open consoles, and nothing else.
     #[arg(long)]
     consoles: Option<usize>,
+    /// The processes at which the consoles are open. More than one need PostgreSQL.
+    #[arg(long, default_value_t = 1, requires = "consoles")]
+    replicas: usize,
     /// Prints the ratios to an earlier run, whose output is this file.
     #[arg(long)]
     compare: Option<PathBuf>,
@@ -126,7 +130,7 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     }
     if let Some(consoles) = options.consoles {
         let load = case_load(&prepared.many_creates(), &service);
-        return consoles::measure(database, &program, &load, consoles).await;
+        return consoles::measure(database, &program, &load, consoles, options.replicas).await;
     }
     if is_wanted("onboard") {
         let name = "onboard: taxpayer, profile and key";
@@ -208,7 +212,7 @@ async fn create_stored_invoices(invoices: usize, prepared: &Prepared, service: &
 
 fn case_load(case: &Case, service: &Service) -> Load {
     Load {
-        address: service.address,
+        address: service.process.address,
         requests: Arc::clone(&case.requests),
         connections: case.connections,
         span: MEASURED_SPAN,
@@ -252,7 +256,7 @@ async fn measure_ceiling(ceiling: Ceiling, service: &Service, server: Option<&st
     match ceiling {
         Ceiling::Rows => rows(1).await,
         Ceiling::BatchedRows => rows(32).await,
-        Ceiling::Live => calls(service.address, "/health/live").await,
+        Ceiling::Live => calls(service.process.address, "/health/live").await,
         Ceiling::Authority => calls(service.sandbox, "/api").await / CALLS_PER_SUBMIT,
     }
 }

@@ -1,5 +1,6 @@
 //! Measures creates beside open consoles, and alone, in turns: operators who watch must cost those who send little.
 
+use std::iter;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
@@ -16,16 +17,30 @@ const TURNS: usize = 5;
 const CONSOLES_LEAD: Duration = Duration::from_secs(2);
 const REOPEN_AFTER: Duration = Duration::from_millis(100);
 
-/// Prints the creates a second alone, beside so many open overviews, and their ratio.
-pub(crate) async fn measure(database: &str, program: &Program, load: &Load, consoles: usize) {
-    let root = format!("http://{}", load.address);
-    let cookie = sign_in(program, &root).await;
+/// Prints the creates a second alone, beside so many open overviews, and their ratio. The overviews are open at all
+/// replicas in turn; the load goes to the one that it names.
+pub(crate) async fn measure(
+    database: &str,
+    program: &Program,
+    load: &Load,
+    consoles: usize,
+    replicas: usize,
+) {
+    let mut others = Vec::new();
+    for _ in 1..replicas {
+        others.push(program.start_replica().await);
+    }
+    let roots: Vec<_> = iter::once(load.address)
+        .chain(others.iter().map(|other| other.address))
+        .map(|address| format!("http://{address}"))
+        .collect();
+    let cookie = sign_in(program, &roots[0]).await;
     let mut alone = Vec::new();
     let mut beside = Vec::new();
     for _ in 0..TURNS {
         alone.push(load.run(Pace::Full).await.per_second);
         let mut streams = JoinSet::new();
-        for _ in 0..consoles {
+        for root in roots.iter().cycle().take(consoles) {
             streams.spawn(watch(
                 format!("{root}/console/live/overview"),
                 cookie.clone(),
@@ -36,7 +51,7 @@ pub(crate) async fn measure(database: &str, program: &Program, load: &Load, cons
     }
     let [alone, beside] = [alone, beside].map(median);
     println!(
-        "{database:<10} creates beside {consoles} consoles: {alone:.0} -> {beside:.0} /s  x {:.3}",
+        "{database:<10} creates beside {consoles} consoles at {replicas} replicas: {alone:.0} -> {beside:.0} /s  x {:.3}",
         beside / alone
     );
 }

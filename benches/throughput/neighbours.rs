@@ -72,7 +72,7 @@ pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepar
         (
             what,
             Load {
-                address: service.address,
+                address: service.process.address,
                 requests,
                 connections: CONNECTIONS,
                 span: MEASURED_SPAN,
@@ -84,7 +84,7 @@ pub(crate) async fn measure(database: &str, service: &Service, prepared: &Prepar
     for worst in WorstBehaviour::ALL {
         for (what, load) in &loads {
             let alone = load.run(pace).await;
-            let neighbour = start_neighbour(worst, service.address, &neighbours);
+            let neighbour = start_neighbour(worst, service.process.address, &neighbours);
             sleep(NEIGHBOUR_LEAD).await;
             let beside = load.run(pace).await;
             drop(neighbour);

@@ -19,16 +19,22 @@ const START_MAX: Duration = Duration::from_secs(30);
 const TICKS_PER_S: f64 = 100.0;
 
 pub(crate) struct Service {
-    pub(crate) address: SocketAddr,
+    pub(crate) process: Process,
     pub(crate) sandbox: SocketAddr,
     pub(crate) client: Client,
     /// The integrator that is measured, and another that shares the service with it.
     pub(crate) integrators: [Integrator; 2],
-    process: Child,
     _data: Arc<TempDir>,
 }
 
+/// A running process of the service, which ends with this value.
+pub(crate) struct Process {
+    pub(crate) address: SocketAddr,
+    child: Child,
+}
+
 /// The executable with the settings of one service, for the service itself and for calls of the program.
+#[derive(Clone)]
 pub(crate) struct Program {
     address: SocketAddr,
     sandbox: SocketAddr,
@@ -45,8 +51,6 @@ impl Program {
         let settings = [
             ("DATA_DIR", data.path().to_str().unwrap().to_owned()),
             ("DATABASE__URL", database_url.to_owned()),
-            ("HTTP__BIND", address.to_string()),
-            ("SANDBOX__BIND", sandbox.to_string()),
             ("RATE_LIMIT__REQUESTS_PER_S", "0".to_owned()),
             ("RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0".to_owned()),
             ("RATE_LIMIT__ONBOARDINGS_PER_MIN", "0".to_owned()),
@@ -69,8 +73,20 @@ impl Program {
     fn command(&self) -> Command {
         let mut command = Command::new(PROGRAM);
         command.envs(self.settings.iter().cloned());
+        command.env("EINVOICE__HTTP__BIND", self.address.to_string());
+        command.env("EINVOICE__SANDBOX__BIND", self.sandbox.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
+    }
+
+    /// Starts another process on the same database.
+    pub(crate) async fn start_replica(&self) -> Process {
+        let replica = Self {
+            address: free_address(),
+            sandbox: free_address(),
+            ..self.clone()
+        };
+        Process::start(&replica).await
     }
 
     /// Runs the program with these arguments. Returns the JSON that it prints.
@@ -88,24 +104,40 @@ impl Program {
 impl Service {
     /// Starts the service, with two integrators that the program makes before.
     pub(crate) async fn start(program: &Program) -> Self {
-        let address = program.address;
-        let client = Client::new(format!("http://{address}"));
+        let client = Client::new(format!("http://{}", program.address));
         let integrators = ["bench", "neighbour"].map(|name| {
             let email = format!("{name}@bench.example");
             let made = program.call(&["integrator", "create", "--name", name, "--email", &email]);
             Integrator::new(&client, made["api_key"].as_str().unwrap())
         });
-        let process = program.command().spawn().unwrap();
-        let service = Self {
-            address,
+        Self {
+            process: Process::start(program).await,
             sandbox: program.sandbox,
             client,
             integrators,
-            process,
             _data: Arc::clone(&program.data),
+        }
+    }
+
+    /// Returns the CPU time that the process has used, in seconds; `None` where the system does not tell.
+    pub(crate) fn cpu_s(&self) -> Option<f64> {
+        self.process.cpu_s()
+    }
+
+    /// Returns the memory that the process occupies, in megabytes; `None` where the system does not tell.
+    pub(crate) fn resident_mb(&self) -> Option<f64> {
+        self.process.resident_mb()
+    }
+}
+
+impl Process {
+    async fn start(program: &Program) -> Self {
+        let process = Self {
+            address: program.address,
+            child: program.command().spawn().unwrap(),
         };
-        service.wait_until_ready().await;
-        service
+        process.wait_until_ready().await;
+        process
     }
 
     async fn wait_until_ready(&self) {
@@ -123,18 +155,16 @@ impl Service {
         }
     }
 
-    /// Returns the CPU time that the process has used, in seconds; `None` where the system does not tell.
-    pub(crate) fn cpu_s(&self) -> Option<f64> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
+    fn cpu_s(&self) -> Option<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
         // The name of the process, in parentheses, may contain spaces; user and system time are fields 14 and 15.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
         let mut ticks = || fields.next()?.parse::<f64>().ok();
         Some((ticks()? + ticks()?) / TICKS_PER_S)
     }
 
-    /// Returns the memory that the process occupies, in megabytes; `None` where the system does not tell.
-    pub(crate) fn resident_mb(&self) -> Option<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
+    fn resident_mb(&self) -> Option<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -142,11 +172,11 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for Process {
     fn drop(&mut self) {
         // Nothing that it wrote is needed any more.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
