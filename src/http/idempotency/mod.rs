@@ -8,19 +8,14 @@
 //! |---|---|
 //! | the header | `key` |
 //! | the requests in progress | `in_progress` |
-//! | a request with a key, from arrival to response | `middleware` |
-//! | a handler's part: send the command with the key | `handler` |
+//! | a request with a key, from its arrival to its response | `keyed_request` |
 //! | a form of a page, whose token is its key | `form` |
-//! | stored responses | `stored_response` |
 
 mod form;
-mod handler;
 pub(super) mod in_progress;
 mod key;
-mod middleware;
-mod stored_response;
+mod keyed_request;
 
 pub(crate) use form::{ResultPage, answer_form, new_token, session_token};
-pub(crate) use handler::IdempotentRequest;
 pub use in_progress::InProgressRequests;
-pub(crate) use middleware::answer_write;
+pub(crate) use keyed_request::{IdempotentRequest, answer_write};

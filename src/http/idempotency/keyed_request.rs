@@ -1,0 +1,378 @@
+//! A request with an idempotency key, from its arrival to its response.
+//!
+//! `answer_write` runs around the handler. It returns the response that is stored for the key, or executes the request
+//! and stores its response. A repeated key is accepted only with the same body, which the policy middleware has read
+//! before. The handler sends its command through `IdempotentRequest`, so that the response is stored in the transaction
+//! of the command. A stored response is replayed with `idempotent-replayed: true`. Temporary failures are not stored.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::sync::Arc;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web};
+use jiff::Timestamp;
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::envelope::{OnceClaim, Render};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::extract::acting_taxpayer::TAXPAYER_ID_HEADER;
+use crate::http::extract::body::BodyText;
+use crate::http::extract::role::NeedsRole;
+use crate::http::idempotency::in_progress::{InProgressGuard, KeyInUse};
+use crate::http::idempotency::key::idempotency_key;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::logged_failure::LoggedFailure;
+use crate::http::respond::render::{self, ResponsePrefs};
+use crate::http::state::ApiState;
+use crate::store::accounts::key_leases;
+use crate::store::idempotency::{self, KeyEntry, StoredKey};
+
+const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// The result of looking up the idempotency key of a request.
+enum KeyStatus {
+    /// The request has no key.
+    Unkeyed,
+    /// No earlier request had this key.
+    First(IdempotencyClaim, InProgressGuard),
+    Repeated(HttpResponse),
+}
+
+/// The claim of a request on its idempotency key; `None` if the request has no key.
+#[derive(Debug, Clone)]
+pub(crate) struct IdempotentRequest(Option<IdempotencyClaim>);
+
+/// Marks a response that the command stored in its own transaction, so that it is not stored again.
+#[derive(Debug, Clone, Copy)]
+struct AlreadyStored;
+
+/// Answers a write request. If it has an idempotency key, it is executed at most once for that key.
+pub(crate) async fn answer_write(
+    state: &web::Data<ApiState>,
+    account: KeyOwner,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    match look_up_key(state, account, &request).await {
+        Err(error) => Ok(request.error_response(error)),
+        Ok(KeyStatus::Unkeyed) => next.call(request).await,
+        Ok(KeyStatus::Repeated(answer)) => Ok(request.into_response(answer)),
+        Ok(KeyStatus::First(claim, _place)) => {
+            request.extensions_mut().insert(claim.clone());
+            let (request, answer) = next.call(request).await?.into_parts();
+            let answer = store_final_response(state, claim, &request, answer)
+                .await
+                .unwrap_or_else(HttpResponse::from_error);
+            Ok(ServiceResponse::new(request, answer))
+        }
+    }
+}
+
+async fn look_up_key(
+    state: &web::Data<ApiState>,
+    account: KeyOwner,
+    request: &ServiceRequest,
+) -> Result<KeyStatus, ApiError> {
+    let Some(key) = idempotency_key(request.headers())?.map(str::to_owned) else {
+        return Ok(KeyStatus::Unkeyed);
+    };
+    let claim = make_claim(state, account, &key, request);
+    let place = state.in_progress.enter(&claim).map_err(in_use_error)?;
+    match idempotency::find(&state.store, &claim, state.now()).await? {
+        None => Ok(KeyStatus::First(claim, place)),
+        Some(taken) => repeated_response(state, &claim, taken)
+            .await
+            .map(KeyStatus::Repeated),
+    }
+}
+
+/// Makes the claim of a request. Requests are the same if method, path with query, body and `x-taxpayer-id` are equal.
+fn make_claim(
+    state: &ApiState,
+    account: KeyOwner,
+    key: &str,
+    request: &ServiceRequest,
+) -> IdempotencyClaim {
+    let extensions = request.extensions();
+    let body = extensions
+        .get::<BodyText>()
+        .map_or(&[][..], |body| &body.bytes);
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or("", |target| target.as_str());
+    let acting = request
+        .headers()
+        .get(TAXPAYER_ID_HEADER)
+        .map_or(&[][..], |value| value.as_bytes());
+    let parts = [
+        request.method().as_str().as_bytes(),
+        target.as_bytes(),
+        acting,
+        body,
+    ];
+    let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
+    IdempotencyClaim::new(account, key, &parts, expires_at.unwrap_or(Timestamp::MAX))
+}
+
+fn in_use_error(occupied: KeyInUse) -> ApiError {
+    if occupied.is_same_request {
+        ApiError::idempotency_in_progress()
+    } else {
+        reuse_error()
+    }
+}
+
+fn reuse_error() -> ApiError {
+    let message =
+        "This Idempotency-Key came with another request before; a new request needs a new key";
+    ApiError::new(ErrorCode::IdempotencyKeyReused, message)
+}
+
+fn secret_shown_once_error() -> ApiError {
+    let message = "The request with this Idempotency-Key was carried out, and the secret in its answer is shown \
+                   only once; to get another secret, send the request with a new key";
+    ApiError::new(ErrorCode::IdempotencyKeyReused, message)
+}
+
+/// Returns the stored response. Fails if the key was used for a different request, or if the response was secret.
+async fn repeated_response(
+    state: &ApiState,
+    claim: &IdempotencyClaim,
+    taken: StoredKey,
+) -> Result<HttpResponse, ApiError> {
+    if taken.fingerprint != claim.fingerprint {
+        return Err(reuse_error());
+    }
+    if let Some(answer) = taken.answer {
+        return Ok(replayed_response(answer));
+    }
+    // The first request may have rotated an API key and ended before all processes knew the new key. Waits for them.
+    key_leases::await_acknowledgements(&state.store).await;
+    Err(secret_shown_once_error())
+}
+
+/// Stores the response of the first request with a key, unless it must not be stored, and returns it.
+async fn store_final_response(
+    state: &ApiState,
+    claim: IdempotencyClaim,
+    request: &HttpRequest,
+    answer: HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    let error = answer
+        .error()
+        .and_then(|error| error.as_error::<ApiError>());
+    match error {
+        // Another request with the same key was first, so its response is returned.
+        Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
+            match idempotency::find(&state.store, &claim, state.now()).await? {
+                Some(taken) => repeated_response(state, &claim, taken).await,
+                None => Ok(answer),
+            }
+        }
+        Some(error) if is_final_refusal(error) => {
+            let failure = LoggedFailure::from(error);
+            let mut answer = store_response(state, claim, render_refusal(request, error)).await?;
+            answer.extensions_mut().insert(failure);
+            Ok(answer)
+        }
+        None if must_be_stored(&answer) => store_response(state, claim, answer).await,
+        _ => Ok(answer),
+    }
+}
+
+/// Renders a refusal in the format that this caller prefers.
+fn render_refusal(request: &HttpRequest, error: &ApiError) -> HttpResponse {
+    let prefs = request
+        .extensions()
+        .get::<ResponsePrefs>()
+        .cloned()
+        .unwrap_or_default();
+    render::render_failure(error, &prefs)
+}
+
+/// Stores a response for its key. If it cannot be stored, this is only logged: a repeated request is then executed
+/// again and has the same result.
+async fn store_response(
+    state: &ApiState,
+    claim: IdempotencyClaim,
+    answer: HttpResponse,
+) -> Result<HttpResponse, ApiError> {
+    let answer: StoredResponse = to_stored_response(answer)
+        .ok_or_else(|| ApiError::internal("an answer that is no text"))?;
+    let entry = KeyEntry {
+        claim,
+        command_id: None,
+        answer: Some(answer.clone()),
+    };
+    if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
+        tracing::warn!(%error, "an answer could not be kept for its idempotency key");
+    }
+    Ok(rebuild_response(answer))
+}
+
+impl NeedsRole for IdempotentRequest {}
+
+impl FromRequest for IdempotentRequest {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self(
+            request.extensions().get::<IdempotencyClaim>().cloned(),
+        )))
+    }
+}
+
+impl IdempotentRequest {
+    /// Executes the command once for the key. Stores the response, which `show` renders, in the command's transaction.
+    pub(crate) async fn answer<C: TaxpayerCommand>(
+        self,
+        taxpayers: &TaxpayerHandle,
+        taxpayer: TaxpayerId,
+        command: C,
+        show: impl Fn(&C::Output) -> ApiResponse + Send + Sync + 'static,
+    ) -> Result<ApiResponse, ApiError> {
+        let Some(claim) = self.0 else {
+            return Ok(show(&taxpayers.send(taxpayer, command).await?));
+        };
+        let show = Arc::new(show);
+        let rendered = Arc::clone(&show);
+        let render: Render<C::Output> =
+            Arc::new(move |output| to_stored_response(rendered(output).into()));
+        let once = OnceClaim {
+            claim,
+            render: Some(render),
+        };
+        let output = taxpayers.send_once(taxpayer, command, Some(once)).await?;
+        Ok(show(&output).with_mark(AlreadyStored))
+    }
+
+    /// Executes a command once for the key. The response contains a secret, so it is never stored.
+    pub(crate) async fn send<C: TaxpayerCommand>(
+        self,
+        taxpayers: &TaxpayerHandle,
+        taxpayer: TaxpayerId,
+        command: C,
+    ) -> Result<C::Output, TaxpayerError> {
+        taxpayers
+            .send_once(taxpayer, command, self.0.map(OnceClaim::without_answer))
+            .await
+    }
+}
+
+/// Converts a response for storage. Returns `None` if the body is a stream or is not UTF-8.
+fn to_stored_response(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
+    let status = answer.status().as_u16();
+    let headers = answer
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| {
+            let value = value.to_str().ok()?;
+            Some((name.to_string(), value.to_owned()))
+        })
+        .collect();
+    let body = answer.into_body().try_into_bytes().ok()?;
+    Some(StoredResponse {
+        status,
+        headers,
+        body: String::from_utf8(body.to_vec()).ok()?,
+    })
+}
+
+/// Rebuilds the response that was stored.
+fn rebuild_response(kept: StoredResponse) -> HttpResponse {
+    let mut answer = HttpResponse::build(StatusCode::from_u16(kept.status).unwrap_or_default());
+    for (name, value) in kept.headers {
+        answer.append_header((name, value));
+    }
+    answer.body(kept.body)
+}
+
+/// Rebuilds the response that was stored, and marks it as a replay.
+fn replayed_response(kept: StoredResponse) -> HttpResponse {
+    let mut answer = rebuild_response(kept);
+    answer
+        .headers_mut()
+        .insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
+    answer
+}
+
+/// Returns true if the response is to be stored now: a success, except a 202 (the same request later returns the
+/// outcome), a secret response (marked by `Cache-Control`) and a response that the command has already stored.
+fn must_be_stored(answer: &HttpResponse) -> bool {
+    let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
+    let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();
+    is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
+}
+
+/// Returns true if a repeated request would be refused again, as after a 409 or 422. A malformed body can be corrected
+/// under the same key, and a wrong use of the key says nothing about the request.
+fn is_final_refusal(error: &ApiError) -> bool {
+    let is_form = matches!(
+        error.code,
+        ErrorCode::ValidationFailed
+            | ErrorCode::IrnMalformed
+            | ErrorCode::IrnServiceIdMismatch
+            | ErrorCode::BatchTooLarge
+            | ErrorCode::IdempotencyKeyReused
+            | ErrorCode::IdempotencyInProgress
+    );
+    matches!(
+        error.status,
+        StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY
+    ) && !is_form
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_given_again_as_it_was() {
+        let first = || {
+            HttpResponse::Created()
+                .insert_header(("content-type", "application/json"))
+                .append_header(("x-system-warning", "one"))
+                .append_header(("x-system-warning", "two"))
+                .body("{\"success\":true}")
+        };
+        let again = replayed_response(to_stored_response(first()).unwrap());
+        assert_eq!(again.headers().get(REPLAYED_HEADER).unwrap(), "true");
+        let mut again = to_stored_response(again).unwrap();
+        again
+            .headers
+            .retain(|(name, _)| name != REPLAYED_HEADER.as_str());
+        let mut first = to_stored_response(first()).unwrap();
+        again.headers.sort();
+        first.headers.sort();
+        assert_eq!(again, first);
+    }
+
+    #[test]
+    fn decisions_are_kept_and_passing_failures_are_not() {
+        let kept: Vec<_> = ErrorCode::ALL
+            .iter()
+            .filter(|code| is_final_refusal(&ApiError::new(**code, "")))
+            .map(|code| code.as_str())
+            .collect();
+        insta::assert_snapshot!(kept.join("\n"));
+        assert!(must_be_stored(&HttpResponse::Created().finish()));
+        assert!(!must_be_stored(&HttpResponse::Accepted().finish()));
+        assert!(!must_be_stored(
+            &HttpResponse::Ok()
+                .insert_header((CACHE_CONTROL, "no-store"))
+                .finish()
+        ));
+    }
+}
