@@ -14,12 +14,11 @@ use timing::CommandId;
 
 use secrecy::SecretString;
 
-use super::actor_handle::{Mailbox, Passivate};
 use super::guard::supervise;
+use super::mailbox::{Envelope, Mailbox, Passivate};
 use super::node::Node;
 use super::queue::{BatchLimits, CommandBatch, WorkQueue};
 use super::registry::StartContext;
-use super::reply::Envelope;
 
 /// The default limit of commands in one batch.
 pub const BATCH_MAX: usize = 64;

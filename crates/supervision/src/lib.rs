@@ -4,9 +4,9 @@
 //! | File | Concept |
 //! |---|---|
 //! | `batch_actor` | an actor that processes its commands in batches; its logic is a `Worker` |
-//! | `registry`, `actor_handle` | one actor per key: started on demand, passivated when idle; the handle of one actor |
+//! | `registry` | one actor per key: started on demand, passivated when idle |
 //! | `admission` | permits per key and for the process; without one the caller gets 429 or 503 |
-//! | `reply` | the envelope of a command, and its outcome, such as *not started* or *interrupted* |
+//! | `mailbox` | an actor's mailbox and its handle; the envelope of a command, and its outcome, such as *not started* or *interrupted* |
 //! | `queue` | the actor's own queue, which survives a restart and quarantines commands that panic twice |
 //! | `guard` | runs an actor, restarts it after a panic, escalates when the restart budget is spent |
 //! | `policy` | limits and delays of restarts |
@@ -21,13 +21,13 @@
 //! | `periodic` | calls a function again and again |
 //! | `counters`, `metrics` | counters for metrics and tests; how long commands wait and take |
 
-mod actor_handle;
 mod admission;
 mod arbiters;
 pub mod batch_actor;
 mod counters;
 mod figures;
 mod guard;
+mod mailbox;
 mod metrics;
 mod node;
 mod node_state;
@@ -41,7 +41,6 @@ mod queue;
 mod ranking;
 mod recent;
 mod registry;
-mod reply;
 mod snapshot;
 mod task;
 #[cfg(test)]

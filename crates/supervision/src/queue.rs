@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use timing::CommandId;
 
-use super::reply::Envelope;
+use super::mailbox::Envelope;
 
 /// One command of a batch. Dereferences to the command.
 #[derive(Debug)]
@@ -234,7 +234,7 @@ mod tests {
     use timing::clock;
 
     use super::super::admission::{Admission, AdmissionLimits};
-    use super::super::reply::{CommandOutcome, OutcomeReceiver};
+    use super::super::mailbox::{CommandOutcome, OutcomeReceiver};
     use super::*;
 
     type Sent = OutcomeReceiver<u32, u32>;

@@ -18,13 +18,12 @@ use dashmap::mapref::entry::Entry;
 use timing::{CommandId, clock};
 use tokio::time::sleep;
 
-use super::actor_handle::{ActorHandle, Mailbox, Passivate};
 use super::admission::{Admission, AdmissionRefusal, Permit};
 use super::arbiters::{Arbiters, hash_key};
+use super::mailbox::{ActorHandle, CommandOutcome, Envelope, Mailbox, Passivate};
 use super::node::Node;
 use super::node_state::NodeKind;
 use super::policy::RestartPolicy;
-use super::reply::{CommandOutcome, Envelope};
 use super::tree::Tree;
 
 /// The delays before a command that came back unstarted is sent again. After the last delay `send` fails.

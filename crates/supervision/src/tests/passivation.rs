@@ -2,9 +2,8 @@
 
 use actix::{Actor, ActorContext, Arbiter, Context, Handler, Supervised};
 
-use super::super::actor_handle::Passivate;
+use super::super::mailbox::{Envelope, Passivate};
 use super::super::registry::StartContext;
-use super::super::reply::Envelope;
 use super::super::supervise;
 use super::*;
 
