@@ -19,8 +19,9 @@ use crate::actors::kinds;
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
-use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::handle::{
+    CommandEnvelope, CommandError, CommandResult, TaxpayerHandle,
+};
 use crate::actors::taxpayer::held_lanes::HeldLanes;
 use crate::actors::taxpayer::large_transaction::execute_large;
 use crate::actors::taxpayer::large_turns::LargeTurns;

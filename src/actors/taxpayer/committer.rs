@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::envelope::CommandEnvelope;
+use crate::actors::taxpayer::handle::CommandEnvelope;
 use crate::actors::taxpayer::large_turns::LargeTurns;
 use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome};
 use crate::actors::taxpayer::transaction::execute_group;

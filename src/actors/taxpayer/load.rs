@@ -7,7 +7,7 @@ use timing::CommandId;
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::envelope::CommandEnvelope;
+use crate::actors::taxpayer::handle::CommandEnvelope;
 use crate::actors::taxpayer::indexes::ByOwner;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet, UniqueValues};
 use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIdCounts};

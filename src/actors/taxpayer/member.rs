@@ -6,7 +6,7 @@ use timing::CommandId;
 use timing::trace::TraceContext;
 
 use crate::actors::taxpayer::cached_state::CachedState;
-use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandResult};
+use crate::actors::taxpayer::handle::{CommandEnvelope, CommandResult};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::lanes::{LaneKind, LaneName, Lease};

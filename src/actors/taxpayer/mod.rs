@@ -5,7 +5,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | the trait of a command; the commands | `command`, `commands` |
-//! | the handle that sends commands; a command on its way to the actor | `handle`, `envelope` |
+//! | the handle that sends commands, each in an envelope | `handle` |
 //! | the person or key that acts in a request | `acting` |
 //! | the actor; what all actors share; what each keeps between batches | `actor`, `deps`, `cached_state` |
 //! | the group commit of several actors' batches | `committer` |
@@ -31,7 +31,6 @@ mod commit_lookup;
 mod committer;
 mod deps;
 mod direct_runs;
-pub mod envelope;
 mod flush;
 pub mod handle;
 mod held_lanes;

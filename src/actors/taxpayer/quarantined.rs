@@ -11,8 +11,7 @@ use timing::CommandId;
 
 use crate::actors::kinds;
 use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice, Duplicate};
-use crate::actors::taxpayer::envelope::CommandEnvelope;
-use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::actors::taxpayer::handle::{CommandEnvelope, TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::domain::kernel::refusal::Refusal;
@@ -193,7 +192,7 @@ mod tests {
 
     use super::*;
     use crate::actors::taxpayer::commands::CancelReplay;
-    use crate::actors::taxpayer::envelope::OnceClaim;
+    use crate::actors::taxpayer::handle::OnceClaim;
     use crate::actors::taxpayer::tests::{ID, TestTaxpayers, claim, draft};
     use crate::domain::access::claim::StoredResponse;
     use crate::store::testing::stores;

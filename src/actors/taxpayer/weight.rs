@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::actors::taxpayer::command::TaxpayerCommand;
     use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice};
-    use crate::actors::taxpayer::envelope::CommandEnvelope;
+    use crate::actors::taxpayer::handle::CommandEnvelope;
     use crate::actors::taxpayer::tests::draft;
     use crate::domain::invoice::batch::Candidate;
 

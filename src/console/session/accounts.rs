@@ -9,8 +9,7 @@ use secrecy::SecretString;
 
 use crate::actors::taxpayer::acting::name_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::envelope::OnceClaim;
-use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
 use crate::console::session::{Refusal, SignedIn, admit, needs_second_factor, notice, state};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};

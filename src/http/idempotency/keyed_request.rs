@@ -18,8 +18,7 @@ use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web}
 use jiff::Timestamp;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::envelope::{OnceClaim, Render};
-use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::actors::taxpayer::handle::{OnceClaim, Render, TaxpayerError, TaxpayerHandle};
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::ids::TaxpayerId;

@@ -7,8 +7,7 @@ use timing::clock::{Clock, SystemClock};
 
 use super::{ID, TestTaxpayers, claim, draft, part};
 use crate::actors::taxpayer::commands::{CreateInvoice, Pay};
-use crate::actors::taxpayer::envelope::OnceClaim;
-use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
 use crate::domain::access::claim::StoredResponse;
 use crate::domain::invoice::Invoice;
 use crate::store::idempotency;

@@ -9,8 +9,7 @@ use sea_orm::{ConnectionTrait, DbBackend};
 
 use super::{NEIGHBOUR_IDS, OTHER_IDS, onboard, slowest_create, with_neighbours};
 use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice};
-use crate::actors::taxpayer::envelope::OnceClaim;
-use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
 use crate::actors::taxpayer::tests::{ID, TestTaxpayers, claim, draft};
 use crate::domain::access::claim::StoredResponse;
 use crate::domain::kernel::ids::TaxpayerId;
