@@ -6,7 +6,6 @@ use database::{Sharing, StoreError};
 
 use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
-use crate::actors::taxpayer::load;
 use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome, claims, step_leases};
 use crate::actors::taxpayer::transaction::{
     Decision, LockedMember, decide, execute_alone, load_members, lock_written_lanes,
@@ -39,7 +38,7 @@ async fn decide_on_snapshot<'a>(
     deps: &TaxpayerDeps,
     member: Member<'a>,
 ) -> Result<Option<Decision<'a>>, StoreError> {
-    let ids = load::reserve_ids(&deps.store, member.tasks).await?;
+    let ids = member.reserve_ids(&deps.store).await?;
     let snapshot = deps.store.snapshot().await?;
     let LaneName { kind, key } = member.lane();
     let Some(lane) = views::state(&snapshot, kind, &key).await? else {

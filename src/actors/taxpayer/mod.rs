@@ -12,7 +12,7 @@
 //! | the commands of one taxpayer in a transaction, and their outcome | `member` |
 //! | the transaction of a batch or a group; the transaction of a large command | `transaction`, `large_transaction` |
 //! | the end of a transaction; whether a commit that failed took effect | `commit`, `commit_lookup` |
-//! | the rows and new ids that commands ask for; loading the rows | `read_set`, `row_ids`, `load` |
+//! | the rows that commands ask for, and loading them; the new ids that they ask for | `read_set`, `row_ids` |
 //! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes` |
 //! | the rows that a batch adds; writing all changes | `write_set`, `flush` |
 //! | the weight of a command; the turns of large commands | `weight`, `large_turns` |
@@ -37,7 +37,6 @@ mod held_lanes;
 mod indexes;
 mod large_transaction;
 mod large_turns;
-mod load;
 mod member;
 pub mod panic_orders;
 pub mod paused;

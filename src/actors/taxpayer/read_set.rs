@@ -1,45 +1,70 @@
-//! The rows that the commands of a batch ask for before they are decided.
+//! The rows that the commands of a transaction ask for before they are decided, and loading them, with one statement per
+//! table for all taxpayers.
 
+use database::{StoreError, Transaction};
+use jiff::Timestamp;
 use timing::CommandId;
 
 use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::indexes::ByOwner;
+use crate::actors::taxpayer::row_ids::ReservedIds;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::write_set::WriteSet;
+use crate::domain::correction::record::Correction;
+use crate::domain::events::event::EventKind;
+use crate::domain::events::replay::Replay;
+use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::item::Item;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::domain::party::{CustomerDetails, Taxpayer};
-use crate::store::invoices::InvoiceNames;
+use crate::domain::kernel::tracked::Tracked;
+use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
+use crate::domain::pipeline::Run;
+use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::store::Store;
+use crate::store::accounts::taxpayers;
+use crate::store::events;
 use crate::store::invoices::customers::CustomerNames;
 use crate::store::invoices::items::ItemNames;
-use crate::store::operations::outages::OutageEvent;
+use crate::store::invoices::{self, InvoiceNames};
+use crate::store::invoices::{corrections, customers, items};
+use crate::store::operations::outages::{self, OutageEvent};
+use crate::store::operations::supplier_invoices;
+use crate::store::runs;
+use crate::store::webhooks::{integrations, replays};
 
 /// The identifiers of the rows that a taxpayer's commands read.
 #[derive(Default)]
 pub struct ReadSet {
     invoices: InvoiceNames,
-    pub(super) customers: CustomerNames,
-    pub(super) items: ItemNames,
-    pub(super) run_irn_keys: Vec<String>,
-    pub(super) supplier_irn_keys: Vec<String>,
+    customers: CustomerNames,
+    items: ItemNames,
+    run_irn_keys: Vec<String>,
+    supplier_irn_keys: Vec<String>,
     /// IRNs of invoices whose receipt a command may record.
-    pub(super) receipts: Vec<String>,
-    pub(super) replays: bool,
-    pub(super) integration: bool,
-    pub(super) outages: Vec<OutageEvent>,
+    receipts: Vec<String>,
+    replays: bool,
+    integration: bool,
+    outages: Vec<OutageEvent>,
     /// Invoices whose corrections are read.
-    pub(super) corrected: Vec<InvoiceId>,
+    corrected: Vec<InvoiceId>,
     /// References to invoices; the invoices that have one of them are read.
-    pub(super) corrected_references: Vec<String>,
-    pub(super) unique_values: Vec<UniqueValues>,
+    corrected_references: Vec<String>,
+    unique_values: Vec<UniqueValues>,
     /// True if the runs of all invoices in this set are read, too.
     runs_of_invoices: bool,
 }
 
 /// A command's values that no other taxpayer may have.
-pub(super) struct UniqueValues {
-    pub(super) command: CommandId,
-    pub(super) taxpayer: Taxpayer,
-    pub(super) login: Option<String>,
+struct UniqueValues {
+    command: CommandId,
+    taxpayer: Taxpayer,
+    login: Option<String>,
 }
 
 /// The data that a command can use when it asks for its rows.
@@ -133,7 +158,7 @@ impl ReadSet {
 
     /// Takes the names of the invoices out of the set. If the runs of all invoices are wanted, the IRNs among these
     /// names are first added to the runs.
-    pub(super) fn take_invoices(&mut self) -> InvoiceNames {
+    fn take_invoices(&mut self) -> InvoiceNames {
         if self.runs_of_invoices {
             let keys = self.invoices.irn_keys.iter().cloned();
             self.run_irn_keys.extend(keys);
@@ -143,7 +168,7 @@ impl ReadSet {
 
     /// Adds the IRNs of the loaded invoices. A command may name its invoice by number, but runs and receipts are found
     /// by IRN.
-    pub(super) fn add_loaded(&mut self, invoices: &[Invoice]) {
+    fn add_loaded(&mut self, invoices: &[Invoice]) {
         if self.runs_of_invoices {
             let keys = invoices.iter().map(|invoice| invoice.irn.key());
             self.run_irn_keys.extend(keys);
@@ -153,4 +178,162 @@ impl ReadSet {
             self.receipts.extend(irns);
         }
     }
+}
+
+/// What one taxpayer's commands start with: the rows that they ask for, the cached state and the reserved ids.
+pub(super) struct BatchStart {
+    pub(super) id: TaxpayerId,
+    pub(super) wanted: ReadSet,
+    pub(super) cached: CachedState,
+    pub(super) ids: ReservedIds,
+}
+
+/// Reads the rows that the commands of these taxpayers name. Returns one unit of work per taxpayer, in the order of
+/// `starts`.
+pub(super) async fn load(
+    deps: &TaxpayerDeps,
+    tx: &Transaction,
+    now: Timestamp,
+    mut starts: Vec<BatchStart>,
+) -> Result<Vec<UnitOfWork>, StoreError> {
+    let names = take_from_each(&mut starts, ReadSet::take_invoices);
+    let mut invoices: ByOwner<Invoice> = ByOwner::default();
+    for invoice in invoices::with_names(tx, names).await? {
+        invoices.put(invoice.taxpayer_id, invoice);
+    }
+    for BatchStart { id, wanted, .. } in &mut starts {
+        wanted.add_loaded(invoices.owned_by(*id));
+    }
+    let names = take_from_each(&mut starts, |wanted| std::mem::take(&mut wanted.items));
+    let mut items: ByOwner<Item> = items::with_names(tx, names).await?.into_iter().collect();
+    let names = take_from_each(&mut starts, |wanted| std::mem::take(&mut wanted.customers));
+    let mut customers: ByOwner<Customer> = customers::with_names(tx, names)
+        .await?
+        .into_iter()
+        .collect();
+    let names = take_from_each(&mut starts, |wanted| {
+        std::mem::take(&mut wanted.run_irn_keys)
+    });
+    let runs = runs::with_irn_keys(tx, names).await?;
+    let mut runs: ByOwner<Run> = runs.into_iter().map(|run| (run.taxpayer_id, run)).collect();
+
+    let mut units = Vec::with_capacity(starts.len());
+    for start in starts {
+        let id = start.id;
+        let rare = RareRows::load(start.wanted, &deps.store, tx, id).await?;
+        let CachedState {
+            version,
+            taxpayer,
+            endpoints,
+            head,
+        } = start.cached;
+        units.push(UnitOfWork {
+            id,
+            now,
+            deadlines: deps.deadlines,
+            verification: deps.verification,
+            cause: CommandId::nil(),
+            acting: Actor::Service.into(),
+            version,
+            taxpayer: Tracked::from_stored(taxpayer),
+            endpoints: endpoints.into_iter().map(Tracked::from_stored).collect(),
+            head,
+            invoices: invoices.take(id).into_iter().collect(),
+            items: items.take(id).into_iter().collect(),
+            customers: customers.take(id).into_iter().collect(),
+            runs: runs
+                .take(id)
+                .into_iter()
+                .map(Tracked::from_stored)
+                .collect(),
+            supplier_invoices: rare.supplier_invoices,
+            acknowledged: rare.acknowledged,
+            integration: Tracked::from_stored(rare.integration),
+            replays: rare.replays,
+            corrections: rare.corrections,
+            correcting: rare.correcting,
+            sent_outages: rare.sent_outages,
+            conflicts: rare.conflicts,
+            ids: start.ids,
+            writes: Tracked::from_stored(WriteSet::default()),
+        });
+    }
+    Ok(units)
+}
+
+/// Takes a part out of every read set. Returns each part with the id of its taxpayer.
+fn take_from_each<T>(
+    starts: &mut [BatchStart],
+    part: impl Fn(&mut ReadSet) -> T,
+) -> Vec<(TaxpayerId, T)> {
+    starts
+        .iter_mut()
+        .map(|start| (start.id, part(&mut start.wanted)))
+        .collect()
+}
+
+/// Rows that only few commands need. They are read with separate queries for each taxpayer.
+struct RareRows {
+    supplier_invoices: Vec<SupplierInvoice>,
+    acknowledged: Vec<Irn>,
+    integration: Option<Integration>,
+    replays: Vec<Replay>,
+    corrections: Vec<Correction>,
+    correcting: Vec<Invoice>,
+    sent_outages: Vec<OutageEvent>,
+    conflicts: Vec<(CommandId, Faults)>,
+}
+
+impl RareRows {
+    async fn load(
+        wanted: ReadSet,
+        store: &Store,
+        tx: &Transaction,
+        id: TaxpayerId,
+    ) -> Result<Self, StoreError> {
+        let kind = EventKind::InvoiceAcknowledged;
+        Ok(Self {
+            supplier_invoices: supplier_invoices::owned_by_with_irn_keys(
+                tx,
+                id,
+                wanted.supplier_irn_keys,
+            )
+            .await?,
+            acknowledged: events::irns_with_event(tx, id, kind, wanted.receipts).await?,
+            integration: if wanted.integration {
+                integrations::owned_by(store, tx, id).await?
+            } else {
+                None
+            },
+            replays: if wanted.replays {
+                replays::open_owned_by(tx, id).await?
+            } else {
+                Vec::new()
+            },
+            corrections: corrections::owned_by_with_invoices(tx, id, &wanted.corrected).await?,
+            correcting: invoices::owned_by_correcting(tx, id, &wanted.corrected_references).await?,
+            sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
+            conflicts: find_conflicts(tx, wanted.unique_values).await?,
+        })
+    }
+}
+
+/// Returns a fault for each unique value of these commands that another taxpayer already has.
+async fn find_conflicts(
+    tx: &Transaction,
+    unique_values: Vec<UniqueValues>,
+) -> Result<Vec<(CommandId, Faults)>, StoreError> {
+    let mut conflicts = Vec::with_capacity(unique_values.len());
+    for UniqueValues {
+        command,
+        taxpayer,
+        login,
+    } in unique_values
+    {
+        conflicts.push((
+            command,
+            taxpayers::find_taken_values(tx, &taxpayer, login.as_deref()).await?,
+        ));
+    }
+    Ok(conflicts)
 }

@@ -13,10 +13,10 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::handle::{CommandEnvelope, CommandError, CommandResult};
-use crate::actors::taxpayer::load::{self, BatchStart};
 use crate::actors::taxpayer::member::{
     CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
 };
+use crate::actors::taxpayer::read_set::{self, BatchStart, ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -69,7 +69,7 @@ pub(super) async fn execute_alone(
     member: Member<'_>,
     sharing: Sharing,
 ) -> Result<Outcome, StoreError> {
-    let ids = load::reserve_ids(&deps.store, member.tasks).await?;
+    let ids = member.reserve_ids(&deps.store).await?;
     let tx = match sharing {
         Sharing::Shared => deps.store.begin().await?,
         Sharing::Apart => deps.store.begin_apart().await?,
@@ -133,7 +133,7 @@ pub(super) async fn execute_group(
     let order: Vec<_> = members.iter().map(|member| member.id).collect();
     let mut reserved = Vec::with_capacity(members.len());
     for member in members {
-        let ids = load::reserve_ids(&deps.store, member.tasks).await?;
+        let ids = member.reserve_ids(&deps.store).await?;
         reserved.push((member, ids));
     }
     let tx = deps.store.begin().await?;
@@ -287,13 +287,13 @@ pub(super) async fn load_members<'a>(
         };
         starts.push(BatchStart {
             id: member.id,
-            tasks: member.tasks,
+            wanted: read_set(member, &cached),
             cached,
             ids: std::mem::take(ids),
         });
     }
     let now = deps.clock.now();
-    let units = load::load(deps, tx, now, starts).await?;
+    let units = read_set::load(deps, tx, now, starts).await?;
     let claims = claims(locked.iter().flat_map(|one| one.member.tasks));
     let used_keys = idempotency::taken_keys(tx, &claims, now).await?;
     let members = locked
@@ -302,6 +302,20 @@ pub(super) async fn load_members<'a>(
         .zip(units)
         .collect();
     Ok(LoadedMembers { members, used_keys })
+}
+
+/// Asks the commands of a member for the rows that they need.
+fn read_set(member: &Member<'_>, cached: &CachedState) -> ReadSet {
+    let mut wanted = ReadSet::default();
+    for task in member.tasks {
+        let context = ReadContext {
+            taxpayer_id: member.id,
+            command: task.id,
+            cached,
+        };
+        task.command.command.add_reads(&mut wanted, &context);
+    }
+    wanted
 }
 
 /// Decides each command alone. A command that records steps of a run fails with `Stale` if another process has taken
