@@ -1,27 +1,21 @@
-//! Writes everything that a transaction changes, with one statement per table for all taxpayers where that is possible.
+//! The end of a transaction: writes everything that it changes, commits, and wakes whoever has new work or waits for a
+//! change. A table is written with one statement for all taxpayers where that is possible.
 
-use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
+use std::collections::HashMap;
 
 use database::{StoreError, Transaction};
-use secrecy::ExposeSecret;
-use timing::clock;
-use webhook_client::SigningSecret;
+use timing::trace::Span;
 
 use crate::actors::dispatch::ReservedSlot;
+use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::commit_lookup::resolve_commit;
+use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::direct_runs::{self, StartedRun};
+use crate::actors::taxpayer::member::{Member, traces};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::write_set::FirstContact;
-use crate::domain::access::api_key::KeyOwner;
-use crate::domain::access::caller::KeyKind;
-use crate::domain::access::session::ContactRole;
 use crate::domain::kernel::ids::EndpointKey;
-use crate::domain::party::settings::Change;
 use crate::domain::pipeline::{Run, Step, run_lane};
 use crate::store::Store;
-use crate::store::accounts::contact_row;
-use crate::store::accounts::keys;
-use crate::store::accounts::logos;
-use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::idempotency;
 use crate::store::invoices;
@@ -29,7 +23,6 @@ use crate::store::invoices::batches;
 use crate::store::invoices::corrections;
 use crate::store::invoices::customers;
 use crate::store::invoices::import_pieces;
-use crate::store::invoices::import_profiles;
 use crate::store::invoices::imports;
 use crate::store::invoices::items;
 use crate::store::invoices::payments;
@@ -43,18 +36,12 @@ use crate::store::operations::outages;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
 use crate::store::runs::step_log;
-use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
-use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
-use crate::store::webhooks::secrets::{self, SecretRotation};
-
-/// How long a replaced signing secret still signs notifications together with the new secret.
-const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 
 /// The way in which the worker of a webhook endpoint was woken.
 #[derive(Debug)]
-pub(crate) enum WakeResult {
+enum WakeResult {
     /// The lane was free; this process holds its lease once the transaction commits.
     Taken(Lease),
     /// A worker holds the lane and is notified.
@@ -63,18 +50,82 @@ pub(crate) enum WakeResult {
     Due,
 }
 
-fn queued_lane(run: &Run) -> QueuedLane {
-    QueuedLane {
-        key: run_lane(run.taxpayer_id, run.id),
-        taxpayer_id: run.taxpayer_id.0,
-        deadline: run.deadline_at.as_microsecond(),
-        next_step: run.next_step().map(Step::as_str),
+/// Writes all changes and commits. Returns the cached state of each member after the transaction.
+pub(super) async fn write_and_commit(
+    deps: &TaxpayerDeps,
+    tx: Transaction,
+    members: &[Member<'_>],
+    units: Vec<UnitOfWork>,
+) -> Result<Vec<CachedState>, StoreError> {
+    if !units.iter().any(UnitOfWork::has_changes) {
+        tx.rollback().await?;
+        // The rollback also restored the lanes' versions, so the cached states get the previous versions.
+        return Ok(units
+            .into_iter()
+            .map(|unit| unit.into_cached().before_lock())
+            .collect());
+    }
+    let commands = members.iter().flat_map(|member| traces(member.tasks));
+    let spans = Span::begin_in_each(commands, "commit");
+    let wanted = units.iter().map(|unit| unit.woken_endpoints().len()).sum();
+    let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot())
+        .take(wanted)
+        .collect();
+    let wakes = write_all(&deps.store, &tx, &units, &slots).await?;
+    let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
+    for member in members {
+        member.batch.start_commit();
+    }
+    if let Err(error) = tx.commit().await {
+        resolve_commit(deps, members, &units, error).await?;
+    }
+    drop(spans);
+    notify(deps, &units, wakes, slots);
+    let due = units
+        .iter()
+        .map(|unit| unit.writes.due_runs.len())
+        .sum::<usize>();
+    if due > started.len() {
+        deps.notifiers.runs.notify_one();
+    }
+    started.into_iter().for_each(StartedRun::hand_over);
+    Ok(units.into_iter().map(UnitOfWork::into_cached).collect())
+}
+
+fn notify(
+    deps: &TaxpayerDeps,
+    units: &[UnitOfWork],
+    wakes: Vec<(EndpointKey, WakeResult)>,
+    slots: Vec<ReservedSlot<'_>>,
+) {
+    let notifiers = &deps.notifiers;
+    let mut slots = slots.into_iter();
+    for (endpoint, wake) in wakes {
+        match wake {
+            WakeResult::Taken(lease) => {
+                if let Some(slot) = slots.next() {
+                    slot.hand_over(lease, None);
+                }
+            }
+            WakeResult::Held => notifiers.endpoint_work.wake(endpoint),
+            WakeResult::Due => notifiers.endpoints.notify_one(),
+        }
+    }
+    for unit in units {
+        // Tells the callers that wait for a run that is over, or whose document may have been replaced.
+        let due_runs = &unit.writes.due_runs;
+        for run in unit
+            .changed_runs()
+            .filter(|run| run.is_settled() || due_runs.contains(&run.id))
+        {
+            notifiers.run_changes.publish(run);
+        }
     }
 }
 
 /// Writes the changes of all units of work. Takes the lease of up to `slots.len()` endpoint lanes that no process
 /// holds, one for each reserved worker slot. Returns how the workers of the endpoints with new work were woken.
-pub(crate) async fn write_all(
+async fn write_all(
     store: &Store,
     tx: &Transaction,
     units: &[UnitOfWork],
@@ -163,6 +214,15 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
     lanes::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
 }
 
+fn queued_lane(run: &Run) -> QueuedLane {
+    QueuedLane {
+        key: run_lane(run.taxpayer_id, run.id),
+        taxpayer_id: run.taxpayer_id.0,
+        deadline: run.deadline_at.as_microsecond(),
+        next_step: run.next_step().map(Step::as_str),
+    }
+}
+
 async fn write_events(
     tx: &Transaction,
     units: &[UnitOfWork],
@@ -234,107 +294,6 @@ impl UnitOfWork {
             kind: LaneKind::Endpoint,
             key: endpoint.to_string(),
         }))
-    }
-
-    /// Returns the endpoints whose own rows are written.
-    fn rewritten_endpoints(&self) -> BTreeSet<EndpointKey> {
-        let secrets = self.writes.secrets.iter();
-        self.changed_endpoints()
-            .map(|endpoint| endpoint.key)
-            .chain(secrets.map(|(endpoint, _)| *endpoint))
-            .chain(self.writes.removed_endpoints.iter().copied())
-            .collect()
-    }
-
-    async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
-        let writes = &self.writes;
-        if let Some(Some(taxpayer)) = self.taxpayer.changed_value() {
-            match &writes.first_contact {
-                Some(contact) => {
-                    taxpayers::add(tx, taxpayer, self.to_contact_row(contact)).await?;
-                    lanes::wake(
-                        tx,
-                        LaneKind::Verification,
-                        &[self.id.to_string()],
-                        Wake::All,
-                    )
-                    .await?;
-                }
-                None => taxpayers::save(tx, taxpayer).await?,
-            }
-        }
-        match &writes.logo {
-            Change::Keep => {}
-            Change::Unset => logos::remove(tx, self.id).await?,
-            Change::Set(logo) => logos::put(tx, self.id, logo).await?,
-        }
-        self.write_endpoints(store, tx).await?;
-        if let Some(profile) = &writes.import_profile {
-            import_profiles::save(tx, self.id, profile, self.now).await?;
-        }
-        if let Some(Some(integration)) = self.integration.changed_value() {
-            integrations::save(store, tx, self.id, integration).await?;
-        }
-        let owner = KeyOwner {
-            kind: KeyKind::Taxpayer,
-            id: self.id.0,
-        };
-        for key in &writes.keys {
-            keys::rotate(tx, owner, key, self.now).await?;
-        }
-        for id in &writes.revoked_keys {
-            keys::revoke_one(tx, owner, id).await?;
-        }
-        Ok(())
-    }
-
-    async fn write_endpoints(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
-        let writes = &self.writes;
-        // Locks the lanes before the endpoints' own rows. The endpoints' workers lock in the same order, so the two cannot
-        // deadlock.
-        let lanes = self.rewritten_endpoints();
-        let lanes: Vec<_> = lanes.iter().map(EndpointKey::to_string).collect();
-        lanes::wake(tx, LaneKind::Endpoint, &lanes, Wake::All).await?;
-        for endpoint in self.changed_endpoints() {
-            // Only a new endpoint gets this secret. A stored endpoint keeps its own.
-            let mut given = writes.first_secrets.iter();
-            let secret = match given.find(|(key, _)| *key == endpoint.key) {
-                Some((_, secret)) => secret.text(),
-                None => SigningSecret::generate(&mut clock::system_rng()).text(),
-            };
-            webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
-        }
-        for (endpoint, secret) in &writes.secrets {
-            let text = secret.text();
-            let rotation = SecretRotation {
-                secret: text.expose_secret(),
-                public_key: secret.public_key(),
-                now: self.now,
-                overlap_until: self
-                    .now
-                    .saturating_add(SECRET_OVERLAP)
-                    .unwrap_or(jiff::Timestamp::MAX),
-            };
-            secrets::rotate_secret(store, tx, *endpoint, rotation).await?;
-        }
-        webhooks::remove(tx, &writes.removed_endpoints).await
-    }
-
-    fn to_contact_row(&self, FirstContact { id, person }: &FirstContact) -> contact_row::Model {
-        contact_row::Model {
-            taxpayer_id: self.id.0,
-            id: *id,
-            first_name: person.first_name.clone(),
-            last_name: person.last_name.clone(),
-            email: person.email.clone(),
-            email_key: person.email.trim().to_lowercase(),
-            phone: person.phone.clone(),
-            password_hash: person.password_hash.clone(),
-            role: ContactRole::Owner.to_string(),
-            created_at: self.now.as_microsecond(),
-            updated_at: self.now.as_microsecond(),
-            disabled_at: None,
-        }
     }
 
     async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {

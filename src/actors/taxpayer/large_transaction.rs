@@ -4,8 +4,8 @@
 
 use database::{Sharing, StoreError};
 
-use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::flush::write_and_commit;
 use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome, claims, step_leases};
 use crate::actors::taxpayer::transaction::{
     Decision, LockedMember, decide, execute_alone, load_members, lock_written_lanes,

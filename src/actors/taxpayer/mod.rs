@@ -11,10 +11,11 @@
 //! | the group commit of several actors' batches | `committer` |
 //! | the commands of one taxpayer in a transaction, and their outcome | `member` |
 //! | the transaction of a batch or a group; the transaction of a large command | `transaction`, `large_transaction` |
-//! | the end of a transaction; whether a commit that failed took effect | `commit`, `commit_lookup` |
 //! | the rows that commands ask for, and loading them; the new ids that they ask for | `read_set`, `row_ids` |
 //! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes` |
-//! | the rows that a batch adds; writing all changes | `write_set`, `flush` |
+//! | the rows that a batch adds | `write_set` |
+//! | the end of a transaction: writing all changes, those of accounts, and the commit | `flush`, `flush_account` |
+//! | whether a commit that failed took effect | `commit_lookup` |
 //! | the weight of a command; the turns of large commands | `weight`, `large_turns` |
 //! | the wait for lanes that other transactions have locked | `held_lanes` |
 //! | runs that are leased by the commit that opens them | `direct_runs` |
@@ -26,12 +27,12 @@ mod actor;
 mod cached_state;
 pub mod command;
 pub mod commands;
-mod commit;
 mod commit_lookup;
 mod committer;
 mod deps;
 mod direct_runs;
 mod flush;
+mod flush_account;
 pub mod handle;
 mod held_lanes;
 mod indexes;

@@ -10,8 +10,8 @@ use supervision::Task;
 use tokio::time::sleep;
 
 use crate::actors::taxpayer::cached_state::CachedState;
-use crate::actors::taxpayer::commit::write_and_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::flush::write_and_commit;
 use crate::actors::taxpayer::handle::{CommandEnvelope, CommandError, CommandResult};
 use crate::actors::taxpayer::member::{
     CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
