@@ -1,27 +1,24 @@
-//! Creates one invoice or a batch: checks the account, looks for a duplicate, and resolves the customer, the items and
-//! the IRN. A batch is one command, so its results are stored together or not at all.
+//! Creates one invoice: checks the account, looks for a duplicate, and resolves the customer, the items and the IRN. The
+//! customer and the items that an invoice names are created if they are not stored yet.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::resolve_customer_and_items::{
-    resolve_customer, resolve_items,
-};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
-use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
 use crate::domain::invoice::irn::{Irn, is_submittable};
+use crate::domain::invoice::item::Item;
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
-use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::codes::Category;
+use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::party::{InvoiceCustomer, Taxpayer};
+use crate::domain::party::{Customer, CustomerDetails, InvoiceCustomer, Taxpayer};
 use crate::domain::payment::Posting;
 use crate::store::ids::IdKind;
 use crate::store::invoices::items::ItemNames;
@@ -29,9 +26,6 @@ use crate::store::invoices::payments;
 
 /// Creates an invoice, or returns the existing one.
 pub struct CreateInvoice(pub Draft);
-
-/// Creates a batch of invoices. If one invoice of the batch is refused, the others are still created.
-pub struct CreateBatch(pub Vec<Candidate>);
 
 /// The result of a create: the new invoice, or the existing one if the invoice is a duplicate.
 #[derive(Debug, Clone)]
@@ -73,77 +67,6 @@ impl TaxpayerCommand for CreateInvoice {
     }
 }
 
-/// Returns the drafts of the candidates that have no fault.
-pub(super) fn drafts(candidates: &[Candidate]) -> impl Iterator<Item = &Draft> {
-    candidates
-        .iter()
-        .filter_map(|candidate| candidate.draft.as_deref().ok())
-}
-
-impl TaxpayerCommand for CreateBatch {
-    type Output = Batch;
-
-    const NAME: &'static str = "create-batch";
-    const IS_LARGE: bool = true;
-
-    fn size(&self) -> Size {
-        drafts(&self.0).map(Size::for_draft).sum()
-    }
-
-    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
-        drafts(&self.0).for_each(|draft| want_ids(draft, wanted));
-    }
-
-    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        drafts(&self.0).for_each(|draft| add_draft_reads(draft, wanted, context));
-    }
-
-    /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        create_all(uow, &self.0).map(|(batch, _)| batch)
-    }
-}
-
-/// Creates the invoices of a batch. Also returns the faults of each item that failed.
-pub(super) fn create_all(
-    uow: &mut UnitOfWork,
-    candidates: &[Candidate],
-) -> Result<(Batch, Vec<Option<Faults>>), Refusal> {
-    let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
-    let items = create_items(uow, &batch_no, candidates)?;
-    let (items, faults) = items.into_iter().unzip();
-    let batch = Batch {
-        taxpayer_id: uow.id,
-        batch_no,
-        items,
-        created_at: uow.now,
-    };
-    let data = json!({
-        "batch_no": batch.batch_no,
-        "created": batch.count(ItemOutcome::Created),
-        "duplicates": batch.count(ItemOutcome::Duplicate),
-        "failed": batch.count(ItemOutcome::Failed),
-    });
-    uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
-    uow.writes.batches.push(batch.clone());
-    Ok((batch, faults))
-}
-
-/// Creates invoices of a batch, each with its result and the faults if it failed.
-pub(super) fn create_items(
-    uow: &mut UnitOfWork,
-    batch_no: &str,
-    candidates: &[Candidate],
-) -> Result<Vec<(BatchItem, Option<Faults>)>, Refusal> {
-    uow.taxpayer()?
-        .check_may_create_invoices(uow.verification)?;
-    let mut items = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
-        items.push(create_item(uow, batch_no, candidate));
-    }
-    Ok(items)
-}
-
 /// Asks for an id for the invoice, its customer and the item of each line, which may all be new.
 pub(super) fn want_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
     wanted.add(IdKind::Invoice, 1);
@@ -175,50 +98,6 @@ fn add_item(line: &Line, items: &mut ItemNames) {
     };
 }
 
-fn create_item(
-    uow: &mut UnitOfWork,
-    batch_no: &str,
-    candidate: &Candidate,
-) -> (BatchItem, Option<Faults>) {
-    let invoice_no = candidate.invoice_no.clone();
-    let draft = match &candidate.draft {
-        Ok(draft) => Draft {
-            batch_no: Some(batch_no.to_owned()),
-            ..(**draft).clone()
-        },
-        Err(faults) => {
-            let item = BatchItem::from_faults(invoice_no, faults);
-            return (item, Some(faults.clone()));
-        }
-    };
-    match add_invoice(uow, &draft) {
-        Ok(created) => {
-            let is_new = created.duplicate.is_none();
-            let outcome = if is_new {
-                ItemOutcome::Created
-            } else {
-                ItemOutcome::Duplicate
-            };
-            let item = BatchItem {
-                invoice_no,
-                ..BatchItem::for_invoice(&created.invoice, outcome)
-            };
-            (item, None)
-        }
-        Err(refusal) => {
-            let faults = item_faults(refusal);
-            (BatchItem::from_faults(invoice_no, &faults), Some(faults))
-        }
-    }
-}
-
-pub(super) fn item_faults(refusal: Refusal) -> Faults {
-    match refusal {
-        Refusal::Invalid(faults) => faults,
-        other => Fault::new(batch::WHOLE_ITEM_PATH, "refused", other.to_string()).into(),
-    }
-}
-
 /// Adds an invoice, or returns the existing invoice that has the same number or IRN.
 pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<CreatedInvoice, Refusal> {
     let taxpayer = uow.taxpayer()?;
@@ -244,6 +123,58 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
         invoice,
         duplicate: None,
     })
+}
+
+/// Finds the stored customer, or adds a new one. A stored customer without a tax number gets the tax number of
+/// `details`. Returns the customer as the invoice shows it.
+pub(super) fn resolve_customer(
+    uow: &mut UnitOfWork,
+    details: &CustomerDetails,
+    category: Category,
+) -> InvoiceCustomer {
+    let stored = uow.customer(details);
+    let names_no_tin = details.tin.is_none();
+    if let Some(unchanged) = stored.filter(|stored| names_no_tin || stored.details.tin.is_some()) {
+        return invoice_customer(unchanged, details);
+    }
+    let customer = match stored.cloned() {
+        Some(mut stored) => {
+            stored.fill_tin(details.tin.as_ref());
+            stored
+        }
+        None => Customer {
+            id: uow.next_customer_id(),
+            category,
+            details: details.clone(),
+        },
+    };
+    let shown = invoice_customer(&customer, details);
+    uow.put_customer(customer);
+    shown
+}
+
+/// Returns the stored data of the customer, but with the customer number that the caller sent with this invoice.
+fn invoice_customer(customer: &Customer, details: &CustomerDetails) -> InvoiceCustomer {
+    InvoiceCustomer {
+        id: customer.id,
+        external_customer_no: details.no.clone(),
+        name: customer.details.name.clone(),
+        tin: customer.details.tin.clone(),
+        email: customer.details.email.clone(),
+    }
+}
+
+/// Sets the item id of each line. Adds items that the catalog does not have.
+pub(super) fn resolve_items(uow: &mut UnitOfWork, lines: &mut [Line]) {
+    for line in lines {
+        let stored = uow.items.find_for_line(line).cloned();
+        let is_new = stored.is_none();
+        let mut item = stored.unwrap_or_else(|| Item::from_line(uow.next_item_id(), line));
+        line.item_id = Some(item.id);
+        if is_new || item.fill_category(line) {
+            uow.put_item(item);
+        }
+    }
 }
 
 /// Makes the invoice of a draft. Also returns its first posting, if it is declared as paid.

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::commands::batch::{create_all, create_items, drafts, item_faults};
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, create_all, create_items, drafts, find_existing, irn, irn_taken, item_faults,
-    want_ids,
+    add_draft_reads, find_existing, irn, irn_taken, want_ids,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;

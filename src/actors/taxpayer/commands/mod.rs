@@ -3,12 +3,11 @@
 //!
 //! | Commands | File |
 //! |---|---|
-//! | create one invoice, create a batch | `create` |
+//! | create one invoice, with its customer and its items; create a batch | `create`, `batch` |
 //! | correct a signed invoice; the steps of a correction | `correct`, `advance_correction` |
 //! | import a file of invoices or a piece of it, preview it, set the import profile | `import` |
 //! | revise an invoice, set its status | `update` |
 //! | a change that depends on what its sender has seen | `if_unchanged` |
-//! | the customer and the items of an invoice | `resolve_customer_and_items` |
 //! | pay; payments relayed to the authority | `payment` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
 //! | record the steps of a run | `steps` |
@@ -23,6 +22,7 @@
 
 mod account;
 mod advance_correction;
+mod batch;
 mod correct;
 mod create;
 mod endpoints;
@@ -34,7 +34,6 @@ mod keys;
 mod operator_actions;
 mod payment;
 mod replays;
-mod resolve_customer_and_items;
 mod runs;
 mod share_delivery;
 mod steps;
@@ -43,8 +42,9 @@ mod webhook;
 
 pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use advance_correction::{AdvanceCorrection, CorrectionStep};
+pub use batch::CreateBatch;
 pub use correct::{CorrectInvoice, CorrectedNames};
-pub use create::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
+pub use create::{CreateInvoice, CreatedInvoice, Duplicate};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
 pub use import::{ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport, SetImportProfile};

@@ -4,9 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::resolve_customer_and_items::{
-    resolve_customer, resolve_items,
-};
+use crate::actors::taxpayer::commands::create::{resolve_customer, resolve_items};
 use crate::actors::taxpayer::commands::runs::OpenRun;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;

@@ -1,0 +1,135 @@
+//! Creates a batch of invoices. A batch is one command, so its results are stored together or not at all, but each of its
+//! invoices is created or refused by itself.
+
+use serde_json::json;
+use timing::clock;
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, want_ids};
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIdCounts;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::weight::Size;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::Draft;
+use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::refusal::Refusal;
+
+/// Creates a batch of invoices. If one invoice of the batch is refused, the others are still created.
+pub struct CreateBatch(pub Vec<Candidate>);
+
+impl TaxpayerCommand for CreateBatch {
+    type Output = Batch;
+
+    const NAME: &'static str = "create-batch";
+    const IS_LARGE: bool = true;
+
+    fn size(&self) -> Size {
+        drafts(&self.0).map(Size::for_draft).sum()
+    }
+
+    fn add_wanted_id_counts(&self, wanted: &mut WantedIdCounts) {
+        drafts(&self.0).for_each(|draft| want_ids(draft, wanted));
+    }
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        drafts(&self.0).for_each(|draft| add_draft_reads(draft, wanted, context));
+    }
+
+    /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
+        create_all(uow, &self.0).map(|(batch, _)| batch)
+    }
+}
+
+/// Returns the drafts of the candidates that have no fault.
+pub(super) fn drafts(candidates: &[Candidate]) -> impl Iterator<Item = &Draft> {
+    candidates
+        .iter()
+        .filter_map(|candidate| candidate.draft.as_deref().ok())
+}
+
+/// Creates the invoices of a batch. Also returns the faults of each item that failed.
+pub(super) fn create_all(
+    uow: &mut UnitOfWork,
+    candidates: &[Candidate],
+) -> Result<(Batch, Vec<Option<Faults>>), Refusal> {
+    let batch_no = batch::draw_batch_number(uow.now, &mut clock::system_rng());
+    let items = create_items(uow, &batch_no, candidates)?;
+    let (items, faults) = items.into_iter().unzip();
+    let batch = Batch {
+        taxpayer_id: uow.id,
+        batch_no,
+        items,
+        created_at: uow.now,
+    };
+    let data = json!({
+        "batch_no": batch.batch_no,
+        "created": batch.count(ItemOutcome::Created),
+        "duplicates": batch.count(ItemOutcome::Duplicate),
+        "failed": batch.count(ItemOutcome::Failed),
+    });
+    uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
+    uow.writes.batches.push(batch.clone());
+    Ok((batch, faults))
+}
+
+/// Creates invoices of a batch, each with its result and the faults if it failed.
+pub(super) fn create_items(
+    uow: &mut UnitOfWork,
+    batch_no: &str,
+    candidates: &[Candidate],
+) -> Result<Vec<(BatchItem, Option<Faults>)>, Refusal> {
+    uow.taxpayer()?
+        .check_may_create_invoices(uow.verification)?;
+    let mut items = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        items.push(create_item(uow, batch_no, candidate));
+    }
+    Ok(items)
+}
+
+fn create_item(
+    uow: &mut UnitOfWork,
+    batch_no: &str,
+    candidate: &Candidate,
+) -> (BatchItem, Option<Faults>) {
+    let invoice_no = candidate.invoice_no.clone();
+    let draft = match &candidate.draft {
+        Ok(draft) => Draft {
+            batch_no: Some(batch_no.to_owned()),
+            ..(**draft).clone()
+        },
+        Err(faults) => {
+            let item = BatchItem::from_faults(invoice_no, faults);
+            return (item, Some(faults.clone()));
+        }
+    };
+    match add_invoice(uow, &draft) {
+        Ok(created) => {
+            let is_new = created.duplicate.is_none();
+            let outcome = if is_new {
+                ItemOutcome::Created
+            } else {
+                ItemOutcome::Duplicate
+            };
+            let item = BatchItem {
+                invoice_no,
+                ..BatchItem::for_invoice(&created.invoice, outcome)
+            };
+            (item, None)
+        }
+        Err(refusal) => {
+            let faults = item_faults(refusal);
+            (BatchItem::from_faults(invoice_no, &faults), Some(faults))
+        }
+    }
+}
+
+pub(super) fn item_faults(refusal: Refusal) -> Faults {
+    match refusal {
+        Refusal::Invalid(faults) => faults,
+        other => Fault::new(batch::WHOLE_ITEM_PATH, "refused", other.to_string()).into(),
+    }
+}
