@@ -9,7 +9,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::document::ReadDocument;
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::Accepted;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

@@ -11,8 +11,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::full_invoice::{self, FormAccount};
-use crate::http::forms::reader::{self, Reader};
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::{self, Accepted, Reader};
 use crate::http::forms::standard_invoice;
 use crate::http::state::ApiState;
 

@@ -7,7 +7,7 @@ use crate::domain::invoice::calculation::{self, Calculation, DocumentForm};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::full_invoice::{self, FormAccount};
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::Accepted;
 
 /// A body with the amounts that could be computed.
 #[derive(Debug)]

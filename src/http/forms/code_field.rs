@@ -1,10 +1,13 @@
 //! Reads a field whose value is a code of one of the authority's lists, such as a country or a
 //! currency. A list that was not fetched yet accepts any code, with a warning.
 
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
+use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::form_schema::FieldType;
-use crate::http::forms::text_checks::{self, check_chars, check_listed, check_pattern, is_letters};
+use crate::http::forms::reader::Report;
+use crate::http::forms::text_checks::{self, check_chars, check_pattern, is_letters};
 
 impl Field<'_> {
     /// Reads a code of one of the authority's lists.
@@ -61,4 +64,21 @@ impl Field<'_> {
                 check_listed(report, ReferenceList::Currencies, text)
             })
     }
+}
+
+/// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
+fn check_listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, FieldRule> {
+    match report.catalog.has(list, text) {
+        Some(false) => {
+            let meant = code_in_another_spelling(report.catalog, list, text);
+            return Err(FieldRule::Listed {
+                list: list.as_str(),
+                meant,
+            });
+        }
+        Some(true) => {}
+        None if text.chars().any(char::is_control) => return Err(FieldRule::NoControlCharacters),
+        None => report.record_unchecked(list),
+    }
+    Ok(text.to_owned())
 }

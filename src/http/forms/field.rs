@@ -14,8 +14,7 @@ use crate::domain::money::Amount;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::json_path::{JsonPath, is_blank};
-use crate::http::forms::reader::Reader;
-use crate::http::forms::report::Report;
+use crate::http::forms::reader::{Reader, Report};
 use crate::http::forms::text_checks::{self, check_chars, check_line, check_pattern};
 
 /// The maximum length, in characters, of a text for which the specification gives no limit.

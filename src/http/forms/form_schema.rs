@@ -7,8 +7,7 @@ use serde_json::Map;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::json_path::JsonPath;
-use crate::http::forms::reader::Reader;
-use crate::http::forms::report::Report;
+use crate::http::forms::reader::{Reader, Report};
 
 /// The fields of one JSON object, in the order in which its form reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -18,9 +18,8 @@ use crate::http::forms::full_customer;
 use crate::http::forms::full_line;
 use crate::http::forms::full_line::FullLine;
 use crate::http::forms::normalized::normalize;
-use crate::http::forms::reader::{self, Reader};
+use crate::http::forms::reader::{self, Accepted, Reader};
 use crate::http::forms::references;
-use crate::http::forms::report::Accepted;
 use crate::http::forms::standard_invoice::warn_unless_submittable;
 
 /// The values with which the form compares the date and the IRN of the invoice.

@@ -14,7 +14,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::full_invoice::FormAccount;
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::Accepted;
 use crate::http::forms::{batch, full_invoice, reader, standard_invoice};
 
 /// What the forms need to read the documents of a file.

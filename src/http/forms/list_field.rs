@@ -8,8 +8,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, report_fault_at, whole_number_up_to};
 use crate::http::forms::form_schema::{FieldType, FormSchema};
 use crate::http::forms::json_path::JsonPath;
-use crate::http::forms::reader::{self, Reader};
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::{self, Accepted, Reader};
 use crate::http::forms::text_checks::check_line;
 
 /// The maximum number of items in a list for which the specification gives no limit.

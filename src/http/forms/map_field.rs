@@ -8,7 +8,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, report_fault_at};
 use crate::http::forms::form_schema::FieldType;
 use crate::http::forms::json_path::JsonPath;
-use crate::http::forms::report::Report;
+use crate::http::forms::reader::Report;
 use crate::http::forms::text_checks::check_line;
 
 impl Field<'_> {

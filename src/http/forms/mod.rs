@@ -4,7 +4,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `map_field`, `bounds`, `text_checks`, `report` |
+//! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `map_field`, `bounds`, `text_checks` |
 //! | the schema of a form, recorded from the form itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | amounts that a caller leaves to this service | `calculated` |
@@ -70,7 +70,6 @@ pub(crate) mod reconciliation;
 pub(crate) mod references;
 pub(crate) mod relayed_payment;
 pub(crate) mod replay;
-pub(crate) mod report;
 pub(crate) mod request_log;
 pub(crate) mod roles;
 pub(crate) mod run_filter;

@@ -14,9 +14,8 @@ use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership::{self, ExpectedParties};
-use crate::http::forms::reader::{self, Reader};
+use crate::http::forms::reader::{self, Accepted, Reader};
 use crate::http::forms::references;
-use crate::http::forms::report::Accepted;
 use crate::http::forms::taxes;
 
 /// The values read from the body that are needed to complete the document for the authority.

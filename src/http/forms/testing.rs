@@ -5,8 +5,7 @@ pub(crate) use testkit::edit::exact as number;
 
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::reader::{self, Reader};
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::{self, Accepted, Reader};
 
 pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();

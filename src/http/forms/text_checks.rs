@@ -5,30 +5,6 @@ use jiff::civil::{Date, Time};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::invisible::is_invisible;
 use crate::domain::party::email::is_email;
-use crate::domain::reference::catalog::ReferenceList;
-use crate::domain::reference::fuzzy_code::code_in_another_spelling;
-use crate::http::forms::report::Report;
-
-/// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
-pub(crate) fn check_listed(
-    report: &Report<'_>,
-    list: ReferenceList,
-    text: &str,
-) -> Result<String, FieldRule> {
-    match report.catalog.has(list, text) {
-        Some(false) => {
-            let meant = code_in_another_spelling(report.catalog, list, text);
-            return Err(FieldRule::Listed {
-                list: list.as_str(),
-                meant,
-            });
-        }
-        Some(true) => {}
-        None if text.chars().any(char::is_control) => return Err(FieldRule::NoControlCharacters),
-        None => report.record_unchecked(list),
-    }
-    Ok(text.to_owned())
-}
 
 /// Checks the length of a text, in characters, and refuses line breaks and other control characters.
 pub(crate) fn check_line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {

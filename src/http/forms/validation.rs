@@ -16,9 +16,8 @@ use crate::http::forms::document_header;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership::{self, ExpectedParties};
-use crate::http::forms::reader::{self, Reader};
+use crate::http::forms::reader::{self, Accepted, Reader};
 use crate::http::forms::references;
-use crate::http::forms::report::Accepted;
 
 const SUPPLIER_FIELD: &str = "accounting_supplier_party";
 const CUSTOMER_FIELD: &str = "accounting_customer_party";

@@ -17,7 +17,7 @@ use crate::http::extract::body::Body;
 use crate::http::forms::calculated;
 use crate::http::forms::document::ReadDocument;
 use crate::http::forms::query::Query;
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::Accepted;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::forms::validation;
 use crate::http::openapi::{doc, example};

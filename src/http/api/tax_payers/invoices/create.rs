@@ -24,7 +24,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::{json, path_ids};
 use crate::http::forms::full_invoice::{self, FormAccount};
 use crate::http::forms::query::Query;
-use crate::http::forms::report::Accepted;
+use crate::http::forms::reader::Accepted;
 use crate::http::forms::{batch, calculated, reader, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
