@@ -8,17 +8,16 @@ use std::time::{Duration, Instant};
 use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::{
     AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr,
-    QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
+    SqliteTransactionMode, TransactionOptions,
 };
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
 use crate::error::{StoreError, is_busy};
 use crate::metrics::StoreMetrics;
 use crate::pool::{CallGuard, Pool};
 use crate::pool_settings::BUSY_WAIT;
-use crate::transaction::{Transaction, TransactionKind};
 
 /// How long a commit group accepts new members. Without this limit, the group might never commit.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
@@ -69,6 +68,14 @@ pub(crate) struct CommitGroup {
     pub(super) outcome: watch::Sender<Option<Result<(), StoreError>>>,
 }
 
+/// The database transaction that the statements of a transaction run in.
+pub(crate) enum TransactionKind {
+    /// Its own.
+    Dedicated(DatabaseTransaction),
+    /// A member of a commit group, which nobody else uses before the member has ended.
+    Grouped(OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>),
+}
+
 impl WriterPool {
     pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: StoreMetrics) -> Self {
         let turns = (pool.backend() == DbBackend::Sqlite).then(|| Turns {
@@ -89,11 +96,18 @@ impl WriterPool {
         self.turns.as_ref()
     }
 
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     pub(crate) fn metrics(&self) -> &StoreMetrics {
         &self.metrics
     }
 
-    pub(crate) async fn begin(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
+    pub(crate) async fn begin(
+        &self,
+        sharing: Sharing,
+    ) -> Result<(TransactionKind, CallGuard), StoreError> {
         let started = Instant::now();
         let begun = self.begin_in_turn(sharing).await;
         self.metrics
@@ -102,18 +116,17 @@ impl WriterPool {
         begun
     }
 
-    async fn begin_in_turn(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
+    async fn begin_in_turn(
+        &self,
+        sharing: Sharing,
+    ) -> Result<(TransactionKind, CallGuard), StoreError> {
         let Some(turns) = &self.turns else {
             let options = TransactionOptions {
                 access_mode: Some(AccessMode::ReadWrite),
                 ..Default::default()
             };
             let (own, watch) = self.pool.begin(options).await?;
-            return Ok(Transaction::new(
-                TransactionKind::Dedicated(own),
-                self.pool.backend(),
-                watch,
-            ));
+            return Ok((TransactionKind::Dedicated(own), watch));
         };
         let mut held = timeout(BUSY_WAIT, turns.next())
             .await
@@ -134,26 +147,7 @@ impl WriterPool {
         group.begin_member().await?;
         group.is_full = sharing == Sharing::Apart;
         let watch = group.watch.clone();
-        Ok(Transaction::new(
-            TransactionKind::Grouped(group),
-            self.pool.backend(),
-            watch,
-        ))
-    }
-
-    /// Executes and commits one statement, without a separate commit on PostgreSQL. Only for a statement that may be
-    /// executed twice: after an error it may have been committed.
-    pub(crate) async fn query_one_and_commit(
-        &self,
-        statement: Statement,
-    ) -> Result<Option<QueryResult>, StoreError> {
-        if self.turns.is_none() {
-            return Ok(self.pool.query_one_raw(statement).await?);
-        }
-        let tx = self.begin(Sharing::Shared).await?;
-        let row = tx.query_one_raw(statement).await?;
-        tx.commit().await?;
-        Ok(row)
+        Ok((TransactionKind::Grouped(group), watch))
     }
 
     pub(crate) fn backend(&self) -> DbBackend {
@@ -292,9 +286,10 @@ fn busy_error() -> StoreError {
 #[cfg(test)]
 mod tests {
     use futures_util::future::join_all;
+    use sea_orm::Statement;
 
     use super::*;
-    use crate::connections::Database;
+    use crate::database::{Database, Transaction};
     use crate::testing::stores;
 
     /// How long the test tries to begin a transaction after the disk was full: the failed group has to end first.

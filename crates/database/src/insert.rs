@@ -9,9 +9,30 @@ use sea_orm::{
     IntoActiveModel, Iterable, Statement, Value,
 };
 
-use crate::connections::statement_portions;
+use crate::database::Transaction;
 use crate::error::StoreError;
-use crate::transaction::Transaction;
+
+/// The maximum number of rows in one statement. More rows could need more bound values than the database allows.
+const ROWS_PER_STATEMENT: usize = 256;
+/// Statements take a multiple of this number of rows, except the last. So each connection prepares only few statements.
+const ROWS_PER_STATEMENT_STEP: usize = 64;
+
+/// Splits rows or keys into slices that are small enough for one statement.
+pub fn statement_portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let count = match rest.len() {
+            0 => return None,
+            few if few <= ROWS_PER_STATEMENT_STEP => few,
+            many => {
+                many.min(ROWS_PER_STATEMENT) / ROWS_PER_STATEMENT_STEP * ROWS_PER_STATEMENT_STEP
+            }
+        };
+        let (portion, others) = rest.split_at(count);
+        rest = others;
+        Some(portion)
+    })
+}
 
 /// The statement that inserts rows into the table of the entity `E`.
 pub struct Insert<E: EntityTrait> {
@@ -199,4 +220,25 @@ pub fn update_on_conflict<C: ColumnTrait>(key: &[C], columns: &[C]) -> String {
         key.join(", "),
         set.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_written_in_statements_of_few_sizes() {
+        let sizes = |count| {
+            statement_portions(&vec![(); count])
+                .map(<[()]>::len)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(0), [0; 0]);
+        assert_eq!(
+            (sizes(1), sizes(63), sizes(64)),
+            (vec![1], vec![63], vec![64])
+        );
+        assert_eq!((sizes(65), sizes(130)), (vec![64, 1], vec![128, 2]));
+        assert_eq!(sizes(1_001), [256, 256, 256, 192, 41]);
+    }
 }

@@ -2,12 +2,11 @@
 //!
 //! | File | Concept |
 //! |---|---|
-//! | `connections` | the open database: begins transactions, lends connections for queries |
+//! | `database` | the open database: begins transactions, lends connections for queries; a transaction, whose commit tells what is known of it |
 //! | `pool`, `pool_settings` | connection pools; a pool whose connections are dead is replaced |
 //! | `readers` | the pools for queries: the main one, one for pages, one for snapshots |
 //! | `kept` | connections that stay open between queries |
 //! | `deadline` | a deadline for each call, kept on our side of the connection |
-//! | `transaction` | a transaction, whose commit tells what is known of it |
 //! | `group_commit` | SQLite: concurrent transactions share a commit |
 //! | `log_copies` | SQLite: the write-ahead log is copied into the database file beside the writer |
 //! | `error`, `broken` | errors by what the caller may do; a statement that keeps failing is logged once |
@@ -18,7 +17,7 @@
 
 mod broken;
 pub mod column;
-mod connections;
+mod database;
 mod deadline;
 mod error;
 mod group_commit;
@@ -33,14 +32,13 @@ mod readers;
 pub mod sql;
 #[cfg(test)]
 mod testing;
-mod transaction;
 pub mod vault;
 
-pub use connections::{Database, statement_portions};
+pub use database::{Database, Transaction};
 pub use error::StoreError;
 pub use group_commit::Sharing;
+pub use insert::statement_portions;
 pub use metrics::{ReadWaits, StoreMetrics};
 pub use pool::Pool;
 pub use pool_settings::PoolSettings;
 pub use readers::run_as_page;
-pub use transaction::Transaction;

@@ -163,7 +163,7 @@ mod tests {
     use sea_orm::Value;
 
     use super::*;
-    use crate::connections::Database;
+    use crate::database::Database;
     use crate::testing::sqlite;
 
     const MIB: u64 = 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use sea_orm::{EntityTrait, FromQueryResult, PaginatorTrait, QuerySelect, Select};
 
-use crate::connections::Database;
+use crate::database::Database;
 use crate::error::StoreError;
 
 /// The number and the size of a page of a list. Pages are numbered from 1.

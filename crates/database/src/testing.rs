@@ -9,7 +9,7 @@ use sea_orm::ConnectionTrait;
 use tempfile::TempDir;
 use timing::clock;
 
-use crate::connections::Database;
+use crate::database::Database;
 use crate::pool_settings::PoolSettings;
 
 const CREATE_COUNTERS: &str =
