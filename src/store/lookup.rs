@@ -71,8 +71,7 @@ mod tests {
     use sea_orm::DbBackend;
 
     use crate::store::invoices::LOOKUP as INVOICES;
-    use crate::store::invoices::customers::LOOKUP as CUSTOMERS;
-    use crate::store::invoices::items::LOOKUP as ITEMS;
+    use crate::store::invoices::customers_and_items::{CUSTOMER_LOOKUP, ITEM_LOOKUP};
     use crate::store::runs::LOOKUP as RUNS;
     use crate::store::testing::{query_plan, stores};
 
@@ -80,7 +79,12 @@ mod tests {
     async fn every_name_is_found_by_its_index() {
         for test in stores().await {
             let backend = test.store.backend();
-            for (sql, lists) in [(&INVOICES, 3), (&CUSTOMERS, 2), (&ITEMS, 3), (&RUNS, 1)] {
+            for (sql, lists) in [
+                (&INVOICES, 3),
+                (&CUSTOMER_LOOKUP, 2),
+                (&ITEM_LOOKUP, 3),
+                (&RUNS, 1),
+            ] {
                 let values = (0..lists)
                     .map(|_| sea_orm::Value::from("[[7, \"1\"]]"))
                     .collect::<Vec<_>>();

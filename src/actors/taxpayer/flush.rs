@@ -21,10 +21,9 @@ use crate::store::idempotency;
 use crate::store::invoices;
 use crate::store::invoices::batches;
 use crate::store::invoices::corrections;
-use crate::store::invoices::customers;
+use crate::store::invoices::customers_and_items;
 use crate::store::invoices::import_pieces;
 use crate::store::invoices::imports;
-use crate::store::invoices::items;
 use crate::store::invoices::payments;
 use crate::store::invoices::ubl_parts;
 use crate::store::lanes::claim;
@@ -159,12 +158,12 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
             .changed_customers()
             .map(|customer| (unit.id, customer))
     });
-    customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
+    customers_and_items::save_customers(tx, &customers.collect::<Vec<_>>(), now).await?;
     let items = units.iter().flat_map(|unit| {
         let changed = unit.items.changed_items();
         changed.map(|item| (unit.id, item))
     });
-    items::save(tx, &items.collect::<Vec<_>>(), now).await?;
+    customers_and_items::save_items(tx, &items.collect::<Vec<_>>(), now).await?;
     let invoices = units
         .iter()
         .flat_map(|unit| unit.invoices.changed_invoices());

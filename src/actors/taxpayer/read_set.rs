@@ -29,10 +29,8 @@ use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
 use crate::store::events;
-use crate::store::invoices::customers::CustomerNames;
-use crate::store::invoices::items::ItemNames;
-use crate::store::invoices::{self, InvoiceNames};
-use crate::store::invoices::{corrections, customers, items};
+use crate::store::invoices::customers_and_items::{self, CustomerNames, ItemNames};
+use crate::store::invoices::{self, InvoiceNames, corrections};
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
@@ -205,9 +203,12 @@ pub(super) async fn load(
         wanted.add_loaded(invoices.owned_by(*id));
     }
     let names = take_from_each(&mut starts, |wanted| std::mem::take(&mut wanted.items));
-    let mut items: ByOwner<Item> = items::with_names(tx, names).await?.into_iter().collect();
+    let mut items: ByOwner<Item> = customers_and_items::find_items(tx, names)
+        .await?
+        .into_iter()
+        .collect();
     let names = take_from_each(&mut starts, |wanted| std::mem::take(&mut wanted.customers));
-    let mut customers: ByOwner<Customer> = customers::with_names(tx, names)
+    let mut customers: ByOwner<Customer> = customers_and_items::find_customers(tx, names)
         .await?
         .into_iter()
         .collect();

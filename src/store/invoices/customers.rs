@@ -1,57 +1,15 @@
-use std::collections::{BTreeMap, BTreeSet};
+//! The customers of a taxpayer, as people and exports ask for them.
 
+use database::StoreError;
 use database::column::{caseless, contains_pattern};
-use database::insert::{Insert, update_on_conflict};
 use database::page::{self, Page};
-use database::sql::SqlOnce;
-use database::{StoreError, Transaction};
-use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::ids::{CustomerId, TaxpayerId};
 use crate::domain::party::Customer;
 use crate::store::Store;
-use crate::store::invoices::customer_row::{Column, Entity, Model};
-use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
-
-/// Numbers and tax numbers of customers. A customer matches if it has at least one of them.
-#[derive(Debug, Clone, Default)]
-pub struct CustomerNames {
-    pub numbers: BTreeSet<String>,
-    pub tins: BTreeSet<String>,
-}
-
-pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
-    lookup_sql(
-        dialect,
-        "customers",
-        &[NameColumn::Text("no"), NameColumn::Text("tin")],
-    )
-});
-
-/// Loads, for each taxpayer, its customers that have any of the numbers or tax numbers given for this taxpayer, oldest
-/// first.
-pub async fn with_names(
-    connection: &impl ConnectionTrait,
-    wanted: impl IntoIterator<Item = (TaxpayerId, CustomerNames)>,
-) -> Result<Vec<(TaxpayerId, Customer)>, StoreError> {
-    let mut numbers = NameList::default();
-    let mut tins = NameList::default();
-    for (taxpayer, names) in wanted {
-        numbers.extend(taxpayer, names.numbers);
-        tins.extend(taxpayer, names.tins);
-    }
-    if numbers.is_empty() && tins.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows: Vec<Model> = find(connection, &LOOKUP, [numbers.json(), tins.json()]).await?;
-    let found: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
-    found
-        .into_values()
-        .map(|row| Ok((TaxpayerId(row.taxpayer_id), Customer::try_from(row)?)))
-        .collect()
-}
+use crate::store::invoices::customer_row::{Column, Entity};
 
 pub async fn owned_by_with_id(
     connection: &impl ConnectionTrait,
@@ -95,27 +53,4 @@ pub async fn page_owned_by(
         found = found.filter(Expr::col(Column::SearchText).like(pattern));
     }
     page::load(store, found, page).await
-}
-
-static SAVE: Insert<Entity> = Insert::with_conflict(|| {
-    update_on_conflict(
-        &[Column::TaxpayerId, Column::Id],
-        &[Column::Tin, Column::Details, Column::SearchText],
-    )
-});
-
-/// Writes the current state of these customers. Inserts new customers and updates existing ones.
-pub async fn save(
-    tx: &Transaction,
-    customers: &[(TaxpayerId, &Customer)],
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    SAVE.execute(
-        tx,
-        customers
-            .iter()
-            .map(|(taxpayer, customer)| Model::from_customer(*taxpayer, customer, now)),
-    )
-    .await?;
-    Ok(())
 }

@@ -21,7 +21,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::{Customer, CustomerDetails, InvoiceCustomer, Taxpayer};
 use crate::domain::payment::Posting;
 use crate::store::ids::IdKind;
-use crate::store::invoices::items::ItemNames;
+use crate::store::invoices::customers_and_items::ItemNames;
 use crate::store::invoices::payments;
 
 /// Creates an invoice, or returns the existing one.

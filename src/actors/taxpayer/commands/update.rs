@@ -23,7 +23,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::Payment;
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
 use crate::store::ids::IdKind;
-use crate::store::invoices::items::ItemNames;
+use crate::store::invoices::customers_and_items::ItemNames;
 
 pub struct SetStatus {
     pub invoice: InvoiceRef,

@@ -1,0 +1,159 @@
+//! The customers and the items that a taxpayer's invoices name, remembered from one invoice to the next. A command asks
+//! for them by name and saves those that are new or have changed. An invoice refers to its customer by number or tax number.
+//! A line refers to an item by id, by number, or by name if it has no number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use database::insert::{Insert, update_on_conflict};
+use database::sql::SqlOnce;
+use database::{StoreError, Transaction};
+use jiff::Timestamp;
+use sea_orm::ConnectionTrait;
+
+use crate::domain::invoice::item::Item;
+use crate::domain::kernel::ids::{ItemId, TaxpayerId};
+use crate::domain::party::Customer;
+use crate::store::invoices::{customer_row, item_row};
+use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
+
+/// Numbers and tax numbers of customers. A customer matches if it has at least one of them.
+#[derive(Debug, Clone, Default)]
+pub struct CustomerNames {
+    pub numbers: BTreeSet<String>,
+    pub tins: BTreeSet<String>,
+}
+
+/// Ids, numbers and names of items. An item matches if it has at least one of them.
+#[derive(Debug, Clone, Default)]
+pub struct ItemNames {
+    pub ids: BTreeSet<ItemId>,
+    pub numbers: BTreeSet<String>,
+    pub names: BTreeSet<String>,
+}
+
+pub(crate) static CUSTOMER_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
+    lookup_sql(
+        dialect,
+        "customers",
+        &[NameColumn::Text("no"), NameColumn::Text("tin")],
+    )
+});
+
+/// Loads, for each taxpayer, its customers that have any of the numbers or tax numbers given for this taxpayer, oldest
+/// first.
+pub async fn find_customers(
+    connection: &impl ConnectionTrait,
+    wanted: impl IntoIterator<Item = (TaxpayerId, CustomerNames)>,
+) -> Result<Vec<(TaxpayerId, Customer)>, StoreError> {
+    let mut numbers = NameList::default();
+    let mut tins = NameList::default();
+    for (taxpayer, names) in wanted {
+        numbers.extend(taxpayer, names.numbers);
+        tins.extend(taxpayer, names.tins);
+    }
+    if numbers.is_empty() && tins.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<customer_row::Model> =
+        find(connection, &CUSTOMER_LOOKUP, [numbers.json(), tins.json()]).await?;
+    let found: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
+    found
+        .into_values()
+        .map(|row| Ok((TaxpayerId(row.taxpayer_id), Customer::try_from(row)?)))
+        .collect()
+}
+
+static SAVE_CUSTOMERS: Insert<customer_row::Entity> = Insert::with_conflict(|| {
+    update_on_conflict(
+        &[customer_row::Column::TaxpayerId, customer_row::Column::Id],
+        &[
+            customer_row::Column::Tin,
+            customer_row::Column::Details,
+            customer_row::Column::SearchText,
+        ],
+    )
+});
+
+/// Writes the current state of these customers. Inserts new customers and updates existing ones.
+pub async fn save_customers(
+    tx: &Transaction,
+    customers: &[(TaxpayerId, &Customer)],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    SAVE_CUSTOMERS
+        .execute(
+            tx,
+            customers.iter().map(|(taxpayer, customer)| {
+                customer_row::Model::from_customer(*taxpayer, customer, now)
+            }),
+        )
+        .await?;
+    Ok(())
+}
+
+pub(crate) static ITEM_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
+    let columns = [
+        NameColumn::Number("id"),
+        NameColumn::Text("item_no"),
+        NameColumn::Text("name"),
+    ];
+    lookup_sql(dialect, "items", &columns)
+});
+
+/// Loads, for each taxpayer, its items that have any of the identifiers given for this taxpayer, oldest first.
+pub async fn find_items(
+    connection: &impl ConnectionTrait,
+    wanted: impl IntoIterator<Item = (TaxpayerId, ItemNames)>,
+) -> Result<Vec<(TaxpayerId, Item)>, StoreError> {
+    let mut ids = NameList::default();
+    let mut numbers = NameList::default();
+    let mut texts = NameList::default();
+    for (taxpayer, names) in wanted {
+        ids.extend(taxpayer, names.ids.into_iter().map(|id| id.0));
+        numbers.extend(taxpayer, names.numbers);
+        texts.extend(taxpayer, names.names);
+    }
+    if ids.is_empty() && numbers.is_empty() && texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows: Vec<item_row::Model> = find(
+        connection,
+        &ITEM_LOOKUP,
+        [ids.json(), numbers.json(), texts.json()],
+    )
+    .await?;
+    rows.sort_by_key(|row| row.id);
+    rows.dedup_by_key(|row| row.id);
+    rows.into_iter()
+        .map(|row| Ok((TaxpayerId(row.taxpayer_id), Item::try_from(row)?)))
+        .collect()
+}
+
+static SAVE_ITEMS: Insert<item_row::Entity> = Insert::with_conflict(|| {
+    let changing = [
+        item_row::Column::ProductCategory,
+        item_row::Column::ServiceCategory,
+        item_row::Column::UpdatedAt,
+    ];
+    update_on_conflict(
+        &[item_row::Column::TaxpayerId, item_row::Column::Id],
+        &changing,
+    )
+});
+
+/// Writes the current state of these items. Inserts new items and updates existing ones.
+pub async fn save_items(
+    tx: &Transaction,
+    items: &[(TaxpayerId, &Item)],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    SAVE_ITEMS
+        .execute(
+            tx,
+            items
+                .iter()
+                .map(|(taxpayer, item)| item_row::Model::from_item(*taxpayer, item, now)),
+        )
+        .await?;
+    Ok(())
+}
