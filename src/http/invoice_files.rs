@@ -48,8 +48,8 @@ impl InvoiceFile {
         }
     }
 
-    /// Returns true for the files that a received document can be had as.
-    pub(crate) fn exists_if_received(self) -> bool {
+    /// Returns true for the files that can show a received document.
+    pub(crate) fn can_show_received(self) -> bool {
         matches!(self, Self::Pdf | Self::Json)
     }
 

@@ -219,7 +219,7 @@ async fn get_file(
     Reader(session): Reader,
     ids: web::Path<(String, String, String)>,
 ) -> Result<FileAnswer, ApiError> {
-    let file = InvoiceFile::from_path(&ids.2).filter(|file| file.exists_if_received());
+    let file = InvoiceFile::from_path(&ids.2).filter(|file| file.can_show_received());
     let file = file.ok_or_else(ApiError::route_not_found)?;
     let invoice = find(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
