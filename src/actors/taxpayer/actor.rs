@@ -23,11 +23,10 @@ use crate::actors::taxpayer::handle::{
     CommandEnvelope, CommandError, CommandResult, TaxpayerHandle,
 };
 use crate::actors::taxpayer::held_lanes::HeldLanes;
-use crate::actors::taxpayer::large_transaction::execute_large;
 use crate::actors::taxpayer::large_turns::LargeTurns;
 use crate::actors::taxpayer::member::{CommandResults, ExecutedBatch, Member, Outcome, traces};
+use crate::actors::taxpayer::own_transaction::{execute_alone, execute_large};
 use crate::actors::taxpayer::quarantined;
-use crate::actors::taxpayer::transaction::execute_alone;
 use crate::actors::taxpayer::weight::TRANSACTION_WEIGHT_MAX;
 use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;

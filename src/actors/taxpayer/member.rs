@@ -1,17 +1,14 @@
-//! The commands of one taxpayer as a member of a transaction: the lanes, leases, ids and idempotency keys
+//! The commands of one taxpayer as a member of a transaction: the lanes, leases and idempotency keys
 //! that they need, and the outcome for the taxpayer.
 
-use database::StoreError;
 use supervision::{CommandBatch, Task};
 use timing::CommandId;
 use timing::trace::TraceContext;
 
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::handle::{CommandEnvelope, CommandResult};
-use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIdCounts};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::Store;
 use crate::store::lanes::{LaneKind, LaneName, Lease};
 
 pub(super) type CommandResults = Vec<(CommandId, CommandResult)>;
@@ -50,15 +47,6 @@ impl Member<'_> {
     pub(super) fn lanes(&self) -> impl Iterator<Item = LaneName> {
         std::iter::once(self.lane())
             .chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from(lease)))
-    }
-
-    /// Reserves the ids that the commands may use.
-    pub(super) async fn reserve_ids(&self, store: &Store) -> Result<ReservedIds, StoreError> {
-        let mut wanted = WantedIdCounts::default();
-        for task in self.tasks {
-            task.command.command.add_wanted_id_counts(&mut wanted);
-        }
-        wanted.reserve(store).await
     }
 }
 

@@ -10,7 +10,7 @@
 //! | the actor; what all actors share; what each keeps between batches | `actor`, `deps`, `cached_state` |
 //! | the group commit of several actors' batches | `committer` |
 //! | the commands of one taxpayer in a transaction, and their outcome | `member` |
-//! | the transaction of a batch or a group; the transaction of a large command | `transaction`, `large_transaction` |
+//! | the transaction of a group; the transactions of one taxpayer, also for a large command | `transaction`, `own_transaction` |
 //! | the rows that commands ask for, and loading them; the new ids that they ask for | `read_set`, `row_ids` |
 //! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes` |
 //! | the rows that a batch adds | `write_set` |
@@ -36,9 +36,9 @@ mod flush_account;
 pub mod handle;
 mod held_lanes;
 mod indexes;
-mod large_transaction;
 mod large_turns;
 mod member;
+mod own_transaction;
 pub mod panic_orders;
 pub mod paused;
 pub mod quarantined;

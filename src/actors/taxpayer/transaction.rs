@@ -1,11 +1,12 @@
-//! One transaction for the commands of one or several taxpayers: locks the lanes, reads the rows, decides each command
-//! alone, writes all changes and commits. Replies are sent only after the commit.
+//! One transaction for the commands of several taxpayers: locks the lanes, reads the rows, decides each command alone,
+//! writes all changes and commits. Replies are sent only after the commit. The transactions of one taxpayer in
+//! `own_transaction` take the same steps.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use database::{Sharing, StoreError, Transaction};
+use database::{StoreError, Transaction};
 use supervision::Task;
 use tokio::time::sleep;
 
@@ -17,11 +18,11 @@ use crate::actors::taxpayer::member::{
     CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
 };
 use crate::actors::taxpayer::read_set::{self, BatchStart, ReadContext, ReadSet};
-use crate::actors::taxpayer::row_ids::ReservedIds;
+use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIdCounts};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::Store;
 use crate::store::idempotency::{self, KeyEntry};
-use crate::store::lanes::leases;
 use crate::store::lanes::{self, IfTaken, LaneName, Lease, LockedLanes};
 
 /// The longest time that a transaction waits for the lanes of runs and endpoints. Deliveries lock an endpoint's lane
@@ -62,69 +63,6 @@ impl LockedMember<'_> {
     }
 }
 
-/// Executes the commands of one taxpayer. Creates its lane if it does not exist. Does not wait for a lane that another
-/// transaction has locked, because the wait would occupy a connection. A panic of a command is not caught here.
-pub(super) async fn execute_alone(
-    deps: &TaxpayerDeps,
-    member: Member<'_>,
-    sharing: Sharing,
-) -> Result<Outcome, StoreError> {
-    let ids = member.reserve_ids(&deps.store).await?;
-    let tx = match sharing {
-        Sharing::Shared => deps.store.begin().await?,
-        Sharing::Apart => deps.store.begin_apart().await?,
-    };
-    let locked = lanes::lock(&tx, &member.lanes().collect::<Vec<_>>(), IfTaken::Skip).await?;
-    if !locked.skipped.is_empty() {
-        tx.rollback().await?;
-        return Ok(Outcome::Held(locked.skipped.into_iter().collect()));
-    }
-    let own = member.lane();
-    let version = match locked.version(&own) {
-        Some(version) => Some(version),
-        None => lanes::lock(&tx, std::slice::from_ref(&own), IfTaken::Await)
-            .await?
-            .version(&own),
-    };
-    let version = version.ok_or(StoreError::Stale)?;
-    // `lanes::lock` may have locked a lane without reading its state, if the lane became free during the call. The
-    // leases of such lanes are checked here.
-    let unknown: Vec<_> = step_leases(member.tasks)
-        .map(|(_, lease)| lease)
-        .filter(|lease| !locked.contains(&LaneName::from(*lease)))
-        .cloned()
-        .collect();
-    let fenced = leases::fence(&tx, &unknown, IfTaken::Await).await?.held;
-    let member = LockedMember {
-        member,
-        ids,
-        version,
-    };
-    let mut entered = load_members(deps, &tx, vec![member]).await?;
-    let Some((member, mut unit)) = entered.members.pop() else {
-        return Err(StoreError::Stale);
-    };
-    let results = decide(
-        member.tasks,
-        &mut unit,
-        &entered.used_keys,
-        &|lease: &Lease| locked.is_held(lease) || fenced.contains(lease),
-    );
-    let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
-    if !held.is_empty() {
-        tx.rollback().await?;
-        return Ok(Outcome::Held(held.into_iter().collect()));
-    }
-    let cached = write_and_commit(deps, tx, &[member], vec![unit])
-        .await?
-        .pop()
-        .ok_or(StoreError::Stale)?;
-    Ok(Outcome::Executed(Box::new(ExecutedBatch {
-        cached,
-        results,
-    })))
-}
-
 /// Executes the commands of several taxpayers. Returns the outcome of each member, in the order of `members`.
 pub(super) async fn execute_group(
     deps: &TaxpayerDeps,
@@ -133,7 +71,7 @@ pub(super) async fn execute_group(
     let order: Vec<_> = members.iter().map(|member| member.id).collect();
     let mut reserved = Vec::with_capacity(members.len());
     for member in members {
-        let ids = member.reserve_ids(&deps.store).await?;
+        let ids = reserve_ids(&deps.store, &member).await?;
         reserved.push((member, ids));
     }
     let tx = deps.store.begin().await?;
@@ -302,6 +240,18 @@ pub(super) async fn load_members<'a>(
         .zip(units)
         .collect();
     Ok(LoadedMembers { members, used_keys })
+}
+
+/// Reserves the ids that the commands of a member may use.
+pub(super) async fn reserve_ids(
+    store: &Store,
+    member: &Member<'_>,
+) -> Result<ReservedIds, StoreError> {
+    let mut wanted = WantedIdCounts::default();
+    for task in member.tasks {
+        task.command.command.add_wanted_id_counts(&mut wanted);
+    }
+    wanted.reserve(store).await
 }
 
 /// Asks the commands of a member for the rows that they need.

@@ -1,6 +1,6 @@
-//! The transaction of one large command. Reading, deciding and rendering thousands of lines takes long, so the command
-//! is decided on a snapshot, while others write. Only then the taxpayer's lane is locked. The changes are written if
-//! nobody has written for this taxpayer since the snapshot.
+//! The transactions of one taxpayer: of a batch that its group left out, and of a large command. Reading, deciding and
+//! rendering thousands of lines takes long, so a large command is decided on a snapshot, while others write. Only then the
+//! taxpayer's lane is locked. The changes are written if nobody has written for this taxpayer since the snapshot.
 
 use database::{Sharing, StoreError};
 
@@ -8,10 +8,74 @@ use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::flush::write_and_commit;
 use crate::actors::taxpayer::member::{ExecutedBatch, Member, Outcome, claims, step_leases};
 use crate::actors::taxpayer::transaction::{
-    Decision, LockedMember, decide, execute_alone, load_members, lock_written_lanes,
+    Decision, LockedMember, decide, load_members, lock_written_lanes, reserve_ids,
 };
 use crate::store::idempotency;
-use crate::store::lanes::{self, IfTaken, LaneName, views};
+use crate::store::lanes::leases;
+use crate::store::lanes::{self, IfTaken, LaneName, Lease, views};
+
+/// Executes the commands of one taxpayer. Creates its lane if it does not exist. Does not wait for a lane that another
+/// transaction has locked, because the wait would occupy a connection. A panic of a command is not caught here.
+pub(super) async fn execute_alone(
+    deps: &TaxpayerDeps,
+    member: Member<'_>,
+    sharing: Sharing,
+) -> Result<Outcome, StoreError> {
+    let ids = reserve_ids(&deps.store, &member).await?;
+    let tx = match sharing {
+        Sharing::Shared => deps.store.begin().await?,
+        Sharing::Apart => deps.store.begin_apart().await?,
+    };
+    let locked = lanes::lock(&tx, &member.lanes().collect::<Vec<_>>(), IfTaken::Skip).await?;
+    if !locked.skipped.is_empty() {
+        tx.rollback().await?;
+        return Ok(Outcome::Held(locked.skipped.into_iter().collect()));
+    }
+    let own = member.lane();
+    let version = match locked.version(&own) {
+        Some(version) => Some(version),
+        None => lanes::lock(&tx, std::slice::from_ref(&own), IfTaken::Await)
+            .await?
+            .version(&own),
+    };
+    let version = version.ok_or(StoreError::Stale)?;
+    // `lanes::lock` may have locked a lane without reading its state, if the lane became free during the call. The
+    // leases of such lanes are checked here.
+    let unknown: Vec<_> = step_leases(member.tasks)
+        .map(|(_, lease)| lease)
+        .filter(|lease| !locked.contains(&LaneName::from(*lease)))
+        .cloned()
+        .collect();
+    let fenced = leases::fence(&tx, &unknown, IfTaken::Await).await?.held;
+    let member = LockedMember {
+        member,
+        ids,
+        version,
+    };
+    let mut entered = load_members(deps, &tx, vec![member]).await?;
+    let Some((member, mut unit)) = entered.members.pop() else {
+        return Err(StoreError::Stale);
+    };
+    let results = decide(
+        member.tasks,
+        &mut unit,
+        &entered.used_keys,
+        &|lease: &Lease| locked.is_held(lease) || fenced.contains(lease),
+    );
+    let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
+    if !held.is_empty() {
+        tx.rollback().await?;
+        return Ok(Outcome::Held(held.into_iter().collect()));
+    }
+    let cached = write_and_commit(deps, tx, &[member], vec![unit])
+        .await?
+        .pop()
+        .ok_or(StoreError::Stale)?;
+    Ok(Outcome::Executed(Box::new(ExecutedBatch {
+        cached,
+        results,
+    })))
+}
 
 /// Executes a large command in a transaction of its own. The command is decided on a snapshot. Instead, it is decided
 /// with its lanes locked if it records steps of a run, if its taxpayer has no lane yet, or if the decision on the
@@ -38,7 +102,7 @@ async fn decide_on_snapshot<'a>(
     deps: &TaxpayerDeps,
     member: Member<'a>,
 ) -> Result<Option<Decision<'a>>, StoreError> {
-    let ids = member.reserve_ids(&deps.store).await?;
+    let ids = reserve_ids(&deps.store, &member).await?;
     let snapshot = deps.store.snapshot().await?;
     let LaneName { kind, key } = member.lane();
     let Some(lane) = views::state(&snapshot, kind, &key).await? else {
