@@ -10,7 +10,7 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::correction::record::Correction;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
+use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
 use crate::http::corrections::{
     ComparedOriginal, Undo, UndoAct, correct_command, read_body, standard_body, undo,
 };

@@ -17,7 +17,6 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
 use crate::http::api::tax_payers::invoices::list::{list_doc, list_invoices};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -35,6 +34,13 @@ use crate::http::state::ApiState;
 use crate::http::views::batch::BatchCreated;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
+
+/// Error codes for a taxpayer that may not create invoices.
+pub(super) const PRECONDITION_ERROR_CODES: [ErrorCode; 3] = [
+    ErrorCode::SubscriptionInactive,
+    ErrorCode::ProfileIncomplete,
+    ErrorCode::TaxpayerUnverified,
+];
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![

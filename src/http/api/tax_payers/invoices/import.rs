@@ -7,7 +7,7 @@ use crate::actors::taxpayer::commands::PreviewImport;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::import::record::Import;
 use crate::domain::import::source::ImportForm;
-use crate::http::api::tax_payers::invoices::PRECONDITION_ERROR_CODES;
+use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::standard_invoice;

@@ -10,14 +10,6 @@ mod summary;
 mod update;
 
 use crate::http::endpoint::Path;
-use crate::http::respond::code::ErrorCode;
-
-/// Error codes for a taxpayer that may not create invoices.
-const PRECONDITION_ERROR_CODES: [ErrorCode; 3] = [
-    ErrorCode::SubscriptionInactive,
-    ErrorCode::ProfileIncomplete,
-    ErrorCode::TaxpayerUnverified,
-];
 
 pub(crate) fn endpoints() -> Vec<Path> {
     [
