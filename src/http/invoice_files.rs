@@ -187,9 +187,9 @@ pub(crate) async fn shown_trade_document(
     stored: &StoredInvoice,
 ) -> Result<TradeDocument, ApiError> {
     let document = shown_document(state, stored).await?;
-    let found = read_document(&document, &state.catalog.get());
-    let mut found = found.map_err(ApiError::internal)?;
-    stored.complete(&mut found);
+    let catalog = state.catalog.get();
+    let mut found = read_document(&document, &catalog).map_err(ApiError::internal)?;
+    stored.complete(&mut found, &catalog);
     Ok(found)
 }
 

@@ -12,8 +12,9 @@ use crate::domain::invoice::document_difference::Differences;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::report_body::report_body;
 use crate::domain::invoice::stored_document::{
-    CorrectedInvoice, StoredParts, stored_path, submission_body,
+    CorrectedInvoice, StoredParts, stated_customer, stored_path, submission_body,
 };
+use crate::domain::invoice::trade::read_party;
 use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -84,8 +85,9 @@ impl StoredInvoice {
     }
 
     /// Adds to the document what is stored and has no field in it: the states of both addresses, the registration of the
-    /// taxpayer and the number of its customer. In a self-billed document the two have changed places.
-    pub(crate) fn complete(&self, document: &mut TradeDocument) {
+    /// taxpayer, the number of its customer, and a consumer without a tax number, whom the authority does not get. In a
+    /// self-billed document the two parties have changed places.
+    pub(crate) fn complete(&self, document: &mut TradeDocument, catalog: &Catalog) {
         let (taxpayer, customer) = if is_self_billed(&document.document_type.code) {
             (&mut document.customer, &mut document.supplier)
         } else {
@@ -98,6 +100,9 @@ impl StoredInvoice {
         taxpayer
             .registration
             .clone_from(&self.supplier.settings.registration_number);
+        if customer.name.is_empty() {
+            *customer = read_party(&stated_customer(self.parts(catalog)), catalog);
+        }
         let number = &self.invoice.customer.external_customer_no;
         customer.number = Some(number.clone());
         if let Some(stored) = &self.customer {
@@ -110,14 +115,17 @@ impl StoredInvoice {
 
     /// Returns the document as a caller would send it to Submit.
     pub(crate) fn document(&self, catalog: &Catalog) -> Result<Map<String, Value>, ApiError> {
-        let parts = StoredParts {
+        submission_body(self.parts(catalog)).map_err(ApiError::internal)
+    }
+
+    fn parts<'a>(&'a self, catalog: &'a Catalog) -> StoredParts<'a> {
+        StoredParts {
             invoice: &self.invoice,
             supplier: &self.supplier,
             customer: self.customer(),
             original: self.original.as_ref(),
             catalog,
-        };
-        submission_body(parts).map_err(ApiError::internal)
+        }
     }
 }
 

@@ -123,7 +123,7 @@ fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String,
     ))
 }
 
-fn is_same(one: &Tax, other: &Tax) -> bool {
+pub(crate) fn is_same(one: &Tax, other: &Tax) -> bool {
     one.category.code == other.category.code
         && one.percent.unwrap_or_default() == other.percent.unwrap_or_default()
 }

@@ -17,6 +17,7 @@ mod parse;
 mod read;
 mod rounding;
 mod serialize;
+mod untaxed;
 mod write;
 
 pub use allocate::{Allocated, allocate, fold_fees};
@@ -24,4 +25,5 @@ pub use beside::{Beside, empty_fields};
 pub use fault::{Cause, Change, Fault, Unwritable};
 pub use parse::Limits;
 pub use read::{ReadDocument, read, read_with_units};
+pub use untaxed::{SplitCharges, split_untaxed};
 pub use write::{write, write_with};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 use serde_json::{Map, Number, Value};
 use trade_document::{Party, ReferenceKind, Totals, TradeDocument};
-use ubl::{Beside, Cause, Change, Limits, ReadDocument};
+use ubl::{Beside, Cause, Change, Limits, ReadDocument, SplitCharges};
 
 use crate::domain::import::profile::{set_at, text_at};
 use crate::domain::import::source::{ImportForm, Places, SourceDocument, SourceFile, StatedSums};
@@ -62,6 +62,16 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
         document.lines.len()
     };
     let places = xml_places(root, lines);
+    let SplitCharges {
+        document,
+        after_tax,
+    } = match form {
+        ImportForm::Standard => SplitCharges {
+            document,
+            after_tax: Vec::new(),
+        },
+        ImportForm::Full => ubl::split_untaxed(document),
+    };
     let allocated = match ubl::allocate(&document) {
         Ok(allocated) => allocated,
         Err(faults) => {
@@ -82,7 +92,7 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
             imported = folded.document;
             ubl_standard::body(&imported, &mut warnings)
         }
-        ImportForm::Full => ubl_full::body(&imported, &mut warnings),
+        ImportForm::Full => ubl_full::body(&imported, &after_tax, &mut warnings),
     };
     // The parts of a charge, such as its base, belong to no charge once it was divided.
     let has_same_charges = imported.lines == document.lines && imported.charges == document.charges;

@@ -3,7 +3,9 @@
 use jiff::civil::Date;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
-use trade_document::{ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, TradeDocument};
+use trade_document::{
+    Charge, ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, TradeDocument,
+};
 
 use crate::domain::import::ubl_document::{
     add, number, optional_value, party_name, value_if_filled,
@@ -41,8 +43,12 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
     ),
 ];
 
-/// Returns the body of a document without charges of its own.
-pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<String, Value> {
+/// Returns the body of a document without charges of its own but these, which are applied after the tax.
+pub(super) fn body(
+    document: &TradeDocument,
+    after_tax: &[Charge],
+    warnings: &mut Vec<String>,
+) -> Map<String, Value> {
     let mut body = Map::new();
     let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
     let lines = document.lines.iter().enumerate();
@@ -103,6 +109,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
             ),
             ("invoice_line", Some(Value::Array(lines))),
             ("tax_total", tax_total(document)),
+            ("allowance_charge", allowance_charge(after_tax)),
             (
                 "legal_monetary_total",
                 Some(json!({
@@ -117,6 +124,14 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     add_references(&mut body, document, warnings);
     add_payment_means(&mut body, document);
     body
+}
+
+fn allowance_charge(charges: &[Charge]) -> Option<Value> {
+    let members = charges.iter().map(|charge| {
+        let amount = number(charge.amount);
+        json!({ "charge_indicator": charge.is_fee, "amount": amount })
+    });
+    (!charges.is_empty()).then(|| members.collect())
 }
 
 /// Returns the period as the form takes it, with both of its days.

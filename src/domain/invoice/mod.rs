@@ -27,6 +27,7 @@ pub mod table_rows;
 pub mod timeline;
 pub mod totals;
 pub mod trade;
+mod trade_sums;
 pub mod ubl_parts;
 
 use jiff::Timestamp;

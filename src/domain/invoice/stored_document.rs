@@ -190,9 +190,15 @@ fn taxpayer_party(supplier: &Taxpayer) -> Value {
     party.into_value()
 }
 
-/// Returns the customer as the document states it, else as it is stored; `None` for a consumer without a tax number,
-/// whom the authority does not take as a party.
+/// Returns the customer for the authority; `None` for a consumer without a tax number, whom it does not take as a party.
 fn customer_party(parts: StoredParts<'_>) -> Option<Value> {
+    let customer = stated_customer(parts);
+    let is_named = customer.get("tin").is_some() || parts.invoice.category.needs_tin();
+    is_named.then_some(customer)
+}
+
+/// Returns the customer as the document states it, else as it is stored.
+pub fn stated_customer(parts: StoredParts<'_>) -> Value {
     let invoice = parts.invoice;
     let shown = &invoice.customer;
     let mut found = Party::default();
@@ -214,8 +220,7 @@ fn customer_party(parts: StoredParts<'_>) -> Option<Value> {
     if let Some(tin) = &shown.tin {
         found.0.entry("tin").or_insert_with(|| json!(tin));
     }
-    let is_named = found.0.contains_key("tin") || invoice.category.needs_tin();
-    is_named.then(|| found.into_value())
+    found.into_value()
 }
 
 /// The members of a party or of its address. Blank texts are left out.

@@ -4,9 +4,10 @@ use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 use testkit::documents::{full_invoice, invoice, submission};
 use testkit::each_database;
-use testkit::edit::{exact, with};
+use testkit::edit::{exact, with, without};
 
 use crate::support::world::World;
+use crate::tax_payers::import::import;
 
 const FILES: [(&str, &str, &[u8]); 5] = [
     ("pdf", "application/pdf", b"%PDF-1.7"),
@@ -94,6 +95,79 @@ async fn a_signed_invoice_is_given_out_as_it_was_signed(world: &World) {
         .await
         .unwrap();
     assert!(ubl.text().await.unwrap().contains("As signed"));
+}
+
+#[each_database]
+async fn a_consumer_without_a_tax_number_is_on_paper_though_the_authority_does_not_get_one(
+    world: &World,
+) {
+    let taxpayer = world.taxpayer().await;
+    let consumer = |body: &Value| with(body, "invoice_category", json!("B2C"));
+    let standard = consumer(&without(&invoice(), "customer.tin"));
+    let full = consumer(&without(
+        &full_invoice(&taxpayer),
+        "accounting_customer_party.tin",
+    ));
+    for stored in [
+        taxpayer.invoice(&standard).await,
+        taxpayer.full(&full).await,
+    ] {
+        let path = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+        let document = taxpayer
+            .get(&format!("{path}/json"))
+            .await
+            .expect_status(200);
+        assert_eq!(document.body["accounting_customer_party"], Value::Null);
+        let ubl = taxpayer
+            .get(&format!("{path}/ubl.xml"))
+            .await
+            .expect_status(200)
+            .text;
+        let (_, customer) = ubl.split_once("<cac:AccountingCustomerParty>").unwrap();
+        for part in [
+            "Retail Stores Ltd",
+            "<cbc:CityName>",
+            "<cbc:IdentificationCode>NG",
+        ] {
+            assert!(customer.contains(part), "{part}: {customer}");
+        }
+    }
+}
+
+#[each_database]
+async fn allowances_on_the_document_come_back_from_its_ubl(world: &World) {
+    let seller = world.taxpayer().await;
+    let other = world.taxpayer().await;
+    let charges = json!([
+        { "charge_indicator": false, "amount": exact("10.01") },
+        { "charge_indicator": true, "amount": exact("3.33") },
+    ]);
+    let body = with(&full_invoice(&seller), "allowance_charge", charges.clone());
+    let payable = exact("1068.32");
+    let body = with(
+        &body,
+        "legal_monetary_total.payable_amount",
+        payable.clone(),
+    );
+    let stored = seller.full(&body).await;
+    let ubl = seller
+        .get(&format!("/v1/tax-payers/invoices/{}/ubl.xml", stored["id"]))
+        .await
+        .expect_status(200)
+        .text;
+    assert!(!ubl.contains("PrepaidAmount"), "{ubl}");
+    assert!(ubl.contains(">1068.32</cbc:PayableAmount>"), "{ubl}");
+    let made = import(&other, "?form=full", "application/xml", ubl)
+        .await
+        .expect_status(201);
+    let copy = other.get_invoice(&made.data()["items"][0]["id"]).await;
+    let whole = other.whole(copy.data()).await;
+    assert_eq!(whole["ledger"]["payable_amount"], payable);
+    let document = other
+        .get(&format!("/v1/tax-payers/invoices/{}/json", whole["id"]))
+        .await
+        .expect_status(200);
+    assert_eq!(document.body["allowance_charge"], charges);
 }
 
 #[each_database]

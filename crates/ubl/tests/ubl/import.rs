@@ -4,7 +4,7 @@
 use crate::test_set::{self, charge, decimal, line, plain, sum_up, tax};
 use rust_decimal::Decimal;
 use trade_document::{ItemKind, TradeDocument};
-use ubl::{Fault, Limits, ReadDocument, allocate, fold_fees, read, write};
+use ubl::{Fault, Limits, ReadDocument, allocate, fold_fees, read, split_untaxed, write};
 
 /// Reads the XML of the plain invoice with some of its texts replaced.
 fn read_with(replacements: &[(&str, &str)]) -> Result<ReadDocument, Vec<Fault>> {
@@ -103,6 +103,34 @@ fn a_negative_credit_note_is_refused() {
         faults[0].to_string(),
         "/CreditNote: The amounts of the credit note are negative, which may mean a credit or a debit."
     );
+}
+
+#[test]
+fn charges_without_tax_that_no_line_shares_are_taken_out_and_the_payable_stays() {
+    let untaxed = test_set::untaxed_charges();
+    let split = split_untaxed(untaxed.clone());
+    assert_eq!(split.after_tax, untaxed.charges);
+    assert_eq!(split.document.charges, []);
+    assert_eq!(split.document.taxes, plain().taxes);
+    let totals = split.document.totals;
+    let before = untaxed.totals;
+    assert_eq!(totals.tax_exclusive, totals.lines);
+    assert_eq!(totals.tax_inclusive, before.tax_inclusive + decimal("6.68"));
+    assert_eq!(totals.payable, before.payable);
+
+    // What a line shares, or what bears tax, stays.
+    let mut shared = untaxed.clone();
+    shared
+        .lines
+        .push(line("Book", "1", "20", tax("EXEMPTED", "0")));
+    sum_up(&mut shared);
+    let mut taxed = plain();
+    taxed.charges = vec![charge(false, "5", None, Some(tax("STANDARD_VAT", "7.5")))];
+    sum_up(&mut taxed);
+    for document in [shared, taxed] {
+        let split = split_untaxed(document.clone());
+        assert_eq!((split.document, split.after_tax), (document, Vec::new()));
+    }
 }
 
 #[test]

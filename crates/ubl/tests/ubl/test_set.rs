@@ -16,6 +16,7 @@ pub fn documents() -> Vec<(&'static str, TradeDocument)> {
         ("zero_and_exempt", zero_and_exempt()),
         ("reduced_rate", reduced_rate()),
         ("charges", charges()),
+        ("untaxed_charges", untaxed_charges()),
         ("paid_in_part", paid_in_part()),
         ("services", services()),
         ("prices_per_thousand", prices_per_thousand()),
@@ -341,6 +342,16 @@ fn charges() -> TradeDocument {
             rate: Some(decimal("2.5")),
             ..charge(false, "374.99", Some("Schools"), Some(tax("EXEMPTED", "0")))
         },
+    ];
+    finish(document)
+}
+
+/// Charges that bear no tax, on lines that all do.
+pub fn untaxed_charges() -> TradeDocument {
+    let mut document = plain();
+    document.charges = vec![
+        charge(false, "10.01", None, Some(tax("EXEMPTED", "0"))),
+        charge(true, "3.33", None, Some(tax("EXEMPTED", "0"))),
     ];
     finish(document)
 }

@@ -1,0 +1,377 @@
+//! The charges, taxes and totals of a document in the shape of Submit, as its paper and its files state them.
+//!
+//! The authority's totals apply the discounts and fees on the whole document after the tax: they change the payable amount
+//! only. EN 16931 knows none after the tax, so they become discounts and fees that are exempt from it: the payable amount
+//! and the tax stay, and the totals before and with tax include them.
+
+use rust_decimal::{Decimal, RoundingStrategy};
+use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
+
+use crate::domain::invoice::trade::Node;
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
+
+/// The authority's category of what bears no tax.
+const EXEMPT: &str = "EXEMPTED";
+
+/// The sums of a document.
+pub(super) struct DocumentSums {
+    pub(super) charges: Vec<Charge>,
+    pub(super) taxes: Vec<TaxSubtotal>,
+    pub(super) totals: Totals,
+}
+
+impl Node<'_> {
+    /// Returns the charges and totals of the document, and its taxes with that of charges which are applied after the tax.
+    pub(super) fn sums(self, mut taxes: Vec<TaxSubtotal>) -> Option<DocumentSums> {
+        let stated = self.member("legal_monetary_total")?;
+        let payable = stated.amount("payable_amount")?;
+        let lines = stated.amount("line_extension_amount")?;
+        let mut tax_exclusive = stated.amount("tax_exclusive_amount")?;
+        let mut tax_inclusive = stated.amount("tax_inclusive_amount").unwrap_or(payable);
+        let charges = self.items("allowance_charge").filter_map(Node::charge);
+        let mut charges: Vec<_> = charges.collect();
+        let added = net(&charges)?;
+        if lines.checked_add(added)? != tax_exclusive {
+            let exempt = self.tax(EXEMPT.to_owned(), Some(Decimal::ZERO));
+            for charge in &mut charges {
+                charge.tax = Some(exempt.clone());
+            }
+            tax_exclusive = tax_exclusive.checked_add(added)?;
+            tax_inclusive = tax_inclusive.checked_add(added)?;
+            add_base(&mut taxes, exempt, added)?;
+        }
+        let (prepaid, rounding) = split_open(tax_inclusive.checked_sub(payable)?);
+        Some(DocumentSums {
+            charges,
+            taxes,
+            totals: Totals {
+                lines,
+                tax_exclusive,
+                tax_inclusive,
+                prepaid,
+                rounding,
+                payable,
+            },
+        })
+    }
+
+    fn charge(self) -> Option<Charge> {
+        Some(Charge {
+            is_fee: self.value.get("charge_indicator")?.as_bool()?,
+            amount: self.amount("amount")?,
+            rate: None,
+            reason: None,
+            tax: None,
+        })
+    }
+
+    /// Returns the discounts and fees of a line, which are stated as a percentage of it, an amount, or both. They have the
+    /// digits of the currency; the first one that was rounded takes what is then missing to the amount of the line.
+    pub(super) fn line_charges(self, digits: u32) -> Vec<Charge> {
+        let gross = self.gross();
+        let names = [
+            (false, "discount_rate", "discount_amount"),
+            (true, "fee_rate", "fee_amount"),
+        ];
+        let mut charges = Vec::new();
+        for (is_fee, rate_name, amount_name) in names {
+            let part = |amount: Decimal, rate: Option<Decimal>| Charge {
+                is_fee,
+                amount,
+                rate,
+                reason: None,
+                tax: None,
+            };
+            if let Some(rate) = self.amount(rate_name).filter(|rate| !rate.is_zero()) {
+                let amount = gross.and_then(|gross| gross.checked_mul(rate));
+                let amount = amount.and_then(|amount| amount.checked_div(Decimal::ONE_HUNDRED));
+                charges.extend(amount.map(|amount| part(amount, Some(rate))));
+            }
+            if let Some(amount) = self.amount(amount_name).filter(|amount| !amount.is_zero()) {
+                charges.push(part(amount, None));
+            }
+        }
+        let amount = self.amount("line_extension_amount");
+        if let Some((gross, amount)) = gross.zip(amount) {
+            round_charges(&mut charges, gross, amount, digits);
+        }
+        charges
+    }
+
+    /// Returns quantity × price of a line, unrounded.
+    fn gross(self) -> Option<Decimal> {
+        let price = self.member("price")?;
+        let base = price.amount("base_quantity").unwrap_or(Decimal::ONE);
+        let count = self.amount("invoiced_quantity")?.checked_div(base)?;
+        count.checked_mul(price.amount("price_amount")?)
+    }
+
+    pub(super) fn taxes(self) -> Vec<TaxSubtotal> {
+        let subtotals = self
+            .items("tax_total")
+            .flat_map(|total| total.items("tax_subtotal"));
+        subtotals
+            .filter_map(|subtotal| {
+                let category = subtotal.member("tax_category");
+                let code = category
+                    .and_then(|category| category.text("id"))
+                    .unwrap_or_default();
+                let percent = category.and_then(|category| category.amount("percent"));
+                Some(TaxSubtotal {
+                    tax: subtotal.tax(code, percent),
+                    base: subtotal.amount("taxable_amount")?,
+                    amount: subtotal.amount("tax_amount")?,
+                })
+            })
+            .collect()
+    }
+
+    /// Returns a tax category in words. A percentage that the document does not state is that of the list.
+    pub(super) fn tax(self, code: String, percent: Option<Decimal>) -> Tax {
+        let listed = || {
+            let known = self.catalog.has(ReferenceList::TaxCategories, &code) == Some(true);
+            known.then(|| self.catalog.tax_percent(&code).into())
+        };
+        Tax {
+            percent: percent.or_else(listed),
+            category: Coded {
+                name: tax_name(&code, self.catalog),
+                code,
+            },
+        }
+    }
+}
+
+/// Returns the fees less the discounts; `None` if the sum is too large.
+fn net(charges: &[Charge]) -> Option<Decimal> {
+    let mut charges = charges.iter();
+    charges.try_fold(Decimal::ZERO, |sum, charge| {
+        if charge.is_fee {
+            sum.checked_add(charge.amount)
+        } else {
+            sum.checked_sub(charge.amount)
+        }
+    })
+}
+
+/// Adds to the base of a tax that is zero. `None` if the sum is too large.
+fn add_base(taxes: &mut Vec<TaxSubtotal>, tax: Tax, base: Decimal) -> Option<()> {
+    let same = taxes.iter_mut().find(|one| {
+        let is_zero = one.tax.percent.unwrap_or_default().is_zero();
+        is_zero && one.tax.category.code == tax.category.code
+    });
+    match same {
+        Some(same) => same.base = same.base.checked_add(base)?,
+        None => taxes.push(TaxSubtotal {
+            tax,
+            base,
+            amount: Decimal::ZERO,
+        }),
+    }
+    Some(())
+}
+
+/// Divides what the payable amount lacks to the total with tax into what was paid before and what was rounded. Nobody pays
+/// less than nothing in advance, and less than one unit of the currency is a rounding.
+fn split_open(open: Decimal) -> (Decimal, Decimal) {
+    if open >= Decimal::ONE {
+        (open, Decimal::ZERO)
+    } else {
+        (Decimal::ZERO, -open)
+    }
+}
+
+/// Rounds the charges of a line, so that with the rounded `gross` they come to its amount as far as rounding is the reason.
+fn round_charges(charges: &mut [Charge], gross: Decimal, amount: Decimal, digits: u32) {
+    let round =
+        |sum: Decimal| sum.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
+    let mut first = None;
+    for (index, charge) in charges.iter_mut().enumerate() {
+        let rounded = round(charge.amount);
+        if rounded != charge.amount {
+            first = first.or(Some(index));
+            charge.amount = rounded;
+        }
+    }
+    let unit = Decimal::new(1, digits) * Decimal::from(charges.len() + 1);
+    let missing =
+        net(charges).and_then(|added| amount.checked_sub(round(gross))?.checked_sub(added));
+    let charge = first.and_then(|index| charges.get_mut(index));
+    if let (Some(charge), Some(missing)) = (charge, missing)
+        && missing.abs() <= unit
+    {
+        let taken = if charge.is_fee { missing } else { -missing };
+        charge.amount = (charge.amount + taken).max(Decimal::ZERO);
+    }
+}
+
+/// Returns what people call a tax: VAT for each category of value-added tax, else the name in the list.
+fn tax_name(code: &str, catalog: &Catalog) -> String {
+    for short in ["VAT", "GST"] {
+        if code.ends_with(&format!("_{short}")) {
+            return short.to_owned();
+        }
+    }
+    let listed = catalog.name(ReferenceList::TaxCategories, code);
+    listed.unwrap_or(code).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::domain::invoice::trade::read_document;
+
+    fn decimal(text: &str) -> Decimal {
+        text.parse().unwrap()
+    }
+
+    /// A document of one line of 100 with 7.5 % tax, these charges and this payable amount.
+    fn document(exclusive: &str, charges: &Value, payable: &str) -> Value {
+        let number = |text: &str| Value::Number(text.parse().unwrap());
+        json!({
+            "invoice_reference": "INV1", "issue_date": "2026-01-15", "document_currency_code": "NGN",
+            "allowance_charge": charges,
+            "invoice_line": [{
+                "item": { "name": "Rice" }, "price": { "price_amount": 100 }, "invoiced_quantity": 1,
+                "line_extension_amount": 100,
+            }],
+            "tax_total": [{ "tax_subtotal": [{
+                "taxable_amount": 100, "tax_amount": 7.5, "tax_category": { "id": "STANDARD_VAT", "percent": 7.5 },
+            }] }],
+            "legal_monetary_total": {
+                "line_extension_amount": 100, "tax_exclusive_amount": number(exclusive),
+                "tax_inclusive_amount": decimal(exclusive) + decimal("7.5"), "payable_amount": number(payable),
+            },
+        })
+    }
+
+    #[test]
+    fn the_sums_lead_from_the_lines_to_the_payable() {
+        let both = json!([
+            { "charge_indicator": false, "amount": 10.01 }, { "charge_indicator": true, "amount": 3.33 },
+        ]);
+        let fee = json!([{ "charge_indicator": true, "amount": 5 }]);
+        let none = json!([]);
+        // The total without tax, the charges and the payable; then the total without tax on paper, what was prepaid, the
+        // rounding, and the base that is exempt.
+        let cases = [
+            ("100", &none, "107.5", "100", "0", "0", None),
+            ("100", &none, "57.5", "100", "50", "0", None),
+            ("100", &none, "107.51", "100", "0", "0.01", None),
+            ("100", &none, "107", "100", "0", "-0.5", None),
+            ("100", &none, "120", "100", "0", "12.5", None),
+            ("100", &both, "100.82", "93.32", "0", "0", Some("-6.68")),
+            ("100", &both, "50.82", "93.32", "50", "0", Some("-6.68")),
+            ("100", &both, "107.5", "93.32", "0", "6.68", Some("-6.68")),
+            ("105", &fee, "112.5", "105", "0", "0", None),
+        ];
+        for (stated, charges, payable, exclusive, prepaid, rounding, exempt) in cases {
+            let name = format!("{stated} {charges} {payable}");
+            let document = document(stated, charges, payable);
+            let found = read_document(&document, &Catalog::default()).unwrap();
+            let totals = found.totals;
+            assert_eq!(totals.tax_exclusive, decimal(exclusive), "{name}");
+            assert_eq!(totals.prepaid, decimal(prepaid), "{name}");
+            assert_eq!(totals.rounding, decimal(rounding), "{name}");
+            let bases = found
+                .taxes
+                .iter()
+                .filter(|one| one.tax.category.code == EXEMPT);
+            let bases: Vec<_> = bases.map(|one| one.base).collect();
+            assert_eq!(
+                bases,
+                exempt.map(decimal).into_iter().collect::<Vec<_>>(),
+                "{name}"
+            );
+            // The rules BR-CO-13, BR-CO-15 and BR-CO-16 of EN 16931.
+            let added = net(&found.charges).unwrap();
+            assert_eq!(totals.tax_exclusive, totals.lines + added, "{name}");
+            assert_eq!(
+                totals.tax_inclusive,
+                totals.tax_exclusive + found.tax(),
+                "{name}"
+            );
+            let paid = totals.tax_inclusive - totals.prepaid + totals.rounding;
+            assert_eq!(totals.payable, paid, "{name}");
+            assert_eq!(found.lines[0].tax.category.code, "STANDARD_VAT", "{name}");
+        }
+    }
+
+    #[test]
+    fn the_charges_of_a_line_have_the_digits_of_the_currency() {
+        let amounts = |members: &[(&str, &str)]| -> Vec<String> {
+            let mut line = json!({ "price": {} });
+            for (name, text) in members {
+                let number = Value::Number(text.parse().unwrap());
+                match name.strip_prefix("price.") {
+                    Some(name) => line["price"][name] = number,
+                    None => line[*name] = number,
+                }
+            }
+            let node = Node {
+                value: &line,
+                catalog: &Catalog::default(),
+            };
+            let charges = node.line_charges(2);
+            charges
+                .iter()
+                .map(|charge| charge.amount.normalize().to_string())
+                .collect()
+        };
+        let gross = [
+            ("price.price_amount", "10.01"),
+            ("invoiced_quantity", "1.125"),
+        ];
+        let rate = ("discount_rate", "33.3333");
+        // 11.26125 less 3.75374624625 is 7.50750375375, rounded 7.51.
+        let exact = [&gross[..], &[rate, ("line_extension_amount", "7.51")]].concat();
+        assert_eq!(amounts(&exact), ["3.75"]);
+        // The line got a unit less, because the lines together are rounded.
+        let short = [&gross[..], &[rate, ("line_extension_amount", "7.50")]].concat();
+        assert_eq!(amounts(&short), ["3.76"]);
+        let both = [
+            &gross[..],
+            &[
+                rate,
+                ("fee_amount", "1.5"),
+                ("line_extension_amount", "9.01"),
+            ],
+        ]
+        .concat();
+        assert_eq!(amounts(&both), ["3.75", "1.5"]);
+        let flat = [
+            &gross[..],
+            &[
+                ("discount_amount", "1.255"),
+                ("line_extension_amount", "10.01"),
+            ],
+        ]
+        .concat();
+        assert_eq!(amounts(&flat), ["1.25"]);
+        // A discount that was not rounded stays, whatever the amount of the line is.
+        let stated = [
+            &gross[..],
+            &[("discount_amount", "1"), ("line_extension_amount", "9")],
+        ]
+        .concat();
+        assert_eq!(amounts(&stated), ["1"]);
+    }
+
+    #[test]
+    fn taxes_have_the_names_that_people_use() {
+        let mut catalog = Catalog::default();
+        let list = json!([{ "code": "STAMP_DUTY", "value": "Stamp Duty", "percent": 0 }]);
+        catalog.load(ReferenceList::TaxCategories, &list);
+        let cases = [
+            ("ZERO_VAT", "VAT"),
+            ("REDUCED_GST", "GST"),
+            ("STAMP_DUTY", "Stamp Duty"),
+            ("NEW", "NEW"),
+        ];
+        for (code, name) in cases {
+            assert_eq!(tax_name(code, &catalog), name);
+        }
+    }
+}
