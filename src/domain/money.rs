@@ -77,6 +77,11 @@ impl Amount {
         self.0.checked_mul(other.0).map(Self)
     }
 
+    /// Divides; `None` by zero.
+    pub fn over(self, other: Self) -> Option<Self> {
+        self.0.checked_div(other.0).map(Self)
+    }
+
     /// Returns `self` percent of `whole`; `None` if the result is too large.
     pub fn to_percent(self, whole: Self) -> Option<Self> {
         whole
@@ -118,10 +123,20 @@ impl Amount {
         group_digits(&self.with_digits(2).to_string())
     }
 
+    /// Returns one unit of the last of this many digits after the decimal point.
+    pub fn unit(digits: u32) -> Self {
+        Self(Decimal::new(1, digits))
+    }
+
     /// True if two totals differ by no more than `TOLERANCE`.
     pub fn is_about(self, other: Self) -> bool {
+        self.is_within(TOLERANCE, other)
+    }
+
+    /// True if two amounts differ by no more than `tolerance`.
+    pub fn is_within(self, tolerance: Self, other: Self) -> bool {
         self.minus(other)
-            .is_some_and(|difference| difference.0.abs() <= TOLERANCE.0)
+            .is_some_and(|difference| difference.0.abs() <= tolerance.0)
     }
 
     pub fn sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
@@ -133,7 +148,7 @@ impl Amount {
 /// what is then missing goes to those that lost most, one unit of the last digit each. Anything left after that, because
 /// `total` is not near the sum of the amounts, goes to the largest. Returns `None` if a sum is too large.
 pub fn apportion(total: Amount, exact: &[Amount], digits: u32) -> Option<Vec<Amount>> {
-    let unit = Amount(Decimal::new(1, digits));
+    let unit = Amount::unit(digits);
     let mut parts: Vec<_> = exact.iter().map(|amount| amount.cut(digits)).collect();
     let mut missing = total.minus(Amount::sum(parts.iter().copied())?)?;
     let mut by_loss: Vec<_> = (0..parts.len()).collect();

@@ -11,7 +11,7 @@ use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::totals::net;
 use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, DeclaredPaymentStatus, UniqueNoType};
-use crate::domain::money::{Amount, apportion};
+use crate::domain::money::{Amount, TOLERANCE, apportion};
 use crate::domain::party::{Address, CustomerDetails};
 use crate::domain::reference::catalog::Catalog;
 
@@ -24,6 +24,8 @@ const REPEATED_EXTRAS: [&str; 4] = [
 ];
 /// The fields with which a full invoice states its amounts.
 const STATED_AMOUNTS: [&str; 3] = ["allowance_charge", "legal_monetary_total", "tax_total"];
+/// The fields of a line that a line over a sum does not have.
+const LINE_TERMS: [&str; 3] = ["base_quantity", "fee_amount", "fee_rate"];
 /// The fields with which a line states its amounts.
 const LINE_AMOUNTS: [&str; 2] = ["line_extension_amount", "total_tax"];
 
@@ -49,7 +51,8 @@ impl CreditNotes<'_> {
         self.draft(original.lines.clone(), original.payment.payable, extras)
     }
 
-    /// Returns the credit note over these lines that comes to these amounts. `None` if it cannot.
+    /// Returns the credit note over these lines that comes to these amounts. `None` if it cannot: a line would state
+    /// another amount than its quantity, price, discount and fee come to.
     pub(super) fn over_lines(self, lines: Vec<Line>, amounts: &Amounts) -> Option<Draft> {
         let lines: Vec<_> = lines.into_iter().map(without_amounts).collect();
         let payable = amounts.totals.payable_amount;
@@ -63,23 +66,35 @@ impl CreditNotes<'_> {
         self.with_stated_amounts(plain, amounts)
     }
 
-    /// Returns one line for each tax category, for an invoice whose lines are not known to be left.
-    pub(super) fn summary_lines(self, amounts: &Amounts) -> Vec<Line> {
+    /// Returns one line for each tax category, for an invoice whose lines are not known to be left. The prices add up to
+    /// the total of the lines, which the bases of the categories need not do. `None` if there are no such prices.
+    pub(super) fn summary_lines(self, amounts: &Amounts) -> Option<Vec<Line>> {
         let known = &self.original.lines;
-        let taxes = amounts.taxes.iter();
-        let lines = taxes.filter_map(|(category, part)| {
+        let digits = self.catalog.currency_digits(&self.original.currency);
+        let bases: Vec<_> = amounts.taxes.values().map(|part| part.base).collect();
+        let whole = amounts.totals.line_extension_amount;
+        let prices = if Amount::sum(bases.iter().copied())? == whole {
+            bases
+        } else {
+            apportion(whole, &bases, digits)?
+        };
+        let lines = amounts.taxes.keys().zip(prices).map(|(category, price)| {
             let line = known.iter().find(|line| line.tax_category == *category);
-            let line = line.or_else(|| known.first())?;
+            let mut line = without_amounts(line.or_else(|| known.first())?.clone());
+            for name in LINE_TERMS {
+                line.extras.remove(name);
+            }
             Some(Line {
                 tax_category: category.clone(),
                 quantity: 1.into(),
-                unit_price: part.base,
+                unit_price: price,
                 discount_rate: None,
                 discount_amount: None,
-                ..without_amounts(line.clone())
+                ..line
             })
         });
-        lines.collect()
+        let lines: Vec<_> = lines.collect::<Option<_>>()?;
+        (!lines.is_empty()).then_some(lines)
     }
 
     fn draft(self, lines: Vec<Line>, payable: Amount, extras: Map<String, Value>) -> Draft {
@@ -220,7 +235,7 @@ fn state_line_amounts(
 }
 
 /// Writes into each of these lines its net amount, rounded so that all add up to `total`, and its tax. Returns `None` if
-/// an amount is negative or too large.
+/// an amount is negative, too large, or further from that of the line than rounding leads.
 fn write_amounts(
     lines: &mut [&mut Line],
     total: Amount,
@@ -228,13 +243,10 @@ fn write_amounts(
     catalog: &Catalog,
 ) -> Option<()> {
     let nets: Vec<_> = lines.iter().map(|line| net(line)).collect::<Option<_>>()?;
-    let exact = if total.is_zero() {
-        vec![Amount::ZERO; nets.len()]
-    } else {
-        nets
-    };
-    for (line, amount) in lines.iter_mut().zip(apportion(total, &exact, digits)?) {
-        if amount.is_negative() {
+    let tolerance = TOLERANCE.max(Amount::unit(digits));
+    let amounts = apportion(total, &nets, digits)?;
+    for ((line, net), amount) in lines.iter_mut().zip(nets).zip(amounts) {
+        if amount.is_negative() || !amount.is_within(tolerance, net) {
             return None;
         }
         let tax = catalog.tax_percent(&line.tax_category).to_percent(amount)?;

@@ -1,28 +1,25 @@
 //! The lines of a signed invoice: those that its credit notes have left, and those that a credit note takes so that the
-//! wanted ones are left.
+//! wanted ones are left. A flat discount or fee belongs to a line as a whole: a part of the line has neither.
+
+use serde_json::json;
 
 use crate::domain::invoice::Line;
-use crate::domain::invoice::totals::net;
+use crate::domain::invoice::line_terms::LineTerms;
 use crate::domain::money::Amount;
 
+/// The field of a line with its flat fee.
+const FEE_AMOUNT: &str = "fee_amount";
 /// The fields of a line that belong to its item. The amounts of a line and its description do not.
-const ITEM_EXTRAS: [&str; 5] = [
-    "base_quantity",
-    "fee_amount",
-    "fee_rate",
-    "hsn_code",
-    "isic_code",
-];
+const ITEM_EXTRAS: [&str; 2] = ["hsn_code", "isic_code"];
 
 /// True if both lines are about the same goods under the same terms: only quantity, price and amounts may differ.
 fn is_same_item(one: &Line, other: &Line) -> bool {
-    let terms = |line: &Line| {
+    let item = |line: &Line| {
         (
             line.item_name.clone(),
             line.item_no.clone(),
             line.item_type,
             line.price_unit.clone(),
-            line.discount_rate.unwrap_or_default(),
         )
     };
     let codes = |line: &Line| {
@@ -32,10 +29,17 @@ fn is_same_item(one: &Line, other: &Line) -> bool {
             line.service_category.clone(),
         )
     };
+    let rates = |line: &Line| {
+        let terms = LineTerms::from(line);
+        (terms.base_quantity, terms.discount.rate, terms.fee.rate)
+    };
     let has_same_extras = ITEM_EXTRAS
         .iter()
         .all(|name| one.extras.get(*name) == other.extras.get(*name));
-    terms(one) == terms(other) && codes(one) == codes(other) && has_same_extras
+    item(one) == item(other)
+        && codes(one) == codes(other)
+        && rates(one) == rates(other)
+        && has_same_extras
 }
 
 /// True if both lines have the same description. That of a line of a credit note does not matter.
@@ -47,7 +51,47 @@ fn is_unchanged(line: &Line, wanted: &Line) -> bool {
     is_same_item(line, wanted)
         && line.quantity == wanted.quantity
         && line.unit_price == wanted.unit_price
-        && line.discount_amount.unwrap_or_default() == wanted.discount_amount.unwrap_or_default()
+        && FlatAmounts::from(line) == FlatAmounts::from(wanted)
+}
+
+/// What a line takes off and adds whatever its quantity and price.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct FlatAmounts {
+    discount: Amount,
+    fee: Amount,
+}
+
+impl From<&Line> for FlatAmounts {
+    fn from(line: &Line) -> Self {
+        let terms = LineTerms::from(line);
+        Self {
+            discount: terms.discount.amount,
+            fee: terms.fee.amount,
+        }
+    }
+}
+
+impl FlatAmounts {
+    /// Returns what is left of them; `None` if more was credited.
+    fn minus(self, credited: Self) -> Option<Self> {
+        let discount = self.discount.minus(credited.discount)?;
+        let fee = self.fee.minus(credited.fee)?;
+        let is_part = !discount.is_negative() && !fee.is_negative();
+        is_part.then_some(Self { discount, fee })
+    }
+
+    /// Returns the line with these amounts in place of its own.
+    fn put_into(self, line: &Line) -> Line {
+        let mut line = line.clone();
+        let Self { discount, fee } = self;
+        line.discount_amount = (!discount.is_zero()).then_some(discount);
+        if fee.is_zero() {
+            line.extras.remove(FEE_AMOUNT);
+        } else {
+            line.extras.insert(FEE_AMOUNT.to_owned(), json!(fee));
+        }
+        line
+    }
 }
 
 /// Returns the lines that credit notes have left of an invoice; `None` if a line of a credit note is no part of a line
@@ -69,26 +113,23 @@ pub fn remaining_lines<'a>(
     Some(left)
 }
 
-/// Returns a line less a part of its quantity, or less a part of its price; `None` if the credit is neither.
+/// Returns a line less a part of its quantity, or less a part of its price; `None` if the credit is neither. A credit
+/// note of another system may take flat amounts with the part.
 fn subtract_part(line: &Line, credited: &Line) -> Option<Line> {
-    if !is_same_item(line, credited) || credited.discount_amount.is_some() {
+    if !is_same_item(line, credited) {
         return None;
     }
+    let flat = FlatAmounts::from(line).minus(FlatAmounts::from(credited))?;
+    let line = flat.put_into(line);
     let is_cheaper = credited.unit_price < line.unit_price;
     let is_fewer = credited.quantity < line.quantity;
     if credited.unit_price == line.unit_price && is_fewer {
         let quantity = line.quantity.minus(credited.quantity)?;
-        return Some(Line {
-            quantity,
-            ..line.clone()
-        });
+        return Some(Line { quantity, ..line });
     }
     if credited.quantity == line.quantity && is_cheaper {
         let unit_price = line.unit_price.minus(credited.unit_price)?;
-        return Some(Line {
-            unit_price,
-            ..line.clone()
-        });
+        return Some(Line { unit_price, ..line });
     }
     None
 }
@@ -122,11 +163,11 @@ pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
     Some(credited)
 }
 
-/// Returns what a credit note takes from a line so that a smaller quantity or a lower price is left.
+/// Returns what a credit note takes from a line so that a smaller quantity or a lower price is left. The flat discount
+/// and the flat fee stay with what is left.
 fn difference(line: &Line, wanted: &Line) -> Option<Vec<Line>> {
-    let has_same_discount =
-        line.discount_amount.unwrap_or_default() == wanted.discount_amount.unwrap_or_default();
-    if !is_same_item(line, wanted) || !has_same_text(line, wanted) || !has_same_discount {
+    let has_same_flat_amounts = FlatAmounts::from(line) == FlatAmounts::from(wanted);
+    if !is_same_item(line, wanted) || !has_same_text(line, wanted) || !has_same_flat_amounts {
         return None;
     }
     let fewer = line.quantity.minus(wanted.quantity)?;
@@ -134,21 +175,21 @@ fn difference(line: &Line, wanted: &Line) -> Option<Vec<Line>> {
     if fewer.is_negative() || cheaper.is_negative() {
         return None;
     }
+    // A line whose discount takes more than all of it comes to zero, not to less, so its parts do not add up to it.
+    let nets = [line, wanted].map(|line| LineTerms::from(line).signed_net());
+    if nets.iter().any(|net| net.is_none_or(Amount::is_negative)) {
+        return None;
+    }
+    let bare = FlatAmounts::default().put_into(line);
     let part = |quantity: Amount, unit_price: Amount| Line {
-        quantity,
         unit_price,
-        discount_amount: None,
-        ..line.clone()
+        quantity,
+        ..bare.clone()
     };
     let parts = [part(fewer, line.unit_price), part(wanted.quantity, cheaper)];
     let mut parts = Vec::from(parts);
     parts.retain(|part| !part.quantity.is_zero() && !part.unit_price.is_zero());
-    let sum = parts
-        .iter()
-        .try_fold(Amount::ZERO, |sum, part| sum.plus(net(part)?))?;
-    // A discount that takes all of a line leaves no difference to share out.
-    let is_exact = net(line)?.minus(net(wanted)?)? == sum;
-    (is_exact && !parts.is_empty()).then_some(parts)
+    (!parts.is_empty()).then_some(parts)
 }
 
 #[cfg(test)]

@@ -241,7 +241,7 @@ impl<'a> Case<'a> {
         }
         let lines = self.remaining_lines().filter(|lines| !lines.is_empty());
         let over_rest = lines.and_then(|lines| notes.over_lines(lines, left));
-        let found = over_rest.or_else(|| notes.over_lines(notes.summary_lines(left), left));
+        let found = over_rest.or_else(|| notes.over_lines(notes.summary_lines(left)?, left));
         found.map(Some).ok_or(PlanError::NoAmounts)
     }
 

@@ -13,6 +13,7 @@ pub mod invoice_view;
 pub mod irn;
 pub mod item;
 pub mod lifecycle;
+pub(crate) mod line_terms;
 pub mod month_report;
 pub mod month_summary;
 pub mod number_series;

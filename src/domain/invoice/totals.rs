@@ -1,7 +1,7 @@
-//! Computes the payable of an invoice if the caller did not send it: the sum of quantity × unit price minus discounts
-//! of each line (at least zero), plus tax. Only the sum is rounded: half up, to the digits of the currency.
+//! Computes the payable of an invoice if the caller did not send it: the sum of its lines (see `line_terms`), plus tax. Only the sum is rounded: half up, to the digits of the currency.
 
 use crate::domain::invoice::Line;
+use crate::domain::invoice::line_terms::LineTerms;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
@@ -23,14 +23,9 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
     Amount::parse(&rounded.to_string()).map_err(|_| TotalTooLarge)
 }
 
-/// Returns the amount of a line after discounts and before tax; `None` if it is too large.
+/// Returns the amount of a line after discounts and fees and before tax; `None` if it is too large.
 pub(crate) fn net(line: &Line) -> Option<Amount> {
-    let whole = line.quantity.times(line.unit_price)?;
-    let rate = line.discount_rate.unwrap_or_default().to_percent(whole)?;
-    let left = whole
-        .minus(rate)?
-        .minus(line.discount_amount.unwrap_or_default())?;
-    Some(left.max(Amount::ZERO))
+    LineTerms::from(line).net()
 }
 
 #[cfg(test)]

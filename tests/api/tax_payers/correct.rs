@@ -465,6 +465,62 @@ async fn a_full_invoice_is_corrected_in_its_form(world: &World) {
     assert_eq!(document.data()["note"], "As agreed");
 }
 
+/// The lines of the full invoice of 1,000 with a fee of 10 that is charged once, for this many pieces.
+fn with_fee(taxpayer: &Taxpayer, quantity: u32) -> Value {
+    let net = 500 * quantity + 10;
+    let cents = |cents: u32| exact(&format!("{}.{:02}", cents / 100, cents % 100));
+    let tax = net * 75 / 10;
+    let line = [
+        ("invoiced_quantity", json!(quantity)),
+        ("fee_amount", json!(10)),
+        ("line_extension_amount", json!(net)),
+        ("total_tax", cents(tax)),
+    ];
+    let body = full_invoice(taxpayer);
+    let body = line.into_iter().fold(body, |body, (name, value)| {
+        with(&body, &format!("invoice_line.0.{name}"), value)
+    });
+    let gross = cents(net * 100 + tax);
+    let totals = json!({
+        "line_extension_amount": net, "tax_exclusive_amount": net, "tax_inclusive_amount": gross,
+        "payable_amount": gross,
+    });
+    with(&body, "legal_monetary_total", totals)
+}
+
+#[each_database]
+async fn each_line_of_a_credit_note_comes_to_its_amount_and_a_fee_is_credited_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = with_fee(&taxpayer, 2);
+    let stored = taxpayer.full(&body).await;
+    sign(&taxpayer, &stored).await;
+    let fewer = ["invoice_no", "irn"]
+        .into_iter()
+        .fold(with_fee(&taxpayer, 1), |fewer, name| {
+            with(&fewer, name, body[name].clone())
+        });
+    for (wish, expected) in [
+        (fewer, json!([1, 500, null, 500])),
+        (json!({ "cancel": true }), json!([1, 500, 10, 510])),
+    ] {
+        let started = correct(&taxpayer, &stored, "", &wish).await;
+        let started = started.expect_status(202);
+        let done = wait_for(&taxpayer, started.header("location"), "done").await;
+        let irn = done["documents"][0]["irn"].as_str().unwrap();
+        let document = taxpayer.app().download(irn).await.expect_status(200);
+        let line = &document.data()["invoice_line"][0];
+        let number = |value: &Value| value.as_f64().map(Value::from);
+        let found = [
+            &line["invoiced_quantity"],
+            &line["price"]["price_amount"],
+            &line["fee_amount"],
+            &line["line_extension_amount"],
+        ];
+        let expected: Vec<_> = expected.as_array().unwrap().iter().map(number).collect();
+        assert_eq!(found.map(number).to_vec(), expected, "{line}");
+    }
+}
+
 #[each_database]
 async fn payments_stay_and_the_balance_tells_what_is_to_be_paid_back(world: &World) {
     let taxpayer = world.taxpayer().await;
