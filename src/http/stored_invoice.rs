@@ -267,15 +267,16 @@ impl DocumentBody {
         local_faults::refusal_error(faults, &self.sent)
     }
 
-    /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. An account
-    /// that is strict about documents is refused with all differences.
+    /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. `sent` is the
+    /// document as its form reads it. An account that is strict about documents is refused with all differences.
     pub(crate) async fn differences(
         &self,
         state: &ApiState,
         taxpayer: &Taxpayer,
         irn: &Irn,
+        sent: &Map<String, Value>,
     ) -> Result<Differences, ApiError> {
-        let found = self.compare(state, taxpayer, irn).await?;
+        let found = self.compare(state, taxpayer, irn, sent).await?;
         if found.is_empty() || !taxpayer.settings.strict_documents {
             return Ok(found);
         }
@@ -288,6 +289,7 @@ impl DocumentBody {
         state: &ApiState,
         taxpayer: &Taxpayer,
         irn: &Irn,
+        sent: &Map<String, Value>,
     ) -> Result<Differences, ApiError> {
         if self.meant.is_some() {
             return Ok(Differences::default());
@@ -296,13 +298,14 @@ impl DocumentBody {
             return Ok(Differences::default());
         };
         let document = stored.document(&state.catalog.get())?;
+        let amounts = (&stored.invoice).into();
         if self.call != DocumentCall::Report {
-            return Ok(Differences::between(self.fields(), &document));
+            return Ok(Differences::between(sent, &document, amounts));
         }
         // An invoice of several rates of VAT has several reports, which state parts of its amounts.
         let whole = report_body(&document, taxpayer).ok();
         Ok(whole
-            .map(|whole| Differences::between(&self.sent, &whole))
+            .map(|whole| Differences::between(sent, &whole, amounts))
             .unwrap_or_default())
     }
 }

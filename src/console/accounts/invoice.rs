@@ -271,7 +271,7 @@ pub(super) async fn render(
         paid: invoice.payment.paid.with_digits(digits),
         left: left.map(|left| left.with_digits(digits)),
         ledger: entries.into_iter().map(Payment::from).collect(),
-        differences: sent_differences(&runs, &stored.document(&catalog)?),
+        differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
         activity: events.map(Happening::from).collect(),
         seen: invoice.updated_at.as_microsecond(),
@@ -318,9 +318,9 @@ fn refused_runs(
 }
 
 /// Compares what the last submission sent with the document of the stored invoice.
-fn sent_differences(runs: &[Run], stored: &Map<String, Value>) -> Differences {
+fn sent_differences(runs: &[Run], invoice: &Invoice, document: &Map<String, Value>) -> Differences {
     let sent = runs.iter().find_map(|run| run.payload.submission());
-    sent.map(|sent| Differences::between(&sent.callers_body(), stored))
+    sent.map(|sent| Differences::between(&sent.callers_body(), document, invoice.into()))
         .unwrap_or_default()
 }
 

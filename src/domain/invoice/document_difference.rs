@@ -1,10 +1,13 @@
-//! The fields in which a sent document says something else than the stored invoice.
+//! The fields in which a sent document says something else than the stored invoice. A field that only one of them has
+//! counts if it carries money or says who a party is; zero and empty say no more than nothing.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::stored_document::party_names;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
@@ -12,8 +15,7 @@ use crate::domain::party::normal_form::is_same_tin;
 
 /// Members that are not compared: what the document of a stored invoice does not take from the invoice itself, and how a
 /// party or an item is described.
-const NOT_COMPARED: [&str; 13] = [
-    "accounting_supplier_party",
+const NOT_COMPARED: [&str; 12] = [
     "agent_tin",
     "business_description",
     "description",
@@ -27,6 +29,49 @@ const NOT_COMPARED: [&str; 13] = [
     "tax_point_date",
     "telephone",
 ];
+/// Members that count if only one of the two documents has them: money, what it is computed from, and tax numbers. What
+/// an object holds is looked at, whatever its name.
+const COUNTED_ALONE: [&str; 26] = [
+    "allowance_charge",
+    "amount",
+    "base_amount",
+    "base_quantity",
+    "beneficiary_tin",
+    "discount_amount",
+    "discount_rate",
+    "fee_amount",
+    "fee_rate",
+    "invoice_line",
+    "invoiced_quantity",
+    "line_extension_amount",
+    "other_taxes",
+    "payable_amount",
+    "percent",
+    "price_amount",
+    "tax_amount",
+    "tax_exclusive_amount",
+    "tax_inclusive_amount",
+    "tax_subtotal",
+    "tax_total",
+    "taxable_amount",
+    "tin",
+    "total_amount",
+    "vat_calculated",
+    "vat_rate",
+];
+/// The taxes that this service adds up for an invoice that does not state them by category.
+const COMPUTED_TAXES: [&str; 3] = ["tax_amount", "taxable_amount", "vat_calculated"];
+/// The amounts that this service computes for an invoice that states only its payable.
+const COMPUTED_AMOUNTS: [&str; 6] = [
+    "base_amount",
+    "line_extension_amount",
+    "tax_amount",
+    "tax_exclusive_amount",
+    "taxable_amount",
+    "vat_calculated",
+];
+/// How a value is told that a document does not have.
+const ABSENT: &str = "absent";
 /// A warning tells both values of this many fields.
 const FIELDS_SHOWN_MAX: usize = 5;
 /// A value is shown with at most this many characters.
@@ -34,7 +79,40 @@ const VALUE_CHARS_SHOWN_MAX: usize = 60;
 /// This many differences are kept with a submission.
 const KEPT_MAX: usize = 20;
 
-/// A field that both documents have, with two values.
+/// Where the amounts in the document of a stored invoice come from. A caller may round otherwise what this service
+/// computes, so that is equal within the tolerance of spec.md. Stated amounts are equal to the last digit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoredAmounts {
+    /// The caller stored all of them (Create Invoice, Full).
+    Stated,
+    /// The caller stored all of them, but no taxes by category.
+    TaxesComputed,
+    /// The caller stored quantities, prices and the payable.
+    Computed,
+}
+
+impl From<&Invoice> for StoredAmounts {
+    fn from(invoice: &Invoice) -> Self {
+        let has_taxes = stated(&invoice.extras, "tax_total").is_some();
+        match (invoice.is_full(), has_taxes) {
+            (true, true) => Self::Stated,
+            (true, false) => Self::TaxesComputed,
+            (false, _) => Self::Computed,
+        }
+    }
+}
+
+impl StoredAmounts {
+    fn computed_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Stated => &[],
+            Self::TaxesComputed => &COMPUTED_TAXES,
+            Self::Computed => &COMPUTED_AMOUNTS,
+        }
+    }
+}
+
+/// A field with two values, or one that only one document has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// The dot path of the field in the document.
@@ -50,14 +128,22 @@ pub struct Difference {
 pub struct Differences(Vec<Difference>);
 
 impl Differences {
-    /// Compares the fields that both documents have. Amounts are equal within the tolerance of spec.md.
-    pub fn between(sent: &Map<String, Value>, stored: &Map<String, Value>) -> Self {
-        let mut found = Self::default();
-        found.compare_members("", sent, stored);
-        found
-            .0
-            .sort_by_key(|difference| !difference.path.starts_with("legal_monetary_total"));
-        found
+    pub fn between(
+        sent: &Map<String, Value>,
+        stored: &Map<String, Value>,
+        amounts: StoredAmounts,
+    ) -> Self {
+        let type_code = stored.get("invoice_type_code").and_then(Value::as_str);
+        let mut comparison = Comparison {
+            amounts,
+            // The profile, not the invoice, says who the taxpayer is.
+            taxpayer: party_names(type_code).taxpayer,
+            found: Vec::new(),
+        };
+        comparison.compare_members("", sent, stored);
+        let mut found = comparison.found;
+        found.sort_by_key(|difference| !difference.path.starts_with("legal_monetary_total"));
+        Self(found)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -83,41 +169,127 @@ impl Differences {
         });
         faults.collect()
     }
+}
 
+/// A comparison of two documents under way.
+struct Comparison {
+    amounts: StoredAmounts,
+    /// The member of a document that is the taxpayer.
+    taxpayer: &'static str,
+    found: Vec<Difference>,
+}
+
+impl Comparison {
     fn compare_members(
         &mut self,
         path: &str,
         sent: &Map<String, Value>,
         stored: &Map<String, Value>,
     ) {
-        for (name, sent) in sent {
-            let Some(stored) = stored.get(name) else {
+        let only_stored = stored.keys().filter(|name| !sent.contains_key(*name));
+        for name in sent.keys().chain(only_stored) {
+            if name == self.taxpayer || NOT_COMPARED.contains(&name.as_str()) {
                 continue;
-            };
-            if !NOT_COMPARED.contains(&name.as_str()) && !is_same_number(name, sent, stored) {
-                self.compare(&join_path(path, name), sent, stored);
+            }
+            let path = join_path(path, name);
+            match (stated(sent, name), stated(stored, name)) {
+                (Some(sent), Some(stored)) => self.compare(&path, name, sent, stored),
+                (Some(sent), None) => {
+                    self.compare_alone(&path, name, sent, |value| (value, ABSENT.to_owned()));
+                }
+                (None, Some(stored)) => {
+                    self.compare_alone(&path, name, stored, |value| (ABSENT.to_owned(), value));
+                }
+                (None, None) => {}
             }
         }
     }
 
-    fn compare(&mut self, path: &str, sent: &Value, stored: &Value) {
+    fn compare(&mut self, path: &str, name: &str, sent: &Value, stored: &Value) {
         match (sent, stored) {
             (Value::Object(sent), Value::Object(stored)) => {
                 self.compare_members(path, sent, stored);
             }
             (Value::Array(sent), Value::Array(stored)) if sent.len() == stored.len() => {
                 for (at, (sent, stored)) in sent.iter().zip(stored).enumerate() {
-                    self.compare(&join_path(path, &at.to_string()), sent, stored);
+                    self.compare(&join_path(path, &at.to_string()), name, sent, stored);
                 }
             }
-            _ if is_same(sent, stored) => {}
-            _ => self.0.push(Difference {
-                path: path.to_owned(),
-                sent: value_text(sent),
-                stored: value_text(stored),
-            }),
+            _ if is_void(name, sent) && is_void(name, stored) => {}
+            _ if self.is_same(name, sent, stored) => {}
+            _ => self.add(path, value_text(sent), value_text(stored)),
         }
     }
+
+    /// Compares a value that only one document has with nothing. `sides` puts its text on its side.
+    fn compare_alone(
+        &mut self,
+        path: &str,
+        name: &str,
+        value: &Value,
+        sides: fn(String) -> (String, String),
+    ) {
+        if let Value::Object(members) = value {
+            for (name, value) in members {
+                if !NOT_COMPARED.contains(&name.as_str()) {
+                    self.compare_alone(&join_path(path, name), name, value, sides);
+                }
+            }
+        } else if COUNTED_ALONE.contains(&name) && !is_void(name, value) {
+            let (sent, stored) = sides(value_text(value));
+            self.add(path, sent, stored);
+        }
+    }
+
+    fn is_same(&self, name: &str, sent: &Value, stored: &Value) -> bool {
+        match (sent, stored) {
+            (Value::Number(_), Value::Number(_)) => {
+                let amounts = to_amount(sent).zip(to_amount(stored));
+                let is_rounded = self.amounts.computed_names().contains(&name);
+                amounts.is_some_and(|(sent, stored)| {
+                    sent == stored || is_rounded && sent.is_about(stored)
+                })
+            }
+            (Value::String(sent), Value::String(stored)) => {
+                let is_number = matches!(name, "tin" | "beneficiary_tin");
+                sent.trim().eq_ignore_ascii_case(stored.trim())
+                    || is_number && is_same_tin(sent, stored)
+            }
+            _ => sent == stored,
+        }
+    }
+
+    fn add(&mut self, path: &str, sent: String, stored: String) {
+        self.found.push(Difference {
+            path: path.to_owned(),
+            sent,
+            stored,
+        });
+    }
+}
+
+/// Returns a member that is not null.
+fn stated<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    object.get(name).filter(|value| !value.is_null())
+}
+
+/// True if a value says no more than its absence does.
+fn is_void(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::Number(_) if name == "base_quantity" => to_amount(value) == Some(1.into()),
+        Value::Number(_) => to_amount(value).is_some_and(Amount::is_zero),
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.iter().all(|item| is_void(name, item)),
+        Value::Object(members) => members
+            .iter()
+            .filter(|(name, _)| COUNTED_ALONE.contains(&name.as_str()))
+            .all(|(name, value)| is_void(name, value)),
+    }
+}
+
+fn to_amount(value: &Value) -> Option<Amount> {
+    Amount::deserialize(value).ok()
 }
 
 fn join_path(path: &str, name: &str) -> String {
@@ -125,28 +297,6 @@ fn join_path(path: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{path}.{name}")
-    }
-}
-
-/// True if a member is a tax number in two spellings.
-fn is_same_number(name: &str, sent: &Value, stored: &Value) -> bool {
-    let texts = sent.as_str().zip(stored.as_str());
-    matches!(name, "tin" | "beneficiary_tin")
-        && texts.is_some_and(|(sent, stored)| is_same_tin(sent, stored))
-}
-
-fn is_same(sent: &Value, stored: &Value) -> bool {
-    match (sent, stored) {
-        (Value::Number(_), Value::Number(_)) => {
-            let amounts = Amount::deserialize(sent)
-                .ok()
-                .zip(Amount::deserialize(stored).ok());
-            amounts.is_some_and(|(sent, stored)| sent.is_about(stored))
-        }
-        (Value::String(sent), Value::String(stored)) => {
-            sent.trim().eq_ignore_ascii_case(stored.trim())
-        }
-        _ => sent == stored,
     }
 }
 
@@ -189,7 +339,8 @@ mod tests {
 
     fn warning(sent: &Value, stored: &Value) -> String {
         let object = |value: &Value| value.as_object().cloned().unwrap();
-        let found = Differences::between(&object(sent), &object(stored));
+        let amounts = StoredAmounts::Stated;
+        let found = Differences::between(&object(sent), &object(stored), amounts);
         if found.is_empty() {
             String::new()
         } else {
@@ -213,9 +364,9 @@ mod tests {
                 "",
             ),
             (
-                json!({ "t": totals("10.01") }),
-                json!({ "t": totals("10") }),
-                "",
+                json!({ "t": totals("1075.01") }),
+                json!({ "t": totals("1075.00") }),
+                "t.payable_amount is 1075.01 here and 1075.00 there",
             ),
             (
                 json!({ "payment_status": "PAID" }),
@@ -248,6 +399,130 @@ mod tests {
         }
     }
 
+    /// Returns a document that has every member that counts alone, each with this value.
+    fn document_with(name: &str, value: &Value) -> Value {
+        let mut document = json!({
+            "accounting_customer_party": { "party_name": "Retail" },
+            "invoice_line": [{ "item": { "name": "Laptop" }, "price": { "price_unit": "EA" } }],
+            "legal_monetary_total": {}, "tax_total": [{ "tax_subtotal": [{ "tax_category": { "id": "X" } }] }],
+        });
+        let place = match name {
+            "tin" => "/accounting_customer_party",
+            "price_amount" | "base_quantity" => "/invoice_line/0/price",
+            "discount_amount"
+            | "discount_rate"
+            | "fee_amount"
+            | "fee_rate"
+            | "invoiced_quantity"
+            | "line_extension_amount" => "/invoice_line/0",
+            "payable_amount" | "tax_exclusive_amount" | "tax_inclusive_amount" => {
+                "/legal_monetary_total"
+            }
+            "tax_amount" | "taxable_amount" => "/tax_total/0/tax_subtotal/0",
+            "percent" => "/tax_total/0/tax_subtotal/0/tax_category",
+            _ => "",
+        };
+        document.pointer_mut(place).unwrap()[name] = value.clone();
+        document
+    }
+
+    #[test]
+    fn a_field_of_one_document_counts_if_it_carries_money_or_says_who_a_party_is() {
+        let plain = document_with("note", &json!("n"));
+        for name in COUNTED_ALONE {
+            let (value, voids) = match name {
+                "allowance_charge" => (
+                    json!([{ "charge_indicator": false, "amount": 500 }]),
+                    vec![
+                        json!([]),
+                        json!([{ "charge_indicator": true, "amount": 0.00 }]),
+                    ],
+                ),
+                "invoice_line" | "tax_total" | "tax_subtotal" => continue,
+                "tin" | "beneficiary_tin" => (json!("12345678-0001"), vec![json!(" ")]),
+                "base_quantity" => (json!(10), vec![json!(1), json!(1.0)]),
+                _ => (json!(0.01), vec![json!(0), json!(0.00)]),
+            };
+            let only_one = document_with(name, &value);
+            let sent = warning(&only_one, &plain);
+            assert!(
+                sent.contains(&format!("{name} is ")) && sent.ends_with("absent there"),
+                "{sent}"
+            );
+            let stored = warning(&plain, &only_one);
+            assert!(
+                stored.contains(&format!("{name} is absent here and ")),
+                "{stored}"
+            );
+            for void in voids.iter().chain([&Value::Null]) {
+                let void = document_with(name, void);
+                assert_eq!(warning(&void, &plain), "", "{name}");
+                assert_eq!(warning(&plain, &void), "", "{name}");
+                assert_ne!(warning(&only_one, &void), "", "{name}");
+            }
+            assert_eq!(warning(&only_one, &only_one), "", "{name}");
+        }
+        for name in ["tax_total", "accounting_customer_party"] {
+            let mut other = document_with("tin", &json!("12345678-0001"));
+            other["tax_total"][0]["tax_subtotal"][0]["tax_amount"] = json!(75);
+            let mut without = other.clone();
+            without.as_object_mut().unwrap().remove(name);
+            assert!(warning(&other, &without).contains(name), "{name}");
+            assert!(warning(&without, &other).contains(name), "{name}");
+        }
+        for (name, value) in [
+            ("note", json!("x")),
+            ("due_date", json!("2026-02-15")),
+            ("email", json!("a@b")),
+        ] {
+            let other = document_with(name, &value);
+            assert_eq!(
+                warning(&other, &document_with("irn", &json!("I"))),
+                "",
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_amounts_that_this_service_rounds_may_be_a_cent_off() {
+        for name in COUNTED_ALONE
+            .iter()
+            .filter(|name| name.contains("amount") || **name == "vat_calculated")
+        {
+            let document = |text: &str| {
+                let value = json!({ *name: Amount::parse(text).unwrap() });
+                value.as_object().cloned().unwrap()
+            };
+            let differs = |sent: &str, amounts| {
+                !Differences::between(&document(sent), &document("10.00"), amounts).is_empty()
+            };
+            assert!(!differs("10.0", StoredAmounts::Stated), "{name}");
+            assert!(differs("10.01", StoredAmounts::Stated), "{name}");
+            for amounts in [StoredAmounts::TaxesComputed, StoredAmounts::Computed] {
+                let is_computed = amounts.computed_names().contains(name);
+                assert_eq!(differs("9.99", amounts), !is_computed, "{name}");
+                assert!(differs("10.011", amounts), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_other_party_of_a_self_billed_document_is_its_supplier() {
+        let document = |supplier: &str, customer: &str, code: &str| {
+            json!({
+                "invoice_type_code": code, "accounting_supplier_party": { "tin": supplier },
+                "accounting_customer_party": { "tin": customer },
+            })
+        };
+        let normal = |supplier, customer| document(supplier, customer, "381");
+        let self_billed = |supplier, customer| document(supplier, customer, "385");
+        assert_eq!(warning(&normal("1", "2"), &normal("9", "2")), "");
+        assert_ne!(warning(&normal("1", "2"), &normal("1", "9")), "");
+        assert_ne!(warning(&self_billed("1", "2"), &self_billed("9", "2")), "");
+        assert_eq!(warning(&self_billed("1", "2"), &self_billed("1", "9")), "");
+    }
+
     #[test]
     fn a_tax_number_may_be_spelled_differently() {
         let party = |tin: &str| json!({ "accounting_customer_party": { "tin": tin } });
@@ -265,7 +540,7 @@ mod tests {
                 .map(|at| (format!("f{at}"), json!(sign.repeat(500))))
                 .collect()
         };
-        let kept = Differences::between(&long("a"), &long("b")).first();
+        let kept = Differences::between(&long("a"), &long("b"), StoredAmounts::Stated).first();
         assert_eq!(kept.iter().count(), 20);
         assert!(json!(kept).to_string().len() < 4_000);
         let fault = kept.to_faults().iter().next().unwrap().to_string();

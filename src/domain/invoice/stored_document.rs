@@ -154,13 +154,13 @@ pub fn named_type_code(text: &str, catalog: &Catalog) -> Option<String> {
 
 /// The members of the document that hold the taxpayer and its customer.
 #[derive(Debug, Clone, Copy)]
-struct PartyNames {
-    taxpayer: &'static str,
+pub struct PartyNames {
+    pub taxpayer: &'static str,
     customer: &'static str,
 }
 
 /// A self-billed document is issued by the buyer, so there the taxpayer is the customer of the document.
-fn party_names(type_code: Option<&str>) -> PartyNames {
+pub fn party_names(type_code: Option<&str>) -> PartyNames {
     if type_code.is_some_and(is_self_billed) {
         PartyNames {
             taxpayer: "accounting_customer_party",
@@ -174,7 +174,8 @@ fn party_names(type_code: Option<&str>) -> PartyNames {
     }
 }
 
-fn taxpayer_party(supplier: &Taxpayer) -> Value {
+/// Returns the taxpayer as its profile says, which has no postal code.
+pub fn taxpayer_party(supplier: &Taxpayer) -> Value {
     let mut party = Party::default();
     party.put("party_name", Some(&supplier.name));
     party.put("tin", Some(&supplier.tin));

@@ -2,10 +2,10 @@
 //! timeline tells of it.
 
 use serde_json::{Value, json};
-use testkit::documents::{invoice, report, submission, validation};
+use testkit::documents::{full_invoice, invoice, report, submission, validation};
 use testkit::each_database;
 use testkit::edit::{exact, with};
-use testkit::roles::Taxpayer;
+use testkit::roles::{INVOICES, Taxpayer};
 
 use crate::support::world::World;
 
@@ -77,6 +77,89 @@ async fn a_strict_account_takes_no_document_that_differs(world: &World) {
         .submit_to_the_end(&same)
         .await
         .expect_status(200);
+}
+
+#[each_database]
+async fn a_strict_account_takes_no_money_that_only_one_of_the_two_has(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    world
+        .integrator()
+        .change_profile(taxpayer.id, &json!({ "strict_documents": true }))
+        .await
+        .expect_status(200);
+    let stored = taxpayer.invoice(&invoice()).await;
+    let same = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
+    let charge = |amount: u32| json!([{ "charge_indicator": false, "amount": amount }]);
+    for (path, value) in [
+        ("allowance_charge", charge(500)),
+        ("invoice_line.0.discount_rate", json!(50)),
+        ("invoice_line.0.discount_amount", exact("0.01")),
+        ("invoice_line.0.fee_rate", json!(1)),
+        ("invoice_line.0.fee_amount", json!(10)),
+        ("invoice_line.0.price.base_quantity", json!(10)),
+        ("legal_monetary_total.payable_amount", exact("1075.01")),
+    ] {
+        let answer = taxpayer.app().submit(&with(&same, path, value)).await;
+        let answer = answer.expect_refusal(409, "IRN_CONTENT_CHANGED");
+        assert_eq!(answer.faulty_paths(), [path]);
+    }
+    // Nothing said is not something else.
+    let void = with(&same, "allowance_charge", charge(0));
+    let void = with(&void, "invoice_line.0.discount_rate", json!(0));
+    taxpayer
+        .app()
+        .submit_to_the_end(&void)
+        .await
+        .expect_status(200);
+    // What is stored must be sent, too.
+    let full = with(
+        &full_invoice(&taxpayer),
+        "invoice_line.0.fee_amount",
+        json!(10),
+    );
+    let stored = taxpayer.full(&full).await;
+    let same = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
+    let answer = taxpayer.app().submit(&same).await;
+    let answer = answer.expect_refusal(409, "IRN_CONTENT_CHANGED");
+    assert_eq!(answer.faulty_paths(), ["invoice_line.0.fee_amount"]);
+}
+
+#[each_database]
+async fn the_document_that_is_shown_is_accepted_as_it_is(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    world
+        .integrator()
+        .change_profile(taxpayer.id, &json!({ "strict_documents": true }))
+        .await
+        .expect_status(200);
+    let charged = with(
+        &full_invoice(&taxpayer),
+        "allowance_charge",
+        json!([{ "charge_indicator": true, "amount": 5 }]),
+    );
+    let charged = with(
+        &charged,
+        "legal_monetary_total.payable_amount",
+        json!(1_080),
+    );
+    let uneven = with(
+        &invoice(),
+        "invoice_lines.0.discount_rate",
+        exact("33.333333"),
+    );
+    let self_billed = with(&invoice(), "invoice_type_code", json!("385"));
+    for stored in [
+        taxpayer.invoice(&invoice()).await,
+        taxpayer.invoice(&uneven).await,
+        taxpayer.invoice(&self_billed).await,
+        taxpayer.full(&full_invoice(&taxpayer)).await,
+        taxpayer.full(&charged).await,
+    ] {
+        let path = format!("{INVOICES}/{}/json", stored["id"]);
+        let shown = taxpayer.get(&path).await.expect_status(200).body;
+        let answer = taxpayer.app().submit_to_the_end(&shown).await;
+        assert_eq!(answer.expect_status(200).warnings(), "", "{shown}");
+    }
 }
 
 #[each_database]

@@ -20,6 +20,7 @@ use crate::http::extract::acting_taxpayer::TaxpayerHint;
 use crate::http::extract::body::{Body, JsonObject};
 use crate::http::extract::prefer::Prefer;
 use crate::http::extract::role::NeedsRole;
+use crate::http::forms::document::ReadDocument;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{calculated, reader, submission, transmit, vat_report};
@@ -189,7 +190,10 @@ async fn prepare_submission(
     ));
     form.warnings.extend_from_slice(body.warnings());
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let differences = body.differences(state, taxpayer, &form.value.irn).await?;
+    // The taxes that the form derives count, the fields that it drops do not.
+    let ReadDocument { irn, document } = &form.value;
+    let sent = document.callers_body();
+    let differences = body.differences(state, taxpayer, irn, &sent).await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }
@@ -253,7 +257,9 @@ async fn report(
     let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let id = taxpayer.id;
-    let differences = body.differences(&state, &taxpayer, &form.value.irn).await?;
+    let irn = &form.value.irn;
+    let sent = body.fields();
+    let differences = body.differences(&state, &taxpayer, irn, sent).await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }

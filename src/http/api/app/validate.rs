@@ -129,7 +129,10 @@ async fn validate_body(
     let form = calculated::join(read_form(&body, taxpayer.as_ref(), &catalog), outcome);
     let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
     if let (Ok((form, _)), Some(taxpayer)) = (&mut form, &taxpayer) {
-        let differences = body.differences(state, taxpayer, &form.value.irn).await?;
+        let irn = &form.value.irn;
+        let differences = body
+            .differences(state, taxpayer, irn, body.fields())
+            .await?;
         if !differences.is_empty() {
             form.warnings.push(differences.to_string());
         }
