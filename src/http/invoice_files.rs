@@ -5,11 +5,12 @@ use actix_web::HttpRequest;
 use invoice_pdf::{Logo, Look, PdfError, Sheet, Standing};
 use serde_json::Value;
 use trade_document::TradeDocument;
-use ubl::Beside;
+use ubl::{Beside, Unwritable};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::qr_picture::QrPicture;
+use crate::domain::invoice::stored_document::stored_path;
 use crate::domain::invoice::trade::read_document;
 use crate::domain::kernel::digest::canonical_text;
 use crate::domain::kernel::fault::Fault;
@@ -20,10 +21,13 @@ use crate::http::forms::account_settings::logo_rule;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::StoredInvoice;
+use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
 use crate::store::accounts::logos;
 use crate::store::invoices::{ubl_parts, verify_links};
 use crate::store::runs;
+
+/// The members of a line that the document of a stored invoice has and Submit does not take.
+const LINE_TAXES: [&str; 2] = ["tax_category", "total_tax"];
 
 /// A file that an invoice can be had as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,17 +101,8 @@ pub(crate) async fn make(
     let bytes = match file {
         InvoiceFile::QrSvg => picture(qr_code)?.svg().into_bytes(),
         InvoiceFile::QrPng => picture(qr_code)?.png().map_err(ApiError::internal)?,
-        InvoiceFile::Json => canonical_text(&shown_document(state, stored).await?).into_bytes(),
-        InvoiceFile::Ubl => {
-            let document = shown_trade_document(state, stored).await?;
-            let beside = ubl_parts_beside(state, stored, &document).await?;
-            let text = state
-                .printing
-                .compute(move || ubl::write_with(&document, &beside))
-                .await?;
-            text.map_err(|reason| Fault::new("invoice_type_code", "ubl", format!("{reason}.")))?
-                .into_bytes()
-        }
+        InvoiceFile::Json => canonical_text(&sendable_document(state, stored).await?).into_bytes(),
+        InvoiceFile::Ubl => ubl_text(state, stored).await?.into_bytes(),
         InvoiceFile::Pdf => {
             let document = shown_trade_document(state, stored).await?;
             let paper = Paper {
@@ -139,16 +134,98 @@ fn picture(text: &str) -> Result<QrPicture, ApiError> {
 
 /// Returns the document that the authority signed, else the document of the stored invoice.
 async fn shown_document(state: &ApiState, stored: &StoredInvoice) -> Result<Value, ApiError> {
+    match signed_document(state, stored).await? {
+        Some(document) => Ok(document),
+        None => Ok(Value::Object(stored.document(&state.catalog.get())?)),
+    }
+}
+
+/// Returns the document that the authority signed, else what Submit with the IRN alone would send, so that Submit takes
+/// it as it is shown.
+async fn sendable_document(state: &ApiState, stored: &StoredInvoice) -> Result<Value, ApiError> {
+    if let Some(document) = signed_document(state, stored).await? {
+        return Ok(document);
+    }
+    let mut document = stored.document(&state.catalog.get())?;
+    // Submit has warnings for these. An odd telephone stands in the profile, which the caller can see.
+    drop_odd_telephones(&mut document);
+    let lines = document
+        .get_mut("invoice_line")
+        .and_then(Value::as_array_mut);
+    for line in lines.into_iter().flatten().filter_map(Value::as_object_mut) {
+        for name in LINE_TAXES {
+            line.remove(name);
+        }
+    }
+    Ok(Value::Object(document))
+}
+
+async fn signed_document(
+    state: &ApiState,
+    stored: &StoredInvoice,
+) -> Result<Option<Value>, ApiError> {
     let reader = state.store.reader();
     let key = stored.invoice.irn.key();
     let runs = runs::owned_by_with_irn_keys(reader, stored.supplier.id, vec![key]).await?;
     let signed = runs
         .iter()
         .find(|run| run.operation() == Operation::Submit && run.state() == RunState::Succeeded);
-    if let Some(document) = signed.and_then(|run| run.payload.submission()) {
-        return Ok(document.as_json().clone());
+    let document = signed.and_then(|run| run.payload.submission());
+    Ok(document.map(|document| document.as_json().clone()))
+}
+
+/// Returns the UBL of an invoice, or a fault of the field that has no place in it.
+async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, ApiError> {
+    let document = shown_trade_document(state, stored).await?;
+    let beside = ubl_parts_beside(state, stored, &document).await?;
+    let text = state
+        .printing
+        .compute(move || ubl::write_with(&document, &beside))
+        .await?;
+    let reason = match text {
+        Ok(text) => return Ok(text),
+        Err(reason) => reason,
+    };
+    let path = match &reason {
+        Unwritable::DocumentType { .. } => "invoice_type_code".to_owned(),
+        Unwritable::TaxCategory(_) => "tax_total".to_owned(),
+        Unwritable::NoLines => "invoice_line".to_owned(),
+        Unwritable::Orders(_) => "order_reference".to_owned(),
+        Unwritable::Character { element, character } => {
+            let shown = shown_document(state, stored).await?;
+            let path = char::from_u32(*character).and_then(|letter| character_path(letter, &shown));
+            match path {
+                Some(path) => stored_path(&stored.invoice, &state.catalog.get(), &path),
+                // It stands in what is stored beside the document.
+                None => element.clone(),
+            }
+        }
+    };
+    Err(Fault::new(path, "ubl", format!("{reason}.")).into())
+}
+
+/// Returns the dot path of the first text in a document that has this character.
+fn character_path(letter: char, value: &Value) -> Option<String> {
+    let below = |name: String, value: &Value| {
+        let rest = character_path(letter, value)?;
+        Some(if rest.is_empty() {
+            name
+        } else {
+            format!("{name}.{rest}")
+        })
+    };
+    match value {
+        Value::String(text) => text.contains(letter).then(String::new),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(at, item)| below(at.to_string(), item))
+        }
+        Value::Object(members) => {
+            let mut members = members.iter();
+            members.find_map(|(name, value)| below(name.clone(), value))
+        }
+        _ => None,
     }
-    Ok(Value::Object(stored.document(&state.catalog.get())?))
 }
 
 /// Makes a file of an invoice that a supplier sent, from the document as it came.
@@ -282,6 +359,8 @@ async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -294,6 +373,17 @@ mod tests {
         for (number, file, name) in cases {
             assert_eq!(file.saved_name(number), name);
         }
+    }
+
+    #[test]
+    fn a_character_is_found_where_it_stands() {
+        let document = json!({
+            "note": "x", "invoice_line": [{ "item": { "name": "a" } }, { "item": { "name": "b\u{ffff}" } }],
+            "irn": 7,
+        });
+        let path = character_path('\u{ffff}', &document);
+        assert_eq!(path.as_deref(), Some("invoice_line.1.item.name"));
+        assert_eq!(character_path('\u{fffe}', &document), None);
     }
 
     #[test]

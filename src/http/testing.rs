@@ -363,7 +363,7 @@ async fn furnish(store: &Store) {
     tx.commit().await.unwrap();
 }
 
-fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
+pub(crate) fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
     Taxpayer {
         id: TAXPAYER,
         integrator_id,

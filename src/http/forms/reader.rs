@@ -47,7 +47,18 @@ pub(crate) fn read_with_unknown_paths<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<(Accepted<T>, UnknownPaths), Faults> {
-    read_up_to(FAULTS_MAX, body, catalog, form)
+    read_up_to(FAULTS_MAX, body, catalog, form).map(Findings::tell_unknown)
+}
+
+/// Reads a document that this service made, with a form. Its caller sent none of its fields, so no warning names those
+/// that the form does not request.
+pub(crate) fn read_own_document<T>(
+    document: &Map<String, Value>,
+    catalog: &Catalog,
+    form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
+) -> Result<(Accepted<T>, UnknownPaths), Faults> {
+    let found = read_up_to(FAULTS_MAX, document, catalog, form)?;
+    Ok((found.accepted, found.unknown))
 }
 
 /// Reads one item of a batch. Keeps at most `ITEM_FAULTS_MAX` faults. Their paths are relative to the item.
@@ -58,7 +69,8 @@ pub(crate) fn read_item<T>(
 ) -> Result<Accepted<T>, Faults> {
     match item {
         Value::Object(object) => {
-            read_up_to(ITEM_FAULTS_MAX, object, catalog, form).map(|(accepted, _)| accepted)
+            let found = read_up_to(ITEM_FAULTS_MAX, object, catalog, form)?;
+            Ok(found.tell_unknown().0)
         }
         _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
     }
@@ -69,14 +81,34 @@ fn read_up_to<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<(Accepted<T>, UnknownPaths), Faults> {
+) -> Result<Findings<T>, Faults> {
     let report = Report::new(catalog, faults_max);
     let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
+    let unknown_warning = report.unknown_warning();
     let (faults, unknown) = report.into_findings();
     match value {
-        Some(value) if faults.is_empty() => Ok((Accepted { value, warnings }, unknown)),
+        Some(value) if faults.is_empty() => Ok(Findings {
+            accepted: Accepted { value, warnings },
+            unknown,
+            unknown_warning,
+        }),
         _ => Err(faults),
+    }
+}
+
+/// What a form found in a valid body.
+struct Findings<T> {
+    accepted: Accepted<T>,
+    unknown: UnknownPaths,
+    /// The warning that names the unknown fields; `None` if there are none.
+    unknown_warning: Option<String>,
+}
+
+impl<T> Findings<T> {
+    fn tell_unknown(mut self) -> (Accepted<T>, UnknownPaths) {
+        self.accepted.warnings.extend(self.unknown_warning);
+        (self.accepted, self.unknown)
     }
 }
 
@@ -290,21 +322,25 @@ impl<'c> Report<'c> {
                 "not checked against {list}: the list has not been fetched yet"
             ));
         }
-        let unknown = self.unknown.borrow();
-        if !unknown.is_empty() {
-            let named: Vec<String> = unknown
-                .iter()
-                .take(UNKNOWN_FIELDS_SHOWN_MAX)
-                .map(UnknownField::in_words)
-                .collect();
-            let more = unknown.len().saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
-            let rest = if more == 0 {
-                String::new()
-            } else {
-                format!(" and {more} more")
-            };
-            warnings.push(format!("unknown field: {}{rest}", named.join(", ")));
-        }
         warnings
+    }
+
+    fn unknown_warning(&self) -> Option<String> {
+        let unknown = self.unknown.borrow();
+        if unknown.is_empty() {
+            return None;
+        }
+        let named: Vec<String> = unknown
+            .iter()
+            .take(UNKNOWN_FIELDS_SHOWN_MAX)
+            .map(UnknownField::in_words)
+            .collect();
+        let more = unknown.len().saturating_sub(UNKNOWN_FIELDS_SHOWN_MAX);
+        let rest = if more == 0 {
+            String::new()
+        } else {
+            format!(" and {more} more")
+        };
+        Some(format!("unknown field: {}{rest}", named.join(", ")))
     }
 }

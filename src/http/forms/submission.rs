@@ -4,6 +4,7 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::stored_document::{party_names, taxpayer_party};
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, is_self_billed};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
@@ -30,31 +31,69 @@ pub(crate) struct Submission {
     tax_total: Option<Value>,
 }
 
-/// Reads a submission. `taxpayer` is `None` if the request names none; the handler then refuses the request anyway.
-/// Where a document comes from. The profile of a taxpayer has no postal code, so a document that was made from it may
-/// lack that of the taxpayer; the authority does not ask for it.
+/// Where a document comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocumentSource {
     Caller,
     StoredInvoice,
 }
 
-impl DocumentSource {
-    /// True if the party must have a postal code: the taxpayer, or the other party.
-    fn has_postal_zone(self, is_taxpayer: bool) -> bool {
-        self == Self::Caller || !is_taxpayer
+/// The rule for the postal code of the taxpayer. Its profile has none and the authority asks for none, so a
+/// document that was made from the profile may lack it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OwnPostalZone {
+    Required,
+    Optional,
+}
+
+impl OwnPostalZone {
+    fn for_document(
+        source: DocumentSource,
+        body: &Map<String, Value>,
+        taxpayer: Option<&Taxpayer>,
+    ) -> Self {
+        let is_from_profile = source == DocumentSource::StoredInvoice
+            || taxpayer.is_some_and(|taxpayer| names_as_profile(body, taxpayer));
+        if is_from_profile {
+            Self::Optional
+        } else {
+            Self::Required
+        }
+    }
+
+    /// True if the party must have a postal code: the taxpayer, or the other party, who always must.
+    fn is_needed(self, is_taxpayer: bool) -> bool {
+        self == Self::Required || !is_taxpayer
     }
 }
 
+/// True if a document names the taxpayer as the documents of its stored invoices do (`GET …/{id}/json`). The telephone
+/// may be left out.
+fn names_as_profile(body: &Map<String, Value>, taxpayer: &Taxpayer) -> bool {
+    let type_code = body.get("invoice_type_code").and_then(Value::as_str);
+    let named = body.get(party_names(type_code).taxpayer);
+    let without_telephone = |party: &Value| {
+        let mut members = party.as_object().cloned().unwrap_or_default();
+        members.remove("telephone");
+        members
+    };
+    let profile = without_telephone(&taxpayer_party(taxpayer));
+    named.is_some_and(|named| without_telephone(named) == profile)
+}
+
+/// Reads a submission. `taxpayer` is `None` if the request names none; the handler then refuses the request anyway.
 pub(crate) fn read(
     source: DocumentSource,
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<ReadDocument>, Faults> {
-    let (read, unknown) = reader::read_with_unknown_paths(body, catalog, |reader| {
-        read_fields_from(source, reader, taxpayer)
-    })?;
+    let zone = OwnPostalZone::for_document(source, body, taxpayer);
+    let form = |reader: &mut Reader<'_>| read_fields_with(zone, reader, taxpayer);
+    let (read, unknown) = match source {
+        DocumentSource::Caller => reader::read_with_unknown_paths(body, catalog, form)?,
+        DocumentSource::StoredInvoice => reader::read_own_document(body, catalog, form)?,
+    };
     let document = document(body, &read.value, &unknown);
     let value = ReadDocument {
         irn: read.value.irn,
@@ -70,11 +109,11 @@ pub(crate) fn read_fields(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
-    read_fields_from(DocumentSource::Caller, reader, taxpayer)
+    read_fields_with(OwnPostalZone::Required, reader, taxpayer)
 }
 
-fn read_fields_from(
-    source: DocumentSource,
+fn read_fields_with(
+    zone: OwnPostalZone,
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
 ) -> Option<Submission> {
@@ -109,13 +148,13 @@ fn read_fields_from(
     reader
         .required("accounting_supplier_party")
         .object(|reader| {
-            let needs_zone = source.has_postal_zone(!is_self_billed);
+            let needs_zone = zone.is_needed(!is_self_billed);
             document::party(reader, expected.supplier, needs_zone)
         });
     reader
         .required_if(needs_customer, "accounting_customer_party")
         .object(|reader| {
-            let needs_zone = source.has_postal_zone(is_self_billed);
+            let needs_zone = zone.is_needed(is_self_billed);
             document::party(reader, expected.customer, needs_zone)
         });
     references::read(
@@ -155,7 +194,6 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     Some(irn)
 }
 
-/// Reads the supplier and the customer, one of whom must be the taxpayer.
 pub(crate) fn future_issue_date_warning(form: &ReadDocument, today: Date) -> Option<String> {
     let issued = form.document.issue_date?;
     let warning =
@@ -183,10 +221,12 @@ fn document(
 mod tests {
     use super::*;
     use crate::domain::kernel::fault::FAULTS_MAX;
+    use crate::domain::kernel::ids::IntegratorId;
     use crate::http::forms::testing::{
         self, DOCUMENT_REQUIRED, INEXACT, broken_rules, catalog, number, numbers, object, texts,
         with_member,
     };
+    use crate::http::testing::taxpayer;
 
     fn read_body(body: Value) -> Result<Accepted<ReadDocument>, Faults> {
         read(DocumentSource::Caller, &object(body), None, &catalog())
@@ -578,6 +618,71 @@ mod tests {
             body = with_member(&body, name, Some(json!(text)));
         }
         assert_eq!(sent_document(body), sent_document(plain));
+    }
+
+    #[test]
+    fn only_a_document_that_names_the_taxpayer_as_its_profile_may_lack_the_postal_code() {
+        let mut taxpayer = taxpayer(IntegratorId(1));
+        taxpayer.place.country = Some("NG".into());
+        taxpayer.phone = Some("0803 000 0000".into());
+        let profile = taxpayer_party(&taxpayer);
+        let own = "/accounting_supplier_party";
+        let bare = with_member(&testing::submission(), own, Some(profile.clone()));
+        let bare = with_member(&bare, &format!("{own}/telephone"), None);
+        let changed = |path: &str, value: Value| with_member(&bare, path, Some(value));
+        let customer = "/accounting_customer_party/postal_address/postal_zone";
+        let supplier_zone = "accounting_supplier_party.postal_address.postal_zone: required";
+        let cases = [
+            (bare.clone(), None),
+            (
+                changed(&format!("{own}/telephone"), json!("+2348030000000")),
+                None,
+            ),
+            (
+                changed(&format!("{own}/party_name"), json!("Another name")),
+                Some(supplier_zone),
+            ),
+            (
+                changed(
+                    &format!("{own}/postal_address/city_name"),
+                    json!("Another city"),
+                ),
+                Some(supplier_zone),
+            ),
+            (
+                with_member(&bare, customer, None),
+                Some("accounting_customer_party.postal_address.postal_zone: required"),
+            ),
+        ];
+        for (body, expected) in cases {
+            let source = DocumentSource::Caller;
+            let found = read(source, &object(body.clone()), Some(&taxpayer), &catalog());
+            let expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
+            assert_eq!(broken_rules(found), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn only_fields_that_the_caller_sent_are_told_as_unknown() {
+        let body = with_member(
+            &testing::submission(),
+            "/invoice_line/0/tax_category",
+            Some(json!("STANDARD_VAT")),
+        );
+        let cases = [
+            (
+                DocumentSource::Caller,
+                vec!["unknown field: invoice_line.0.tax_category"],
+            ),
+            (DocumentSource::StoredInvoice, vec![]),
+        ];
+        for (source, expected) in cases {
+            let read = read(source, &object(body.clone()), None, &catalog()).unwrap();
+            assert_eq!(read.warnings, expected, "{source:?}");
+            let document = read.value.document;
+            let sent = document.as_json().pointer("/invoice_line/0/tax_category");
+            assert_eq!(sent, None, "{source:?}");
+        }
     }
 
     #[test]

@@ -80,6 +80,31 @@ async fn the_authority_gets_what_is_stored(world: &World) {
 }
 
 #[each_database]
+async fn no_warning_names_a_field_that_the_caller_did_not_send(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for stored in [
+        taxpayer.invoice(&invoice()).await,
+        taxpayer.full(&full_invoice(&taxpayer)).await,
+    ] {
+        let app = taxpayer.app();
+        let alone = alone(&stored);
+        let named = with(&alone, "business_id", json!(taxpayer.as_ref().business_id));
+        for answer in [
+            app.validate(&alone).await,
+            app.validate(&named).await,
+            app.submit_to_the_end(&alone).await,
+            app.submit_to_the_end(&named).await,
+            app.transmit_to_the_end(stored["irn"].as_str().unwrap())
+                .await,
+            app.report_to_the_end(&alone).await,
+            app.report_to_the_end(&named).await,
+        ] {
+            assert_eq!(answer.expect_status(200).warnings(), "");
+        }
+    }
+}
+
+#[each_database]
 async fn what_was_stored_in_full_is_sent_in_full(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(
