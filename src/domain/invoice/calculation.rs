@@ -327,10 +327,16 @@ impl Work {
                 tax.to_grouped_text()
             )
         });
-        let payable = inclusive.plus(charges)?.max(Amount::ZERO);
-        totals.settle(self, "payable_amount", payable, || {
-            format!("{}{terms}", inclusive.to_grouped_text())
-        });
+        let payable = inclusive.plus(charges)?;
+        let sums = format!("{}{terms}", inclusive.to_grouped_text());
+        if payable.is_negative() && !totals.has("payable_amount") {
+            let sentence = format!("would be negative: {} = {sums}", payable.to_grouped_text());
+            let rule = FieldRule::other("min", sentence);
+            let path = "legal_monetary_total.payable_amount";
+            self.faults.push(Fault::field(path, rule));
+        } else {
+            totals.settle(self, "payable_amount", payable, || sums);
+        }
         let totals = Value::Object(totals.stated);
         document.insert("legal_monetary_total".to_owned(), totals.clone());
         Some(totals)
@@ -362,6 +368,10 @@ struct Totals {
 }
 
 impl Totals {
+    fn has(&self, name: &str) -> bool {
+        self.stated.get(name).is_some_and(|value| !value.is_null())
+    }
+
     /// Returns the stated total, checked, else the computed one, which is then written.
     fn settle(
         &mut self,
@@ -522,6 +532,41 @@ mod tests {
             "The legal_monetary_total.tax_inclusive_amount field is off: 1,057.00 ≠ 1,000.00 + 75.00.",
         ];
         assert_eq!(texts(&refused), expected);
+    }
+
+    #[test]
+    fn allowances_above_the_total_are_a_fault_and_no_payable_of_zero() {
+        let negative = "The legal_monetary_total.payable_amount field would be negative: -925.00 = 1,075.00 - 2,000.00.";
+        let off = |stated: &str| {
+            format!(
+                "The legal_monetary_total.payable_amount field is off: {stated} ≠ 1,075.00 - 2,000.00."
+            )
+        };
+        let cases = [
+            (2_000, None, vec![negative.to_owned()]),
+            (2_000, Some(0), vec![off("0.00")]),
+            (2_000, Some(1_075), vec![off("1,075.00")]),
+            (1_075, None, vec![]),
+            (1_075, Some(0), vec![]),
+        ];
+        for (allowance, stated, expected) in cases {
+            for form in [DocumentForm::Full, DocumentForm::Authority] {
+                let mut document = document(&[line("2", "500")]);
+                let charge = json!([{ "charge_indicator": false, "amount": allowance }]);
+                document.insert("allowance_charge".to_owned(), charge);
+                if let Some(stated) = stated {
+                    let totals = json!({ "payable_amount": stated });
+                    document.insert("legal_monetary_total".to_owned(), totals);
+                }
+                let found = complete(&mut document, form, &catalog());
+                let faults = found.err().map(|faults| texts(&faults));
+                assert_eq!(
+                    faults.unwrap_or_default(),
+                    expected,
+                    "{allowance}, {stated:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub(crate) fn read_full_invoice(
         return full_invoice::read(body, account, catalog).map(|form| (form, None));
     }
     let Completed { fields, outcome } = complete(body, DocumentForm::Full, catalog);
-    join(full_invoice::read(&fields, account, catalog), Some(outcome))
+    let form = full_invoice::read_completed(body, &fields, account, catalog);
+    join(form, Some(outcome))
 }
 
 /// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. An amount that
@@ -52,12 +53,10 @@ pub(crate) fn join<T>(
         (Err(of_form), Err(of_sums)) => {
             let is_cause =
                 |fault: &&Fault| !(fault.rule() == "required" && is_computed(&fault.path));
-            let is_new = |fault: &&Fault| !of_form.iter().any(|known| known.path == fault.path);
-            let causes = of_form.iter().filter(is_cause);
-            Err(causes
-                .chain(of_sums.iter().filter(is_new))
-                .cloned()
-                .collect())
+            let causes: Vec<_> = of_form.iter().filter(is_cause).collect();
+            let is_new = |fault: &&Fault| !causes.iter().any(|known| known.path == fault.path);
+            let sums = of_sums.iter().filter(is_new);
+            Err(causes.iter().copied().chain(sums).cloned().collect())
         }
     }
 }
@@ -86,9 +85,13 @@ mod tests {
             ("invoice_line.0.line_extension_amount", "required"),
             ("legal_monetary_total", "required"),
             ("legal_monetary_total.payable_amount", "type"),
+            ("legal_monetary_total.tax_inclusive_amount", "required"),
             ("irn", "required"),
         ]);
-        let sums = faults(&[("invoice_line.0.invoiced_quantity", "required")]);
+        let sums = faults(&[
+            ("invoice_line.0.invoiced_quantity", "required"),
+            ("legal_monetary_total.tax_inclusive_amount", "sum"),
+        ]);
         let joined = join::<()>(Err(form), Some(Err(sums))).unwrap_err();
         let paths: Vec<_> = joined.iter().map(|fault| fault.path.as_str()).collect();
         assert_eq!(
@@ -96,7 +99,8 @@ mod tests {
             [
                 "invoice_line.0.invoiced_quantity",
                 "legal_monetary_total.payable_amount",
-                "irn"
+                "irn",
+                "legal_monetary_total.tax_inclusive_amount",
             ]
         );
     }

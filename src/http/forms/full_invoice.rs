@@ -1,6 +1,7 @@
 //! Create Invoice (Full) (spec.md). The caller states the totals, which must agree with each other and with the lines.
 
 use jiff::civil::Date;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::irn::Irn;
@@ -48,10 +49,41 @@ pub(crate) fn read(
     account: FormAccount<'_>,
     catalog: &Catalog,
 ) -> Result<Accepted<Draft>, Faults> {
+    read_completed(body, body, account, catalog)
+}
+
+/// Reads a body with the amounts that were computed for it. `sent` is the body without them.
+pub(crate) fn read_completed(
+    sent: &Map<String, Value>,
+    body: &Map<String, Value>,
+    account: FormAccount<'_>,
+    catalog: &Catalog,
+) -> Result<Accepted<Draft>, Faults> {
     let (mut form, unknown) =
         reader::read_with_unknown_paths(body, catalog, |reader| full_invoice(reader, account))?;
     form.value.extras = extras(body, &form.value, &unknown);
+    if states_payable(sent) {
+        form.warnings.extend(payable_warning(&form.value));
+    }
     Ok(form)
+}
+
+fn states_payable(body: &Map<String, Value>) -> bool {
+    let totals = body.get("legal_monetary_total");
+    let payable = totals.and_then(|totals| totals.get("payable_amount"));
+    payable.is_some_and(|payable| !payable.is_null())
+}
+
+/// Returns a warning if the payable is not the amount with tax.
+fn payable_warning(draft: &Draft) -> Option<String> {
+    let totals = draft.extras.get("legal_monetary_total")?;
+    let inclusive = Amount::deserialize(totals.get("tax_inclusive_amount")?).ok()?;
+    let payable = draft.payable;
+    (!payable.is_about(inclusive)).then(|| {
+        format!(
+            "legal_monetary_total.payable_amount is {payable}, but tax_inclusive_amount is {inclusive}; the invoice is stored as sent"
+        )
+    })
 }
 
 /// Reads the draft without its extras. The function `read` adds them.
@@ -164,12 +196,6 @@ fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
                 "line_extension_amount within 0.01",
             ),
         );
-    }
-    if !totals.payable.is_about(totals.tax_inclusive) {
-        reader.warn(format!(
-            "legal_monetary_total.payable_amount is {}, but tax_inclusive_amount is {}; the invoice is stored as sent",
-            totals.payable, totals.tax_inclusive
-        ));
     }
     Some(totals)
 }

@@ -51,6 +51,36 @@ async fn an_invoice_without_amounts_is_stored_with_them(world: &World) {
 }
 
 #[each_database]
+async fn a_payable_below_zero_is_refused_and_one_that_was_not_sent_is_not_told_as_sent(
+    world: &World,
+) {
+    let taxpayer = world.taxpayer().await;
+    let allowed = |amount: u32| {
+        let charge = json!([{ "charge_indicator": false, "amount": amount }]);
+        with(&full_invoice(&taxpayer), "allowance_charge", charge)
+    };
+    let answer = taxpayer.send("POST", CREATE, &bare(&allowed(2_000))).await;
+    let answer = answer.expect_status(422);
+    assert_eq!(
+        answer.faulty_paths(),
+        ["legal_monetary_total.payable_amount"]
+    );
+    let text = answer.body.to_string();
+    assert!(text.contains("-925.00 = 1,075.00 - 2,000.00"), "{text}");
+    let made = taxpayer.send("POST", CREATE, &bare(&allowed(75))).await;
+    assert_eq!(made.expect_status(201).warnings(), "");
+    let stated = with(
+        &bare(&allowed(75)),
+        "legal_monetary_total",
+        json!({ "payable_amount": 1_000 }),
+    );
+    let made = taxpayer.send("POST", CREATE, &stated).await;
+    let told = "payable_amount is 1000, but tax_inclusive_amount is 1075.00; the invoice is stored as sent";
+    let made = made.expect_status(201);
+    assert!(made.warnings().contains(told), "{}", made.warnings());
+}
+
+#[each_database]
 async fn an_amount_that_is_off_is_refused_with_its_sum(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(
