@@ -23,7 +23,7 @@ use crate::http::listener::Listener;
 use crate::http::middleware::encodings::ignore_unknown_encodings;
 use crate::http::middleware::held_answer::tag_answer;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
-use crate::http::middleware::query_names::warn_about_unknown_names;
+use crate::http::middleware::query_names::check_names;
 use crate::http::openapi::OperationDoc;
 use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::Operation;
@@ -362,16 +362,16 @@ impl HttpServiceFactory for Path {
         });
         let docs: Rc<[Doc]> = documented.into_iter().map(|(_, doc)| doc).collect();
         let is_documented = !docs.is_empty();
-        let warn = from_fn(move |request: ServiceRequest, next| {
+        let check_query = from_fn(move |request: ServiceRequest, next| {
             let docs = Rc::clone(&docs);
-            warn_about_unknown_names(request, next, move || query_names(&docs))
+            check_names(request, next, move || query_names(&docs))
         });
         let resource = routes
             .into_iter()
             .fold(web::resource(pattern), Resource::route);
         resource
             .default_service(refusal)
-            .wrap(Compat::new(Condition::new(is_documented, warn)))
+            .wrap(Compat::new(Condition::new(is_documented, check_query)))
             .wrap(Compat::new(Condition::new(
                 policy.surface.is_some(),
                 from_fn(tag_answer),

@@ -7,7 +7,7 @@
 //! | the access log | `access_log` |
 //! | encodings that nobody has | `encodings` |
 //! | key, limits and idempotency, before the body is read | `policy` |
-//! | names of the query string that an endpoint does not know | `query_names` |
+//! | names of the query string that an endpoint does not know, or that are given twice | `query_names` |
 //! | tags of answers, and 304 for who has one already | `held_answer` |
 //! | the request log of the account that calls | `request_log` |
 //! | the end of a relayed call's wait when its key ends | `key_watch` |

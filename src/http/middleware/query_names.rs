@@ -1,26 +1,32 @@
-//! Warns of names in the query string that an endpoint does not know. A filter with a wrong name would otherwise look
-//! as if it had matched everything.
+//! Warns of names in the query string that an endpoint does not know: a filter with a wrong name would otherwise look
+//! as if it had matched everything. Refuses a name that the endpoint knows and that is given twice: one of the two values
+//! would win without a word.
+
+use std::collections::BTreeSet;
 
 use actix_web::Error;
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::nearest_word::suggestion;
 use crate::http::forms::query::Query;
 use crate::http::respond::envelope::{WARNING_HEADER, warning_value};
+use crate::http::respond::error::ApiError;
 
 /// The warning names at most so many names.
 const NAMES_SHOWN_MAX: usize = 20;
 /// The warning shows at most this many characters of a name.
 const NAME_CHARS_SHOWN_MAX: usize = 100;
 
-pub(crate) async fn warn_about_unknown_names(
+pub(crate) async fn check_names(
     request: ServiceRequest,
     next: Next<BoxBody>,
     known: impl FnOnce() -> Vec<String>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let warning = unknown_names(request.query_string(), known);
+    let warning = find_names(request.query_string(), known).map_err(ApiError::from)?;
     let mut response = next.call(request).await?;
     if let Some(value) = warning.as_deref().and_then(warning_value) {
         response.headers_mut().append(WARNING_HEADER, value);
@@ -28,13 +34,34 @@ pub(crate) async fn warn_about_unknown_names(
     Ok(response)
 }
 
-/// Returns a warning with the names of the query string that are not `known`; `None` if there are none.
-fn unknown_names(query: &str, known: impl FnOnce() -> Vec<String>) -> Option<String> {
+/// Returns a warning with the unknown names; `None` if there are none. Fails with a fault for each name that is given
+/// twice.
+fn find_names(query: &str, known: impl FnOnce() -> Vec<String>) -> Result<Option<String>, Faults> {
     if query.is_empty() {
-        return None;
+        return Ok(None);
     }
     let known = known();
     let asked = Query::from_text(query);
+    let repeated = repeated_names(&asked, &known);
+    if repeated.is_empty() {
+        Ok(unknown_names(&asked, &known))
+    } else {
+        Err(repeated)
+    }
+}
+
+/// Returns a fault for each of the `known` names that the query string has more than once.
+fn repeated_names(asked: &Query, known: &[String]) -> Faults {
+    let is_repeated = |name: &str| asked.pairs().filter(|(other, _)| *other == name).count() > 1;
+    let distinct: BTreeSet<_> = known.iter().collect();
+    let repeated = distinct.into_iter().filter(|name| is_repeated(name));
+    let faults =
+        repeated.map(|name| Fault::field(name, FieldRule::other("once", "is given twice")));
+    faults.collect()
+}
+
+/// Returns a warning with the names of the query string that are not `known`; `None` if there are none.
+fn unknown_names(asked: &Query, known: &[String]) -> Option<String> {
     let mut unknown: Vec<&str> = asked
         .pairs()
         .map(|(name, _)| name)
@@ -69,6 +96,35 @@ fn unknown_names(query: &str, known: impl FnOnce() -> Vec<String>) -> Option<Str
 mod tests {
     use super::*;
 
+    fn known() -> [String; 2] {
+        ["page", "status"].map(str::to_owned)
+    }
+
+    #[test]
+    fn a_known_name_is_given_once() {
+        let cases: [(&str, &[&str]); 9] = [
+            ("", &[]),
+            ("status=draft,approved&page=2", &[]),
+            ("status=draft&status=approved", &["status"]),
+            ("status=draft&status=draft", &["status"]),
+            ("status=&status=draft", &["status"]),
+            ("status&page=1&st%61tus", &["status"]),
+            (
+                "status=a&page=1&status=b&page=2&status=c",
+                &["page", "status"],
+            ),
+            ("status=a&Status=b", &[]),
+            ("colour=a&colour=b", &[]),
+        ];
+        for (query, expected) in cases {
+            let faults = repeated_names(&Query::from_text(query), &known());
+            let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+            assert_eq!(paths, expected, "{query}");
+        }
+        let faults = repeated_names(&Query::from_text("page=1&page=2"), &known());
+        assert_eq!(faults.summary(), "The page field is given twice.");
+    }
+
     #[test]
     fn only_unknown_names_are_named_each_once() {
         let many = ('a'..='y').fold(String::new(), |all, letter| all + "&" + &letter.to_string());
@@ -94,8 +150,8 @@ mod tests {
                 ),
             ),
         ] {
-            let known = || vec!["page".to_owned(), "status".to_owned()];
-            assert_eq!(unknown_names(query, known).as_deref(), expected, "{query}");
+            let found = unknown_names(&Query::from_text(query), &known());
+            assert_eq!(found.as_deref(), expected, "{query}");
         }
     }
 }

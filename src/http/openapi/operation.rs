@@ -158,6 +158,13 @@ impl Operation {
         for (status, codes) in &self.doc.failures {
             failures.entry(*status).or_default().extend(codes);
         }
+        // A parameter that is given twice.
+        let invalid = ErrorCode::ValidationFailed;
+        let codes = failures.entry(invalid.status().as_u16()).or_default();
+        if self.doc.has_query() && !codes.contains(&invalid) {
+            codes.push(invalid);
+        }
+        failures.retain(|_, codes| !codes.is_empty());
         let failures = failures.iter().map(|(status, codes)| {
             let response = failure_response(codes);
             let response = add_headers(response, failure_headers(*status, codes));

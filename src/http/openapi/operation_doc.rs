@@ -180,11 +180,16 @@ impl OperationDoc {
             .fails(&[ErrorCode::PreconditionFailed])
     }
 
+    /// True if the operation has parameters in the query string.
+    pub(super) fn has_query(&self) -> bool {
+        self.parameters.iter().any(is_in_query)
+    }
+
     /// Returns the names of the parameters of the query string.
     pub(crate) fn query_names(self) -> impl Iterator<Item = String> {
         self.parameters
             .into_iter()
-            .filter(|parameter| matches!(parameter.parameter_in, ParameterIn::Query))
+            .filter(is_in_query)
             .map(|parameter| parameter.name)
     }
 
@@ -372,4 +377,8 @@ impl OperationDoc {
         });
         Some(body.build())
     }
+}
+
+fn is_in_query(parameter: &Parameter) -> bool {
+    matches!(parameter.parameter_in, ParameterIn::Query)
 }

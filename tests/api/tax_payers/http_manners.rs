@@ -1,4 +1,5 @@
-//! What HTTP promises on every read and change: tags, 304, 412, compressed answers, and names that nobody knows.
+//! What HTTP promises on every read and change: tags, 304, 412, compressed answers, names that nobody knows,
+//! and names that are given twice.
 
 use std::io::Read;
 
@@ -9,7 +10,7 @@ use reqwest::header::{
 };
 use serde_json::{Value, json};
 use testkit::answer::Answer;
-use testkit::documents::{invoice, update};
+use testkit::documents::{full_invoice, invoice, update};
 use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::Taxpayer;
@@ -220,6 +221,42 @@ async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) 
         let answer = taxpayer.get(path).await;
         assert_eq!(answer.warnings(), expected, "{path}");
     }
+}
+
+#[each_database]
+async fn a_query_parameter_that_is_given_twice_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (path, name) in [
+        (
+            "/v1/tax-payers/invoices?status=draft&status=approved",
+            "status",
+        ),
+        ("/v1/tax-payers/invoices?page=1&per_page=5&page=2", "page"),
+        (
+            "/v1/tax-payers/invoices/summary?month=2026-01&month=2026-02",
+            "month",
+        ),
+        ("/v1/tax-payers/events?after=0&after=0", "after"),
+    ] {
+        let answer = taxpayer.get(path).await;
+        let answer = answer.expect_refusal(422, "VALIDATION_FAILED");
+        assert_eq!(answer.faulty_paths(), [name], "{path}");
+        assert!(answer.text.contains("is given twice"), "{}", answer.text);
+        let nobody = world.anonymous().get(path).await;
+        nobody.expect_refusal(401, "UNAUTHENTICATED");
+    }
+    for path in [
+        "/v1/tax-payers/invoices?authority_status=PENDING,QUEUED",
+        "/v1/tax-payers/invoices?colour=a&colour=b",
+    ] {
+        taxpayer.get(path).await.expect_status(200);
+    }
+    // A write is refused before it has an effect.
+    let twice = "/v1/tax-payers/invoices/full?calculate=true&calculate=false";
+    let body = full_invoice(&taxpayer);
+    let answer = taxpayer.send("POST", twice, &body).await;
+    answer.expect_refusal(422, "VALIDATION_FAILED");
+    taxpayer.create_full(&body).await.expect_status(201);
 }
 
 #[each_database]
