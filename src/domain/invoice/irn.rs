@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::kernel::invisible::is_invisible;
+use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 
 /// The number of characters in a service id, which the authority assigns to each taxpayer.
 pub const SERVICE_ID_CHARS: usize = 8;
@@ -37,7 +37,7 @@ impl Irn {
         let (invoice_no, service_id) = rest.rsplit_once('-').ok_or(MalformedIrn)?;
         let clean = !text
             .chars()
-            .any(|letter| letter.is_control() || is_invisible(letter));
+            .any(|letter| is_unprintable(letter) || is_invisible(letter));
         let whole = !invoice_no.is_empty()
             && is_service_id(service_id)
             && parse_compact_date(date).is_some();

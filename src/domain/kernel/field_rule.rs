@@ -142,7 +142,9 @@ impl fmt::Display for FieldRule {
             Self::MaxChars(max) => write!(f, "must not be greater than {max} characters"),
             Self::MinItems(min) => write!(f, "must have at least {min} items"),
             Self::MaxItems(max) => write!(f, "must not have more than {max} items"),
-            Self::NoControlCharacters => f.write_str("must not contain control characters"),
+            Self::NoControlCharacters => {
+                f.write_str("must not contain control characters or noncharacters")
+            }
             Self::NoInvisibleCharacters => {
                 f.write_str("must not contain invisible characters or direction controls")
             }
@@ -226,7 +228,7 @@ mod tests {
             (
                 FieldRule::NoControlCharacters,
                 "control_characters",
-                "must not contain control characters",
+                "must not contain control characters or noncharacters",
                 "a text without control characters",
             ),
             (

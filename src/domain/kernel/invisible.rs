@@ -20,6 +20,12 @@ pub fn is_invisible(letter: char) -> bool {
         || DRAWN_AS_NOTHING.contains(&letter)
 }
 
+/// Returns true for control characters, and for the two noncharacters that XML 1.0 cannot carry (section 2.2,
+/// Characters), so that each stored text fits into every file that is made of it.
+pub fn is_unprintable(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}')
+}
+
 fn is_variation_selector(letter: char) -> bool {
     matches!(letter, '\u{180b}'..='\u{180d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
@@ -33,6 +39,19 @@ pub fn is_blank(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_xml_cannot_carry_is_unprintable() {
+        let is_xml =
+            |letter: char| matches!(letter, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+        for letter in char::MIN..=char::MAX {
+            assert!(is_xml(letter) || is_unprintable(letter), "{letter:?}");
+            assert!(
+                !is_unprintable(letter) || letter.is_control() || !is_xml(letter),
+                "{letter:?}"
+            );
+        }
+    }
 
     #[test]
     fn what_nobody_can_see_is_invisible() {

@@ -1,5 +1,7 @@
 //! The rule for email addresses: as people usually write them, without quoted local parts and comments (RFC 5322).
 
+use crate::domain::kernel::invisible::is_unprintable;
+
 /// The maximum number of characters in an address.
 const CHARS_MAX: usize = 255;
 /// The maximum number of characters before the `@` (RFC 5321, section 4.5.3.1.1).
@@ -25,7 +27,7 @@ fn is_word(part: &str) -> bool {
 
 /// True for a character that no local part may have.
 fn is_odd(letter: char) -> bool {
-    letter.is_whitespace() || letter.is_control() || "()<>,;:\\\"[]@".contains(letter)
+    letter.is_whitespace() || is_unprintable(letter) || "()<>,;:\\\"[]@".contains(letter)
 }
 
 /// True for one part of a host name, between two dots.

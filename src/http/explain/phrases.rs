@@ -91,7 +91,7 @@ const LENGTHS: &[PhraseRow] = &[
     ("must contain at least * items", "min", "at least * items"),
     ("must contain at least * item", "min", "at least * item"),
     (
-        "must not contain control characters",
+        "must not contain control characters*",
         "control_characters",
         "a text without control characters",
     ),

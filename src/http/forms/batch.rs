@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::batch::{Candidate, INVOICES_MAX};
 use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::invisible::is_unprintable;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::standard_invoice;
@@ -55,7 +56,7 @@ pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usiz
 /// Returns the item's trimmed invoice number; `None` if it is absent, blank, too long or has control characters.
 pub(crate) fn invoice_no(item: &Map<String, Value>) -> Option<String> {
     let text = item.get("invoice_no")?.as_str()?.trim();
-    let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
+    let is_plain = !text.is_empty() && !text.chars().any(is_unprintable);
     (is_plain && text.chars().count() <= TEXT_CHARS_MAX).then(|| text.to_owned())
 }
 

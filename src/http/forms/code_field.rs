@@ -2,6 +2,7 @@
 //! currency. A list that was not fetched yet accepts any code, with a warning.
 
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::invisible::is_unprintable;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
@@ -77,7 +78,7 @@ fn check_listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<
             });
         }
         Some(true) => {}
-        None if text.chars().any(char::is_control) => return Err(FieldRule::NoControlCharacters),
+        None if text.chars().any(is_unprintable) => return Err(FieldRule::NoControlCharacters),
         None => report.record_unchecked(list),
     }
     Ok(text.to_owned())

@@ -163,7 +163,7 @@ pub(crate) fn check_refused<T>(
 }
 
 /// Checks texts, each with its minimum and maximum length in characters. A text may be as short and as long as that,
-/// not shorter or longer, and has no control characters.
+/// not shorter or longer, and has no control characters and noncharacters.
 pub(crate) fn check_texts<T>(
     body: &Value,
     limits: &[(&str, usize, usize)],
@@ -177,7 +177,14 @@ pub(crate) fn check_texts<T>(
             &form,
         );
         let too_long = ["x", "\u{e9}"].map(|letter| json!(letter.repeat(max + 1)));
-        let control = texts(&["a\u{0}bcdef", "abcdef\u{0}", "abc\u{1b}def", "abcdef\u{7f}"]);
+        let control = texts(&[
+            "a\u{0}bcdef",
+            "abcdef\u{0}",
+            "abc\u{1b}def",
+            "abcdef\u{7f}",
+            "abc\u{fffe}def",
+            "abcdef\u{ffff}",
+        ]);
         let cases = [
             (*pointer, "max", too_long.to_vec()),
             (*pointer, "control_characters", control),

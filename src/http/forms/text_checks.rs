@@ -3,13 +3,13 @@
 use jiff::civil::{Date, Time};
 
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::kernel::invisible::is_invisible;
+use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 use crate::domain::party::email::is_email;
 
-/// Checks the length of a text, in characters, and refuses line breaks and other control characters.
+/// Checks the length of a text, in characters, and refuses line breaks, other control characters and noncharacters.
 pub(crate) fn check_line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
     check_chars(text, min, max)?;
-    if text.chars().any(char::is_control) {
+    if text.chars().any(is_unprintable) {
         return Err(FieldRule::NoControlCharacters);
     }
     Ok(text.to_owned())
@@ -34,12 +34,13 @@ pub(crate) fn check_chars(text: &str, min: usize, max: usize) -> Result<(), Fiel
     }
 }
 
-/// Checks a text that may have several lines. Tabs and line breaks are allowed, other control characters are not.
+/// Checks a text that may have several lines. Tabs and line breaks are allowed, other control characters and
+/// noncharacters are not.
 pub(crate) fn check_lines(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
     check_chars(text, min, max)?;
     if text
         .chars()
-        .any(|letter| letter.is_control() && !"\n\r\t".contains(letter))
+        .any(|letter| is_unprintable(letter) && !"\n\r\t".contains(letter))
     {
         return Err(FieldRule::NoControlCharacters);
     }

@@ -9,6 +9,23 @@ use testkit::edit::{with, without};
 use crate::support::world::World;
 
 #[each_database]
+async fn what_xml_cannot_carry_is_refused_where_it_stands(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for path in [
+        "customer.name",
+        "customer.business_description",
+        "invoice_lines.0.item_name",
+    ] {
+        for letter in ["\u{0}", "\u{b}", "\u{fffe}", "\u{ffff}"] {
+            let text = format!("Rice and{letter} beans");
+            let body = with(&documents::invoice(), path, json!(text));
+            let answer = taxpayer.create_invoice(&body).await;
+            assert_eq!(answer.expect_status(422).faulty_paths(), [path]);
+        }
+    }
+}
+
+#[each_database]
 async fn the_longest_texts_are_stored(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut body = documents::invoice();
