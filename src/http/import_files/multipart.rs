@@ -48,7 +48,7 @@ fn parameter(text: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// Finds the field with the file.
+/// Finds the field with the file, of which a form has one.
 pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiError> {
     let delimiter = format!("\r\n--{boundary}");
     let first = delimiter.trim_start().as_bytes();
@@ -57,10 +57,11 @@ pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiErr
     } else {
         position(body, delimiter.as_bytes(), 0).ok_or_else(malformed_error)? + delimiter.len()
     };
+    let mut found = None;
     for _ in 0..FIELDS_MAX {
         if body.get(at..).is_some_and(|rest| rest.starts_with(b"--")) {
             let message = "The form must have a field with the name `file`.";
-            return Err(file_fault("required", message).into());
+            return found.ok_or_else(|| file_fault("required", message).into());
         }
         let headers_start = position(body, b"\r\n", at).ok_or_else(malformed_error)?;
         let headers_end = position(body, b"\r\n\r\n", headers_start).ok_or_else(malformed_error)?;
@@ -72,9 +73,12 @@ pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiErr
         let end = position(body, delimiter.as_bytes(), start - 2).ok_or_else(malformed_error)?;
         let headers = String::from_utf8_lossy(&body[headers_start..headers_end]);
         let bytes = start.min(end)..end;
-        if let Some(field) = file_field(&headers, bytes) {
-            return Ok(field);
+        let field = file_field(&headers, bytes);
+        if found.is_some() && field.is_some() {
+            let message = "The form has more than one field with the name `file`: send each file in a request of its own.";
+            return Err(file_fault("duplicate", message).into());
         }
+        found = found.or(field);
         at = end + delimiter.len();
     }
     Err(malformed_error())
@@ -136,6 +140,29 @@ mod tests {
         assert_eq!(find_content(&format!("preamble\r\n{FORM}")), expected);
         let empty = "--B\r\nContent-Disposition: form-data; name=file\r\n\r\n\r\n--B--";
         assert_eq!(find_content(empty), Some((String::new(), None, None)));
+    }
+
+    #[test]
+    fn a_form_with_two_files_is_refused() {
+        let part = |name: &str, text: &str| {
+            format!("--B\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+        };
+        for (names, is_refused) in [
+            (&["file", "file"][..], true),
+            (&["file", "note", "file"], true),
+            (&["note", "file", "note"], false),
+            (&["file"], false),
+        ] {
+            let parts = names.iter().zip(["x", "y", "z"]);
+            let parts: String = parts.map(|(name, text)| part(name, text)).collect();
+            let found = find_file(format!("{parts}--B--").as_bytes(), "B");
+            assert_eq!(found.is_err(), is_refused, "{names:?}");
+            let said = found.err().map(|error| format!("{error:?}"));
+            assert_eq!(
+                said.is_some_and(|said| said.contains("more than one field")),
+                is_refused
+            );
+        }
     }
 
     #[test]
