@@ -14,6 +14,7 @@ use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::correction::record::Correction;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
+use crate::domain::import::record::Import;
 use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -30,7 +31,7 @@ use crate::store::Store;
 use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::invoices::customers_and_items::{self, CustomerNames, ItemNames};
-use crate::store::invoices::{self, InvoiceNames, corrections};
+use crate::store::invoices::{self, InvoiceNames, corrections, imports};
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
@@ -53,6 +54,8 @@ pub struct ReadSet {
     corrected: Vec<InvoiceId>,
     /// References to invoices; the invoices that have one of them are read.
     corrected_references: Vec<String>,
+    /// Numbers of files of invoices, whose imports are read.
+    imports: Vec<String>,
     unique_values: Vec<UniqueValues>,
     /// True if the runs of all invoices in this set are read, too.
     runs_of_invoices: bool,
@@ -137,6 +140,11 @@ impl ReadSet {
         self.invoices.ids.push(id.0);
         self.corrected.push(id);
         self.corrected_references.extend(references);
+    }
+
+    /// Asks whether the file with this number was imported.
+    pub(crate) fn add_import(&mut self, import_no: &str) {
+        self.imports.push(import_no.to_owned());
     }
 
     /// Asks whether another taxpayer already has a unique value of `taxpayer`, or the login of its first contact.
@@ -254,6 +262,7 @@ pub(super) async fn load(
             corrections: rare.corrections,
             correcting: rare.correcting,
             sent_outages: rare.sent_outages,
+            imports: rare.imports,
             conflicts: rare.conflicts,
             ids: start.ids,
             writes: Tracked::from_stored(WriteSet::default()),
@@ -282,6 +291,7 @@ struct RareRows {
     corrections: Vec<Correction>,
     correcting: Vec<Invoice>,
     sent_outages: Vec<OutageEvent>,
+    imports: Vec<Import>,
     conflicts: Vec<(CommandId, Faults)>,
 }
 
@@ -314,6 +324,7 @@ impl RareRows {
             corrections: corrections::owned_by_with_invoices(tx, id, &wanted.corrected).await?,
             correcting: invoices::owned_by_correcting(tx, id, &wanted.corrected_references).await?,
             sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
+            imports: imports::owned_by_with_numbers(tx, id, &wanted.imports).await?,
             conflicts: find_conflicts(tx, wanted.unique_values).await?,
         })
     }

@@ -17,6 +17,7 @@ use crate::domain::correction::record::Correction;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
 use crate::domain::events::replay::Replay;
+use crate::domain::import::record::Import;
 use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -72,6 +73,8 @@ pub struct UnitOfWork {
     pub(crate) correcting: Vec<Invoice>,
     /// The outage events, among those that the batch asks for, that this taxpayer has already received.
     pub(crate) sent_outages: Vec<OutageEvent>,
+    /// The imports, among those that the batch asks for, that are stored.
+    pub(crate) imports: Vec<Import>,
     pub(crate) ids: ReservedIds,
     /// For each command that sets unique values: a fault for each value that another taxpayer already has.
     pub(crate) conflicts: Vec<(CommandId, Faults)>,

@@ -169,7 +169,7 @@ async fn import(
     let import = if wanted.is_preview {
         session.send(state, PreviewImport::first(command)).await?.0
     } else {
-        session.send(state, command).await?
+        session.send(state, command).await?.import
     };
     Ok(import)
 }

@@ -6,7 +6,7 @@ use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{IntoActiveModel, QuerySelect};
+use sea_orm::{ConnectionTrait, IntoActiveModel, QuerySelect};
 
 use crate::domain::import::record::Import;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -95,7 +95,7 @@ pub(super) fn row_ref(taxpayer: TaxpayerId, import_no: &str) -> RowRef<String> {
     }
 }
 
-/// Adds an import. Of two imports of one file at the same time the first one stays.
+/// Adds an import. The command that adds it has found none of this file, or one that was stopped, which stays.
 pub async fn add(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -132,6 +132,23 @@ pub async fn owned_by_with_number(
     found
         .map(|report| at.json(&report).map(Import::complete))
         .transpose()
+}
+
+/// Returns the imports of a taxpayer that have one of these numbers.
+pub async fn owned_by_with_numbers(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    import_numbers: &[String],
+) -> Result<Vec<Import>, StoreError> {
+    if import_numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::ImportNo.is_in(import_numbers))
+        .all(connection)
+        .await?;
+    rows.iter().map(Model::import).collect()
 }
 
 /// Returns the file of errors of an import.

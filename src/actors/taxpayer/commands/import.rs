@@ -27,10 +27,18 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::store::invoices::import_pieces::ImportedPiece;
 use crate::store::invoices::imports::StoredImport;
 
-/// Creates the invoices of a file as a batch, and stores what became of each.
+/// Creates the invoices of a file as a batch, and stores what became of each. If another request has imported the file
+/// meanwhile, creates nothing and returns what became of it there.
 pub struct ImportInvoices {
     pub candidates: Vec<Candidate>,
     pub file: ImportedFile,
+}
+
+/// What became of a file.
+pub struct FileImport {
+    pub import: Import,
+    /// False if the file was imported before.
+    pub is_new: bool,
 }
 
 /// Creates the invoices of a piece of a large file, and stores what became of the file so far. Fails with `Stale` if
@@ -61,8 +69,24 @@ impl PreviewImport {
 
 pub struct SetImportProfile(pub ImportProfile);
 
+impl ImportInvoices {
+    fn add_all_draft_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        drafts(&self.candidates).for_each(|draft| add_draft_reads(draft, wanted, context));
+    }
+
+    /// Returns the import of the same file by a request that was faster.
+    fn find_import(&self, uow: &UnitOfWork) -> Option<Import> {
+        let written = uow.writes.imports.iter().map(|stored| &stored.import);
+        let mut imports = written.chain(&uow.imports);
+        let found = imports.find(|import| {
+            import.import_no == self.file.import_no && import.state() != ImportState::Stopped
+        });
+        found.cloned()
+    }
+}
+
 impl TaxpayerCommand for ImportInvoices {
-    type Output = Import;
+    type Output = FileImport;
 
     const NAME: &'static str = "import-invoices";
     const IS_LARGE: bool = true;
@@ -76,10 +100,17 @@ impl TaxpayerCommand for ImportInvoices {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        drafts(&self.candidates).for_each(|draft| add_draft_reads(draft, wanted, context));
+        wanted.add_import(&self.file.import_no);
+        self.add_all_draft_reads(wanted, context);
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<FileImport, Refusal> {
+        if let Some(import) = self.find_import(uow) {
+            return Ok(FileImport {
+                import,
+                is_new: false,
+            });
+        }
         let (batch, faults) = create_all(uow, &self.candidates)?;
         for (document, item) in self.file.documents.iter().zip(&batch.items) {
             let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
@@ -99,7 +130,10 @@ impl TaxpayerCommand for ImportInvoices {
             errors_csv: error_file::write(&self.file, &import),
             import: import.clone(),
         });
-        Ok(import)
+        Ok(FileImport {
+            import,
+            is_new: true,
+        })
     }
 }
 
@@ -118,7 +152,7 @@ impl TaxpayerCommand for ImportPiece {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        self.invoices.add_reads(wanted, context);
+        self.invoices.add_all_draft_reads(wanted, context);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Import, Refusal> {
@@ -162,7 +196,7 @@ impl TaxpayerCommand for PreviewImport {
     }
 
     fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
-        self.invoices.add_reads(wanted, context);
+        self.invoices.add_all_draft_reads(wanted, context);
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(Import, PlannedInvoices), Refusal> {

@@ -47,7 +47,9 @@ pub use correct::{CorrectInvoice, CorrectedNames};
 pub use create::{CreateInvoice, CreatedInvoice, Duplicate};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
-pub use import::{ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport, SetImportProfile};
+pub use import::{
+    FileImport, ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport, SetImportProfile,
+};
 pub use inbound::{
     AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt, RecordTransit,
 };

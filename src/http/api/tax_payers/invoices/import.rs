@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, Responder, web};
 
-use crate::actors::taxpayer::commands::PreviewImport;
+use crate::actors::taxpayer::commands::{FileImport, PreviewImport};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::import::record::Import;
 use crate::domain::import::source::ImportForm;
@@ -89,9 +89,7 @@ async fn import_invoices(
             return Ok(started_response(&import));
         }
         ReadFile::Imported(import) => {
-            let view = ImportView::from(&import);
-            return Ok(ApiResponse::ok("This file was imported before", view)
-                .with_location(&import_path(&import)));
+            return Ok(imported_response(&import));
         }
     };
     if wanted.is_preview {
@@ -100,7 +98,7 @@ async fn import_invoices(
         return Ok(previewed_response(&import));
     }
     idempotent
-        .answer(&state.taxpayers, id, command, created_response)
+        .answer(&state.taxpayers, id, command, file_response)
         .await
 }
 
@@ -112,6 +110,19 @@ fn started_response(import: &Import) -> ApiResponse {
     let view = ImportView::from(import);
     ApiResponse::with_status(StatusCode::ACCEPTED, "Import started", view)
         .with_location(&import_path(import))
+}
+
+fn file_response(file: &FileImport) -> ApiResponse {
+    if file.is_new {
+        created_response(&file.import)
+    } else {
+        imported_response(&file.import)
+    }
+}
+
+fn imported_response(import: &Import) -> ApiResponse {
+    let view = ImportView::from(import);
+    ApiResponse::ok("This file was imported before", view).with_location(&import_path(import))
 }
 
 fn created_response(import: &Import) -> ApiResponse {
