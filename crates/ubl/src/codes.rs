@@ -35,6 +35,19 @@ const CREDIT_CODES: [&str; 13] = [
 /// The codes of UNTDID 1001 that mean a debit note, beside 383 itself.
 const DEBIT_CODES: [&str; 2] = ["84", "527"];
 
+/// The codes of UNTDID 1001 for documents that the buyer issues: those that charge, and those that credit. There is no
+/// self-billed debit note (527) among the authority's types.
+const SELF_BILLED_INVOICES: [&str; 5] = ["389", "471", "473", "500", "501"];
+const SELF_BILLED_CREDITS: [&str; 2] = ["261", "502"];
+
+/// Returns the code of UBL for the credit note that takes back a document of this type of the authority. The buyer issues
+/// that of a self-billed document, too.
+pub(crate) fn credit_code(own: &str) -> &'static str {
+    let is_self_billed =
+        document_type(own).is_some_and(|(_, code)| SELF_BILLED_INVOICES.contains(&code));
+    if is_self_billed { "261" } else { "381" }
+}
+
 /// Returns root and code of UBL for one of the authority's document types.
 pub(crate) fn document_type(code: &str) -> Option<(Root, &'static str)> {
     DOCUMENT_TYPES
@@ -52,8 +65,14 @@ pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) 
         .filter(same)
         .find(|row| Some(row.1) == name);
     let exact = by_name.or_else(|| DOCUMENT_TYPES.iter().find(same));
+    let is_charge = root == Root::Invoice;
+    let is_self_billed = SELF_BILLED_INVOICES.contains(&foreign);
     let (own, title) = match (exact, root) {
         (Some(row), _) => (row.0, row.1),
+        (None, _) if is_self_billed && is_charge => ("394", "Self-billed Invoice"),
+        (None, _) if is_self_billed || SELF_BILLED_CREDITS.contains(&foreign) => {
+            ("393", "Self-billed Credit Note")
+        }
         (None, Root::Invoice) if DEBIT_CODES.contains(&foreign) => ("384", "Debit Note"),
         (None, Root::Invoice) if !CREDIT_CODES.contains(&foreign) => ("381", "Commercial Invoice"),
         (None, _) => ("380", "Credit Note"),
@@ -350,6 +369,32 @@ mod tests {
         assert_eq!((&*coded.code, is_exact), ("380", false));
         let (coded, is_exact) = read_document_type(Root::Invoice, "386", None);
         assert_eq!((&*coded.code, is_exact), ("381", false));
+    }
+
+    #[test]
+    fn what_the_buyer_issued_stays_self_billed() {
+        for (root, foreign, own) in [
+            (Root::Invoice, "389", "394"),
+            (Root::Invoice, "501", "394"),
+            (Root::Invoice, "261", "393"),
+            (Root::Invoice, "502", "393"),
+            (Root::CreditNote, "261", "393"),
+            (Root::CreditNote, "389", "393"),
+        ] {
+            assert_eq!(
+                read_document_type(root, foreign, None).0.code,
+                own,
+                "{foreign}"
+            );
+        }
+        for (own, foreign) in [
+            ("394", "261"),
+            ("385", "261"),
+            ("381", "381"),
+            ("384", "381"),
+        ] {
+            assert_eq!(credit_code(own), foreign, "{own}");
+        }
     }
 
     #[test]

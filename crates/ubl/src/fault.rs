@@ -66,6 +66,25 @@ impl Cause {
             Self::Allocation => "allocation",
         }
     }
+
+    /// True if a change of this kind may change an amount of the document or the meaning of one.
+    pub fn is_about_money(self) -> bool {
+        matches!(
+            self,
+            Self::Currency
+                | Self::DocumentType
+                | Self::TaxCategory
+                | Self::Quantity
+                | Self::Price
+                | Self::LineAmount
+                | Self::NegativeDocument
+                | Self::NegativeLine
+                | Self::NegativeCharge
+                | Self::Precision
+                | Self::Totals
+                | Self::Allocation
+        )
+    }
 }
 
 /// A reason why a document cannot be read, or why its charges cannot be allocated.

@@ -8,7 +8,8 @@
 //! | CSV and XLSX as rows and columns | `csv_table`, `xlsx_table` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
 //! | a large file in pieces | `pieces` |
-//! | UBL as documents | `ubl_document`, `ubl_standard`, `ubl_full` |
+//! | UBL as documents, and their parties | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_parties` |
+//! | the warnings about a document | `warnings` |
 //! | what a taxpayer answers in advance | `profile` |
 //! | what became of a file | `record`, `causes`, `error_file` |
 
@@ -25,5 +26,7 @@ pub mod table;
 pub mod table_documents;
 pub mod ubl_document;
 mod ubl_full;
+pub mod ubl_parties;
 mod ubl_standard;
+pub mod warnings;
 pub mod xlsx_table;

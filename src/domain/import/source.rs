@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::import::table::Table;
+use crate::domain::import::ubl_parties::UblParties;
 use crate::domain::invoice::batch::INVOICES_MAX;
 use crate::domain::invoice::table_columns::LINE_PREFIX;
 use crate::domain::invoice::ubl_parts::UblParts;
@@ -51,6 +52,8 @@ pub struct SourceDocument {
     pub rows: Vec<usize>,
     /// The sums that the file states, if it states them.
     pub stated: Option<StatedSums>,
+    /// The supplier and the customer of a UBL file, one of which is the account.
+    pub parties: Option<UblParties>,
     /// The parts that no field carries; `None` for a file that is no UBL.
     pub ubl_parts: Option<UblParts>,
 }
@@ -73,8 +76,13 @@ pub enum Places {
         rows: Vec<u64>,
         headers: Vec<(String, String)>,
     },
-    /// UBL: its root element, and the path of each line. Empty if lines of the file became something else.
-    Xml { root: String, lines: Vec<String> },
+    /// UBL: its root element, the one of the party that is the customer of the invoice, and the path of each line. No
+    /// lines if those of the file became something else.
+    Xml {
+        root: String,
+        customer: &'static str,
+        lines: Vec<String>,
+    },
 }
 
 impl Default for Places {
@@ -82,6 +90,10 @@ impl Default for Places {
         Self::Whole(String::new())
     }
 }
+
+/// The element of the customer. The supplier is the customer of an invoice whose document the buyer issued.
+pub const CUSTOMER_ELEMENT: &str = "cac:AccountingCustomerParty";
+pub const SUPPLIER_ELEMENT: &str = "cac:AccountingSupplierParty";
 
 /// The elements of UBL that carry the fields of the customer and of the header, from the root. The first name is that
 /// of Create Standard, the second that of Create Full.
@@ -193,7 +205,11 @@ impl Places {
                 )
             }
             Self::Xml { .. } if path.starts_with('/') => path.to_owned(),
-            Self::Xml { root, lines } => {
+            Self::Xml {
+                root,
+                customer,
+                lines,
+            } => {
                 if let (Some(line), _) = split_line(path) {
                     let place = lines.get(line).cloned();
                     return place.unwrap_or_else(|| format!("/{root}, line {}", line + 1));
@@ -203,7 +219,10 @@ impl Places {
                     .find(|(standard, full, _)| *standard == path || *full == path);
                 element.map_or_else(
                     || format!("/{root}"),
-                    |(_, _, element)| format!("/{root}/{element}"),
+                    |(_, _, element)| {
+                        let element = element.replace(CUSTOMER_ELEMENT, customer);
+                        format!("/{root}/{element}")
+                    },
                 )
             }
         }
@@ -267,7 +286,13 @@ mod tests {
         };
         let xml = Places::Xml {
             root: "Invoice".to_owned(),
+            customer: CUSTOMER_ELEMENT,
             lines: vec!["/Invoice/cac:InvoiceLine[1]".to_owned()],
+        };
+        let self_billed = Places::Xml {
+            root: "Invoice".to_owned(),
+            customer: SUPPLIER_ELEMENT,
+            lines: Vec::new(),
         };
         for (places, path, place) in [
             (&table, "customer.email", "row 4, column E-mail"),
@@ -281,6 +306,16 @@ mod tests {
             ),
             (&xml, "invoice_lines.1.item_no", "/Invoice, line 2"),
             (&xml, "due_date", "/Invoice/cbc:DueDate"),
+            (
+                &xml,
+                "customer",
+                "/Invoice/cac:AccountingCustomerParty/cac:Party",
+            ),
+            (
+                &self_billed,
+                "customer",
+                "/Invoice/cac:AccountingSupplierParty/cac:Party",
+            ),
             (&xml, "issue_date", "/Invoice/cbc:IssueDate"),
             (&xml, "/Invoice/cbc:ID", "/Invoice/cbc:ID"),
             (&xml, "invoice_category", "/Invoice"),

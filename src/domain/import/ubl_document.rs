@@ -4,35 +4,49 @@ use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Number, Value};
-use trade_document::{Party, ReferenceKind, Totals, TradeDocument};
+use trade_document::{Party, ReferenceKind, Tax, Totals, TradeDocument};
 use ubl::{Beside, Cause, Change, Limits, ReadDocument, SplitCharges};
 
 use crate::domain::import::profile::{set_at, text_at};
-use crate::domain::import::source::{ImportForm, Places, SourceDocument, SourceFile, StatedSums};
+use crate::domain::import::source::{
+    CUSTOMER_ELEMENT, ImportForm, Places, SUPPLIER_ELEMENT, SourceDocument, SourceFile, StatedSums,
+};
+use crate::domain::import::ubl_parties::{ImportAccount, UblParties};
 use crate::domain::import::{ubl_full, ubl_standard};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::ubl_parts::UblParts;
-use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
+use crate::domain::kernel::codes::is_self_billed;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
 
 /// The maximum number of elements and attributes of a file.
 const ELEMENTS_MAX: usize = 200_000;
 /// The maximum number of parts without a field that a warning names.
 const BESIDE_SHOWN_MAX: usize = 10;
 
-/// Reads an invoice or credit note. `units` maps units of the file to others.
-pub fn read(bytes: &[u8], form: ImportForm, units: &BTreeMap<String, String>) -> SourceFile {
+/// The rule of a document that others issued to the account.
+const PURCHASE_RULE: &str = "purchase";
+/// The codes of the tax categories that UBL has a code of its own for begin so, and end with the kind of the tax.
+const STANDARD_TAX: &str = "STANDARD_";
+
+/// Reads an invoice or credit note. `units` maps units of the file to others; the catalog has the rates of tax.
+pub fn read(
+    bytes: &[u8],
+    form: ImportForm,
+    units: &BTreeMap<String, String>,
+    catalog: &Catalog,
+) -> SourceFile {
     let limits = Limits {
         bytes_max: bytes.len(),
         elements_max: ELEMENTS_MAX,
         ..Limits::default()
     };
     let document = match ubl::read_with_units(bytes, &limits, units) {
-        Ok(read) => document(read, form),
+        Ok(read) => document(read, form, catalog),
         Err(faults) => SourceDocument {
             faults: to_faults(faults),
-            places: xml_places("Invoice", 0),
+            places: xml_places("Invoice", CUSTOMER_ELEMENT, 0),
             ..SourceDocument::default()
         },
     };
@@ -42,26 +56,15 @@ pub fn read(bytes: &[u8], form: ImportForm, units: &BTreeMap<String, String>) ->
     }
 }
 
-fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
+fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDocument {
     let ReadDocument {
-        document,
+        mut document,
+        root,
         beside,
         mut changes,
     } = read;
-    let has_cause = |wanted: Cause| changes.iter().any(|change| change.cause == wanted);
-    let is_credit_note = document.document_type.code == CREDIT_NOTE_CODE;
-    let root = if is_credit_note && !has_cause(Cause::NegativeDocument) {
-        "CreditNote"
-    } else {
-        "Invoice"
-    };
-    // A negative line is a discount now, so that the lines behind it have other numbers than in the file.
-    let lines = if has_cause(Cause::NegativeLine) {
-        0
-    } else {
-        document.lines.len()
-    };
-    let places = xml_places(root, lines);
+    choose_listed_taxes(&mut document, catalog);
+    let places = places(&root, &document, &changes);
     let SplitCharges {
         document,
         after_tax,
@@ -94,11 +97,16 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
         }
         ImportForm::Full => ubl_full::body(&imported, &after_tax, &mut warnings),
     };
-    // The parts of a charge, such as its base, belong to no charge once it was divided.
-    let has_same_charges = imported.lines == document.lines && imported.charges == document.charges;
-    let (fitting, mut lost): (Vec<_>, Vec<_>) = beside
-        .into_iter()
-        .partition(|part| has_same_charges || !is_about_charge(part));
+    // The parts of a charge, such as its base, belong to no charge once it was divided, or joined with others of its line.
+    let has_same_charges = after_tax.is_empty()
+        && imported.lines == document.lines
+        && imported.charges == document.charges
+        && imported.lines.iter().all(|line| line.charges.len() <= 1);
+    let (fitting, mut lost): (Vec<_>, Vec<_>) = beside.into_iter().partition(|part| {
+        let is_about_tax = part.root_child() == "cac:TaxTotal";
+        let is_lost = is_about_charge(part) && !has_same_charges;
+        !is_lost && (after_tax.is_empty() || !is_about_tax)
+    });
     warnings.extend(beside_warning(&fitting, |names| {
         format!("No field takes {names}: kept for the UBL of the invoice.")
     }));
@@ -108,15 +116,90 @@ fn document(read: ReadDocument, form: ImportForm) -> SourceDocument {
     warnings.extend(beside_warning(&lost, |names| {
         format!("The UBL of the invoice lacks {names}.")
     }));
-    let told = changes.iter().map(Change::to_string);
+    // The warnings about money come first, because only the first ones are kept.
+    let (money, other): (Vec<_>, Vec<_>) = changes
+        .iter()
+        .partition(|change| change.cause.is_about_money());
+    let told = money.into_iter().map(Change::to_string);
+    let told = told
+        .chain(payment_warnings(form, &document.totals))
+        .chain(other.into_iter().map(Change::to_string));
     SourceDocument {
         body: Some(body),
         warnings: told.chain(warnings).collect(),
         places,
         stated: stated_sums(&document.totals),
+        parties: Some(UblParties::new(&document)),
         ubl_parts: Some(ubl_parts),
         ..SourceDocument::default()
     }
+}
+
+fn places(root: &str, document: &TradeDocument, changes: &[Change]) -> Places {
+    // A negative line is a discount now, so that the lines behind it have other numbers than in the file.
+    let has_negative_line = changes
+        .iter()
+        .any(|change| change.cause == Cause::NegativeLine);
+    let lines = if has_negative_line {
+        0
+    } else {
+        document.lines.len()
+    };
+    let customer = if is_self_billed(&document.document_type.code) {
+        SUPPLIER_ELEMENT
+    } else {
+        CUSTOMER_ELEMENT
+    };
+    xml_places(root, customer, lines)
+}
+
+/// Takes the category of the authority's list that has the percent of the file, where the usual one has another percent
+/// and exactly one of the same kind has this one: 5 percent of VAT are its reduced rate.
+fn choose_listed_taxes(document: &mut TradeDocument, catalog: &Catalog) {
+    let charges = document.charges.iter_mut();
+    let of_charges = charges.filter_map(|charge| charge.tax.as_mut());
+    let of_lines = document.lines.iter_mut().flat_map(|line| {
+        let charges = line.charges.iter_mut();
+        let of_charges = charges.filter_map(|charge| charge.tax.as_mut());
+        of_charges.chain([&mut line.tax])
+    });
+    let of_sums = document.taxes.iter_mut().map(|sum| &mut sum.tax);
+    for tax in of_charges.chain(of_lines).chain(of_sums) {
+        if let Some(code) = listed_category(tax, catalog) {
+            tax.category.code = code;
+        }
+    }
+}
+
+fn listed_category(tax: &Tax, catalog: &Catalog) -> Option<String> {
+    let own = tax.category.code.as_str();
+    let kind = own.strip_prefix(STANDARD_TAX)?;
+    let percent = to_amount(tax.percent?)?;
+    if catalog.tax_percent(own) == percent {
+        return None;
+    }
+    let listed = catalog.tax_categories().into_iter();
+    let mut fitting = listed.filter(|(code, listed)| {
+        let is_same_kind = code.rsplit_once('_').is_some_and(|(_, end)| end == kind);
+        is_same_kind && *listed == percent
+    });
+    let (code, _) = fitting.next()?;
+    fitting.next().is_none().then(|| code.to_owned())
+}
+
+/// Returns a warning for each part of the amount to pay that has no field.
+fn payment_warnings(form: ImportForm, totals: &Totals) -> Vec<String> {
+    let end = match form {
+        ImportForm::Standard => "left out",
+        ImportForm::Full => "left out; payable_amount has it",
+    };
+    let parts = [
+        ("What was paid before", totals.prepaid),
+        ("The rounding of the amount to pay", totals.rounding),
+    ];
+    let parts = parts.into_iter().filter(|(_, amount)| !amount.is_zero());
+    let warnings = parts.map(|(name, amount)| format!("{name}, {amount}, has no field: {end}."));
+    warnings.collect()
 }
 
 fn stated_sums(totals: &Totals) -> Option<StatedSums> {
@@ -130,7 +213,7 @@ fn to_amount(sum: Decimal) -> Option<Amount> {
     Amount::parse(&sum.to_string()).ok()
 }
 
-fn xml_places(root: &str, lines: usize) -> Places {
+fn xml_places(root: &str, customer: &'static str, lines: usize) -> Places {
     let name = if root == "CreditNote" {
         "cac:CreditNoteLine"
     } else {
@@ -138,6 +221,7 @@ fn xml_places(root: &str, lines: usize) -> Places {
     };
     Places::Xml {
         root: root.to_owned(),
+        customer,
         lines: (1..=lines)
             .map(|number| format!("/{root}/{name}[{number}]"))
             .collect(),
@@ -186,11 +270,29 @@ fn beside_warning(beside: &[Beside], text: impl Fn(&str) -> String) -> Option<St
     (!beside.is_empty()).then(|| text(&format!("{names}{more}")))
 }
 
-/// Fills what UBL has no element for and the profile has not answered either.
-pub fn complete(document: &mut SourceDocument, form: ImportForm, service_id: &str) {
+/// Compares the parties of the file with the account. Then fills what UBL has no element for and the profile has not
+/// answered either.
+pub fn complete(document: &mut SourceDocument, form: ImportForm, account: &ImportAccount) {
     let (Places::Xml { .. }, Some(body)) = (&document.places, &mut document.body) else {
         return;
     };
+    let compared = document
+        .parties
+        .as_ref()
+        .map(|parties| parties.compare(account));
+    match compared {
+        Some(Ok(warning)) => drop(document.warnings.splice(0..0, warning)),
+        Some(Err(message)) => {
+            let path = document.places.place(match form {
+                ImportForm::Standard => "customer",
+                ImportForm::Full => "accounting_customer_party",
+            });
+            document
+                .faults
+                .push(Fault::new(path, PURCHASE_RULE, message));
+        }
+        None => {}
+    }
     let warnings = &mut document.warnings;
     let party = match form {
         ImportForm::Standard => ("customer", "no", "tin", "name"),
@@ -234,7 +336,7 @@ pub fn complete(document: &mut SourceDocument, form: ImportForm, service_id: &st
                     .push("due_date is the invoice_date, because the file has none.".to_owned());
             }
         }
-        ImportForm::Full => set_irn(body, warnings, service_id),
+        ImportForm::Full => set_irn(body, warnings, &account.service_id),
     }
 }
 
@@ -296,7 +398,10 @@ pub(super) fn corrected_id(document: &TradeDocument) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use trade_document::Coded;
+
     use super::*;
+    use crate::domain::reference::catalog::ReferenceList;
 
     const EXAMPLES: [(&str, &str); 4] = [
         (
@@ -323,10 +428,18 @@ mod tests {
         ),
     ];
 
+    fn account() -> ImportAccount {
+        ImportAccount {
+            service_id: "94AD90FB".to_owned(),
+            tin: "12345678-0001".to_owned(),
+            name: "Dangoyaro Mills".to_owned(),
+        }
+    }
+
     fn read_text(text: &str, form: ImportForm) -> SourceDocument {
-        let file = read(text.as_bytes(), form, &BTreeMap::new());
+        let file = read(text.as_bytes(), form, &BTreeMap::new(), &Catalog::default());
         let mut document = file.documents.into_iter().next().unwrap();
-        complete(&mut document, form, "94AD90FB");
+        complete(&mut document, form, &account());
         document
     }
 
@@ -390,6 +503,144 @@ mod tests {
         }
     }
 
+    /// Returns the first example as a document of this type, in the XML of our own export.
+    fn own_document(code: &str) -> TradeDocument {
+        let example = EXAMPLES[0].1.as_bytes();
+        let mut document = ubl::read(example, &Limits::default()).unwrap().document;
+        document.document_type = Coded {
+            code: code.to_owned(),
+            name: String::new(),
+        };
+        document
+    }
+
+    #[test]
+    fn the_customer_is_the_other_party_also_of_what_the_buyer_issued() {
+        let own = |party: &mut Party| {
+            party.name = "Dangoyaro Mills".to_owned();
+            party.tin = Some("12345678-0001".to_owned());
+        };
+        for (code, is_self_billed) in [
+            ("381", false),
+            ("380", false),
+            ("394", true),
+            ("385", true),
+            ("393", true),
+        ] {
+            let mut document = own_document(code);
+            let (issuer, other) = if is_self_billed {
+                (&mut document.customer, &document.supplier)
+            } else {
+                (&mut document.supplier, &document.customer)
+            };
+            own(issuer);
+            let other = other.name.clone();
+            let xml = ubl::write(&document).unwrap();
+            for (form, party, name) in [
+                (ImportForm::Standard, "customer", "name"),
+                (ImportForm::Full, "accounting_customer_party", "party_name"),
+            ] {
+                let imported = read_text(&xml, form);
+                assert_eq!(imported.faults, [], "{code} {form}");
+                let body = imported.body.unwrap();
+                assert_eq!(body[party][name], other.as_str(), "{code} {form}");
+                assert_eq!(body["invoice_type_code"], code, "{form}");
+                let told = imported.warnings.iter();
+                let is_stranger = told.clone().any(|one| one.contains("not this account"));
+                assert!(!is_stranger, "{code} {form}: {:?}", imported.warnings);
+            }
+            // Another account is told whose file it is, and the other party's own account is refused.
+            let document = UblParties::new(&document);
+            let stranger = ImportAccount {
+                name: "Bello Foods".to_owned(),
+                tin: "5".to_owned(),
+                ..account()
+            };
+            let warning = document.compare(&stranger).unwrap().unwrap();
+            assert!(
+                warning.contains("Dangoyaro Mills (TIN 12345678-0001)"),
+                "{warning}"
+            );
+        }
+        let mut purchase = own_document("381");
+        own(&mut purchase.customer);
+        let refused = read_text(&ubl::write(&purchase).unwrap(), ImportForm::Standard);
+        assert_eq!(refused.faults[0].rule(), PURCHASE_RULE);
+        assert_eq!(
+            refused.faults[0].path,
+            "/Invoice/cac:AccountingCustomerParty/cac:Party"
+        );
+    }
+
+    #[test]
+    fn what_was_paid_and_the_rounding_are_told_before_all_that_is_no_money() {
+        let mut document = own_document("381");
+        document.totals.prepaid = Decimal::TEN;
+        document.totals.rounding = Decimal::new(1, 2);
+        document.totals.payable += document.totals.rounding - document.totals.prepaid;
+        document.notes.push("A note".to_owned());
+        for unit in ["XBX", "PCE"] {
+            document.lines[0].unit.code = unit.to_owned();
+            let xml = ubl::write(&document).unwrap();
+            for (form, end) in [
+                (ImportForm::Standard, "left out."),
+                (ImportForm::Full, "left out; payable_amount has it."),
+            ] {
+                let warnings = read_text(&xml, form).warnings;
+                let place = |part: &str| warnings.iter().position(|one| one.contains(part));
+                let paid = place("What was paid before, 10.00, has no field").unwrap();
+                let rounding = place("The rounding of the amount to pay, 0.01,").unwrap();
+                assert!(warnings[paid].ends_with(end), "{warnings:?}");
+                assert!(
+                    paid < rounding && rounding < place("The unit").unwrap(),
+                    "{warnings:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_standard_rate_becomes_the_listed_category_with_its_percent() {
+        let rates = r#"[{"code":"STANDARD_VAT","percent":7.5},{"code":"REDUCED_VAT","percent":5},
+            {"code":"ZERO_VAT","percent":0},{"code":"STANDARD_GST","percent":5},{"code":"SUGAR_TAX","percent":5},
+            {"code":"ODD_VAT","percent":9},{"code":"STRANGE_VAT","percent":9}]"#;
+        let mut catalog = Catalog::default();
+        catalog.load(
+            ReferenceList::TaxCategories,
+            &strict_json::from_trusted(rates).unwrap(),
+        );
+        for (own, percent, expected) in [
+            ("STANDARD_VAT", Some("7.50"), "STANDARD_VAT"),
+            ("STANDARD_VAT", Some("5"), "REDUCED_VAT"),
+            ("STANDARD_VAT", Some("5.00"), "REDUCED_VAT"),
+            ("STANDARD_VAT", Some("0"), "ZERO_VAT"),
+            ("STANDARD_VAT", Some("19"), "STANDARD_VAT"),
+            ("STANDARD_VAT", Some("9"), "STANDARD_VAT"),
+            ("STANDARD_VAT", None, "STANDARD_VAT"),
+            ("STANDARD_GST", Some("7.5"), "STANDARD_GST"),
+            ("EXEMPTED", Some("5"), "EXEMPTED"),
+            ("REDUCED_VAT", Some("7.5"), "REDUCED_VAT"),
+        ] {
+            let mut document = own_document("381");
+            let tax = Tax {
+                category: Coded {
+                    code: own.to_owned(),
+                    name: "VAT".to_owned(),
+                },
+                percent: percent.map(|percent| percent.parse().unwrap()),
+            };
+            document.lines[0].tax = tax.clone();
+            document.taxes[0].tax = tax;
+            choose_listed_taxes(&mut document, &catalog);
+            let found =
+                [&document.lines[0].tax, &document.taxes[0].tax].map(|tax| &*tax.category.code);
+            assert_eq!(found, [expected; 2], "{own} {percent:?}");
+            let mut none = document.clone();
+            choose_listed_taxes(&mut none, &Catalog::default());
+            assert_eq!(none, document);
+        }
+    }
+
     #[test]
     fn hostile_xml_is_refused_with_a_place() {
         let laughs = r#"<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY l2 "&lol;&lol;">]><Invoice>&l2;</Invoice>"#;
@@ -425,7 +676,8 @@ mod tests {
             .next()
             .unwrap();
         let units = BTreeMap::from([(unit.to_owned(), "KGM".to_owned())]);
-        let file = read(text.as_bytes(), ImportForm::Standard, &units);
+        let catalog = Catalog::default();
+        let file = read(text.as_bytes(), ImportForm::Standard, &units, &catalog);
         let body = file.documents[0].body.as_ref().unwrap();
         assert_eq!(body["invoice_lines"][0]["price_unit"], "KGM");
     }

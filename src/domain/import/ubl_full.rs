@@ -10,6 +10,7 @@ use trade_document::{
 use crate::domain::import::ubl_document::{
     add, number, optional_value, party_name, value_if_filled,
 };
+use crate::domain::import::ubl_parties::counterparty;
 use crate::domain::import::ubl_standard::fitting_code;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::ItemType;
@@ -56,9 +57,6 @@ pub(super) fn body(
         .map(|(index, one)| line(index, one, warnings))
         .collect();
     let totals = &document.totals;
-    if !totals.prepaid.is_zero() || !totals.rounding.is_zero() {
-        warnings.push("What was paid before and the rounding have no field: left out; payable_amount has them.".to_owned());
-    }
     if document
         .references
         .iter()
@@ -105,7 +103,7 @@ pub(super) fn body(
             ),
             (
                 "accounting_customer_party",
-                Some(customer(&document.customer)),
+                Some(customer(counterparty(document))),
             ),
             ("invoice_line", Some(Value::Array(lines))),
             ("tax_total", tax_total(document)),

@@ -6,6 +6,7 @@ use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
 use crate::domain::import::ubl_document::{
     add, corrected_id, number, optional_value, party_name, value_if_filled,
 };
+use crate::domain::import::ubl_parties::counterparty;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{ItemType, UniqueNoType};
 
@@ -42,7 +43,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
             ("currency", value_if_filled(&document.currency)),
             (
                 "customer",
-                Some(Value::Object(customer(&document.customer))),
+                Some(Value::Object(customer(counterparty(document)))),
             ),
             ("invoice_lines", Some(Value::Array(lines))),
         ],
@@ -53,9 +54,6 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
             "Create Standard has no field for {}: kept for the UBL of the invoice.",
             kept.join(", ")
         ));
-    }
-    if !document.totals.prepaid.is_zero() {
-        warnings.push("What was paid before has no field: left out.".to_owned());
     }
     body
 }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::domain::import::profile::{ImportProfile, NamedCustomer};
 use crate::domain::import::record::{ImportedDocument, ImportedFile};
 use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile, StatedSums};
-use crate::domain::import::ubl_document;
+use crate::domain::import::ubl_parties::ImportAccount;
+use crate::domain::import::{ubl_document, warnings};
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::batch::{Candidate, ITEM_FAULTS_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -21,7 +22,7 @@ use crate::http::forms::{batch, full_invoice, reader, standard_invoice};
 pub(crate) struct ImportContext<'a> {
     pub(crate) form: ImportForm,
     pub(crate) profile: &'a ImportProfile,
-    pub(crate) service_id: &'a str,
+    pub(crate) account: &'a ImportAccount,
     /// The latest allowed issue date.
     pub(crate) today: Date,
     pub(crate) catalog: &'a Catalog,
@@ -58,7 +59,7 @@ fn read_document(
             .warnings
             .extend(context.profile.complete(form, body));
     }
-    ubl_document::complete(&mut document, form, context.service_id);
+    ubl_document::complete(&mut document, form, context.account);
     let body = document.body.take().unwrap_or_default();
     let read = if document.faults.is_empty() || !body.is_empty() {
         read_body(&body, context)
@@ -82,7 +83,7 @@ fn read_document(
             .map(|stated| stated.with_tax)
             .or_else(|| stated_amount(form, &body)),
         places: document.places,
-        warnings: document.warnings,
+        warnings: warnings::merge(document.warnings),
         rows: document.rows,
         ubl_parts: document.ubl_parts,
     };
@@ -104,7 +105,7 @@ fn read_body(
         ImportForm::Full => {
             let account = FormAccount {
                 today: context.today,
-                service_id: Some(context.service_id),
+                service_id: Some(&context.account.service_id),
             };
             full_invoice::read(body, account, context.catalog)
         }
@@ -138,7 +139,7 @@ fn judge(
             stated,
         };
         match sums.compare() {
-            Ok(warning) => document.warnings.extend(warning),
+            Ok(warning) => drop(document.warnings.splice(0..0, warning)),
             Err(message) => {
                 let place = document.places.source();
                 let path = format!("{place}/cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount");
@@ -232,18 +233,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::domain::import::source::{CUSTOMER_ELEMENT, Places};
     use crate::domain::import::{csv_table, json_documents, table_documents};
-    use crate::http::forms::testing::{catalog, full_invoice, standard_invoice};
+    use crate::http::forms::testing::{catalog, full_invoice, import_account, standard_invoice};
 
     fn context<'a>(
         catalog: &'a Catalog,
         profile: &'a ImportProfile,
+        account: &'a ImportAccount,
         form: ImportForm,
     ) -> ImportContext<'a> {
         ImportContext {
             form,
             profile,
-            service_id: "94AD90FB",
+            account,
             today: Date::MAX,
             catalog,
         }
@@ -251,7 +254,8 @@ mod tests {
 
     fn summaries(file: SourceFile, form: ImportForm, profile: &ImportProfile) -> Vec<String> {
         let catalog = catalog();
-        let context = context(&catalog, profile, form);
+        let account = import_account();
+        let context = context(&catalog, profile, &account, form);
         let (candidates, imported) = read(file, "I1".to_owned(), &context);
         list_outcomes(&candidates, &imported)
     }
@@ -346,8 +350,9 @@ mod tests {
             body.insert("invoice_lines".to_owned(), json!([line]));
             let document = SourceDocument {
                 body: Some(body),
-                places: crate::domain::import::source::Places::Xml {
+                places: Places::Xml {
                     root: "Invoice".to_owned(),
+                    customer: CUSTOMER_ELEMENT,
                     lines: Vec::new(),
                 },
                 stated: Some(StatedSums {
@@ -362,7 +367,8 @@ mod tests {
             };
             let catalog = catalog();
             let profile = ImportProfile::default();
-            let context = context(&catalog, &profile, ImportForm::Standard);
+            let account = import_account();
+            let context = context(&catalog, &profile, &account, ImportForm::Standard);
             let (candidates, imported) = read(file, "I1".to_owned(), &context);
             assert_eq!(list_outcomes(&candidates, &imported), [expected]);
             let is_told = imported.documents[0]

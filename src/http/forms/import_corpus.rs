@@ -15,6 +15,7 @@ use crate::domain::import::ubl_document;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::import::{ImportContext, read};
+use crate::http::forms::testing::import_account;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/import.md");
 const HEAD: &str = "# What becomes of UBL that others wrote\n\n\
@@ -65,10 +66,11 @@ fn profile() -> ImportProfile {
 fn import_all(form: ImportForm) -> BTreeMap<String, Result<(), Faults>> {
     let catalog = catalog();
     let profile = profile();
+    let account = import_account();
     let context = ImportContext {
         form,
         profile: &profile,
-        service_id: "94AD90FB",
+        account: &account,
         today: Date::MAX,
         catalog: &catalog,
     };
@@ -79,7 +81,8 @@ fn import_all(form: ImportForm) -> BTreeMap<String, Result<(), Faults>> {
     paths
         .filter(|path| path.extension().is_some_and(|ending| ending == "xml"))
         .map(|path| {
-            let file = ubl_document::read(&fs::read(&path).unwrap(), form, &profile.units);
+            let file =
+                ubl_document::read(&fs::read(&path).unwrap(), form, &profile.units, &catalog);
             let (mut candidates, _) = read(file, "I1".to_owned(), &context);
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
             (name, candidates.swap_remove(0).draft.map(drop))

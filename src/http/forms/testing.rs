@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 pub(crate) use testkit::edit::exact as number;
 
+use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::reader::{self, Accepted, Reader};
@@ -38,6 +39,15 @@ pub(crate) fn catalog() -> Catalog {
         &strict_json::from_trusted(rates).unwrap(),
     );
     catalog
+}
+
+/// Returns an account with whose service id the full invoice goes.
+pub(crate) fn import_account() -> ImportAccount {
+    ImportAccount {
+        service_id: "94AD90FB".to_owned(),
+        tin: "87654321-0001".to_owned(),
+        name: "Bello Foods".to_owned(),
+    }
 }
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {

@@ -12,6 +12,7 @@ use crate::actors::turn_gate::Portion;
 use crate::domain::import::pieces::{Cuts, Piece};
 use crate::domain::import::record::Import;
 use crate::domain::import::source::ImportForm;
+use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::invoice::batch;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::party::Taxpayer;
@@ -48,7 +49,7 @@ pub(super) struct PieceReader {
     pub(super) import_no: String,
     pub(super) form: ImportForm,
     pub(super) source: PieceSource,
-    pub(super) service_id: String,
+    pub(super) account: ImportAccount,
     pub(super) today: Date,
     pub(super) catalog: SharedCatalog,
     /// The documents of the file before the piece.
@@ -69,7 +70,7 @@ impl PieceReader {
         let context = ImportContext {
             form: self.form,
             profile,
-            service_id: &self.service_id,
+            account: &self.account,
             today: self.today,
             catalog: &catalog,
         };
@@ -121,7 +122,7 @@ impl LargeFile {
             import_no: self.import_no,
             form: self.form,
             source: self.source,
-            service_id: self.taxpayer.service_id,
+            account: ImportAccount::from(&self.taxpayer),
             today: state.today(),
             catalog: state.catalog.clone(),
             documents_before: 0,

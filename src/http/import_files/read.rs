@@ -14,12 +14,12 @@ use crate::domain::import::record::{Import, ImportState, import_number};
 use crate::domain::import::source::{
     FileFormat, ImportForm, SourceFile, TOO_MANY_RULE, file_fault,
 };
+use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::import::{csv_table, json_documents, table_documents, ubl_document, xlsx_table};
 use crate::domain::invoice::batch::INVOICES_MAX;
 use crate::domain::kernel::digest::document_digest;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::extract::body::BodyText;
 use crate::http::forms::import::{self, ImportContext};
@@ -104,7 +104,7 @@ pub(crate) async fn read(
         form: wanted.form,
         profile,
         import_no,
-        taxpayer,
+        account: ImportAccount::from(&taxpayer),
         today: state.today(),
         catalog: state.catalog.get(),
     };
@@ -218,7 +218,7 @@ struct ImportTask {
     form: ImportForm,
     profile: ImportProfile,
     import_no: String,
-    taxpayer: Taxpayer,
+    account: ImportAccount,
     today: Date,
     catalog: Arc<Catalog>,
 }
@@ -232,40 +232,36 @@ impl ImportTask {
     }
 
     fn command(self, file: &[u8]) -> Result<ImportInvoices, Fault> {
-        let source = read_source(self.format, self.form, &self.profile, file)?;
+        let source = self.read_source(file)?;
         if source.documents.is_empty() {
             return Err(empty_fault());
         }
         let context = ImportContext {
             form: self.form,
             profile: &self.profile,
-            service_id: &self.taxpayer.service_id,
+            account: &self.account,
             today: self.today,
             catalog: &self.catalog,
         };
         let (candidates, file) = import::read(source, self.import_no, &context);
         Ok(ImportInvoices { candidates, file })
     }
+
+    /// Reads the documents of the file.
+    fn read_source(&self, file: &[u8]) -> Result<SourceFile, Fault> {
+        let ImportProfile { columns, units, .. } = &self.profile;
+        match self.format {
+            FileFormat::Ubl => Ok(ubl_document::read(file, self.form, units, &self.catalog)),
+            FileFormat::Csv => table_documents::read(csv_table::read(file)?, columns),
+            FileFormat::Xlsx => table_documents::read(xlsx_table::read(file)?, columns),
+            FileFormat::Ndjson => json_documents::read_lines(file, 0),
+            FileFormat::Json => json_documents::read(file),
+        }
+    }
 }
 
 fn empty_fault() -> Fault {
     file_fault("min", "The file has no invoice.")
-}
-
-/// Reads the documents of a file.
-fn read_source(
-    format: FileFormat,
-    form: ImportForm,
-    profile: &ImportProfile,
-    file: &[u8],
-) -> Result<SourceFile, Fault> {
-    match format {
-        FileFormat::Ubl => Ok(ubl_document::read(file, form, &profile.units)),
-        FileFormat::Csv => table_documents::read(csv_table::read(file)?, &profile.columns),
-        FileFormat::Xlsx => table_documents::read(xlsx_table::read(file)?, &profile.columns),
-        FileFormat::Ndjson => json_documents::read_lines(file, 0),
-        FileFormat::Json => json_documents::read(file),
-    }
 }
 
 /// Estimates the memory that reading a file takes, in bytes. It may be too high, but never far too low.

@@ -14,6 +14,7 @@ use crate::actors::taxpayer::commands::{ImportInvoices, ImportPiece};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::import::pieces::Piece;
 use crate::domain::import::source::ImportForm;
+use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::import_files::large::PieceReader;
 use crate::http::respond::error::ApiError;
@@ -151,7 +152,7 @@ impl ImportWorker {
             import_no: key.import_no.to_owned(),
             form,
             source,
-            service_id: taxpayer.service_id,
+            account: ImportAccount::from(&taxpayer),
             today: latest_date(self.clock.now(), self.utc_offset),
             catalog: self.catalog.clone(),
             documents_before: 0,

@@ -50,7 +50,7 @@ impl Reader<'_> {
         }
         if is_exact {
             element.mark_read();
-        } else {
+        } else if foreign != coded.code {
             let sentence = format!(
                 "The document type {foreign} became {} ({}).",
                 coded.code, coded.name

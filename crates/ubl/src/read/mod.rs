@@ -29,6 +29,8 @@ const CHARGES_MAX: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadDocument {
     pub document: TradeDocument,
+    /// The name of the outermost element: `Invoice` or `CreditNote`.
+    pub root: String,
     /// Everything that no field carries, for `write_with`.
     pub beside: Vec<Beside>,
     pub changes: Vec<Change>,
@@ -70,6 +72,7 @@ pub fn read_with_units(
     match document {
         Some(document) if faults.is_empty() => Ok(ReadDocument {
             document,
+            root: root.name.clone(),
             beside: collect(root),
             changes,
         }),
@@ -115,7 +118,8 @@ impl<'a> Reader<'a> {
         let mut body = self.body(root_kind, currency?);
         let mut document_type = self.document_type(root_kind);
         if self.turn_positive(&mut body) {
-            document_type = codes::read_document_type(Root::CreditNote, "381", None).0;
+            let credit = codes::credit_code(&document_type.code);
+            document_type = codes::read_document_type(Root::CreditNote, credit, None).0;
         }
         self.settle_lines(&mut body);
         self.check_totals(&body);

@@ -94,6 +94,34 @@ fn turned(document: &TradeDocument) -> TradeDocument {
 }
 
 #[test]
+fn what_the_buyer_issued_stays_self_billed_as_a_credit() {
+    let mut document = turned(&plain());
+    document.document_type = test_set::coded("394", "Self-billed Invoice");
+    let read = read(write(&document).unwrap().as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(read.document.document_type.code, "393");
+    assert_eq!(read.root, "Invoice");
+}
+
+#[test]
+fn a_document_type_that_keeps_its_code_is_no_change() {
+    let mut document = plain();
+    document.document_type = test_set::coded("380", "Credit Note");
+    let xml = write(&document).unwrap();
+    let code = |code: &str| format!("<cbc:CreditNoteTypeCode>{code}</cbc:CreditNoteTypeCode>");
+    assert!(xml.contains(&code("381")), "{xml}");
+    for (foreign, told) in [
+        ("380", &[][..]),
+        ("381", &[]),
+        ("386", &["The document type 386 became 380 (Credit Note)."]),
+    ] {
+        let xml = xml.replace(&code("381"), &code(foreign));
+        let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(read.document.document_type.code, "380", "{foreign}");
+        assert_eq!(sentences(&read), told, "{foreign}");
+    }
+}
+
+#[test]
 fn a_negative_credit_note_is_refused() {
     let mut document = turned(&plain());
     document.document_type = test_set::coded("380", "Credit Note");
