@@ -5,7 +5,9 @@ use std::ops::Range;
 use csv::{ByteRecord, QuoteStyle, Reader, ReaderBuilder, WriterBuilder};
 
 use crate::domain::import::source::file_fault;
-use crate::domain::import::table::{COLUMNS_MAX, ROWS_MAX, Row, Table, check_cell};
+use crate::domain::import::table::{
+    COLUMNS_MAX, ROWS_MAX, Row, Table, check_length, check_no_formula,
+};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::formula_mark::{mark, unmark};
 
@@ -51,6 +53,7 @@ pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result
 pub struct Records<'b> {
     reader: Reader<&'b [u8]>,
     place: Place<'b>,
+    delimiter: u8,
     record: ByteRecord,
 }
 
@@ -63,10 +66,11 @@ pub struct Record<'r> {
 
 impl<'b> Records<'b> {
     pub fn new(bytes: &'b [u8]) -> Self {
+        let delimiter = delimiter(bytes);
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
-            .delimiter(delimiter(bytes))
+            .delimiter(delimiter)
             .from_reader(bytes);
         let place = Place {
             bytes,
@@ -76,6 +80,7 @@ impl<'b> Records<'b> {
         Self {
             reader,
             place,
+            delimiter,
             record: ByteRecord::new(),
         }
     }
@@ -94,12 +99,48 @@ impl<'b> Records<'b> {
             .line_at(self.record.position().map_or(0, csv::Position::byte));
         let end = usize::try_from(self.reader.position().byte()).unwrap_or(usize::MAX);
         let end = end.min(self.place.bytes.len());
+        let start = self.place.offset;
+        let is_last = end == self.place.bytes.len();
+        let text = self.place.bytes.get(start..end).unwrap_or_default();
+        if let Some(open) = is_last.then(|| open_quote(text, self.delimiter)).flatten() {
+            return Err(unclosed_fault(line, &text[..open]));
+        }
         Ok(Some(Record {
-            bytes: self.place.offset..end,
+            bytes: start..end,
             line,
             fields: &self.record,
         }))
     }
+}
+
+/// Returns the offset of the quote that opens the last cell of a record and is never closed.
+fn open_quote(record: &[u8], delimiter: u8) -> Option<usize> {
+    let mut open = None;
+    let mut is_start = true;
+    let mut at = 0;
+    while let Some(byte) = record.get(at) {
+        let is_escape = open.is_some() && record[at..].starts_with(b"\"\"");
+        if is_escape {
+            at += 1;
+        } else if open.is_some() {
+            open = open.filter(|_| *byte != b'"');
+        } else {
+            open = (is_start && *byte == b'"').then_some(at);
+            is_start = *byte == delimiter || b"\r\n".contains(byte);
+        }
+        at += 1;
+    }
+    open
+}
+
+/// Returns the fault of a record that begins in this line and has `before` ahead of a quote that is never closed.
+fn unclosed_fault(line: u64, before: &[u8]) -> Fault {
+    let line = line + u64::try_from(count(before, b'\n')).unwrap_or_default();
+    let message = format!(
+        "The quote in line {line} opens a cell that never ends: close it behind the cell, or write it twice if it \
+         belongs to the text."
+    );
+    file_fault("csv", message)
 }
 
 impl Record<'_> {
@@ -120,7 +161,9 @@ impl Record<'_> {
         }
         let cells = self.fields.iter().enumerate().map(|(index, cell)| {
             let cell = String::from_utf8_lossy(cell);
-            check_cell(&format!("Line {number}, column {}", index + 1), &cell)?;
+            let place = format!("Line {number}, column {}", index + 1);
+            check_length(&place, &cell)?;
+            check_no_formula(&place, &cell)?;
             Ok(unmark(&cell).to_owned())
         });
         cells.collect()
@@ -214,6 +257,7 @@ fn count(bytes: &[u8], wanted: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::import::table::CELL_CHARS_MAX;
 
     #[test]
     fn each_delimiter_is_recognised() {
@@ -249,6 +293,30 @@ mod tests {
     }
 
     #[test]
+    fn a_quote_that_is_never_closed_names_its_line() {
+        let long = format!("a,b\n\"x\ny\",\"{}", "z\n".repeat(CELL_CHARS_MAX));
+        for (text, line) in [
+            ("a,b\n1,\"x\n2,y\n", Some(2)),
+            ("a,b\n1,2\n3,4\n5,\"6\"\"", Some(4)),
+            ("a,b\n\"x\ny\",\"z\n1,2\n", Some(3)),
+            (&long, Some(3)),
+            ("\"a,b\n1,2\n", Some(1)),
+            ("a,b\n1,\"\"\"x\"\"\"", None),
+            ("a,b\n1,6\" pipe\n", None),
+            ("a,b\n1,\"\"\n", None),
+            ("a,b\n1,\"x\"y\n", None),
+        ] {
+            let said = read(text.as_bytes()).err().map(|fault| fault.to_string());
+            let expected = line.map(|line| format!("The quote in line {line} opens a cell"));
+            let is_said = match (&said, &expected) {
+                (Some(said), Some(expected)) => said.starts_with(expected),
+                (said, expected) => said.is_none() && expected.is_none(),
+            };
+            assert!(is_said, "{text:.40}: {said:?}");
+        }
+    }
+
+    #[test]
     fn hostile_files_are_refused_with_the_place() {
         let wide = vec!["x"; COLUMNS_MAX + 1].join(",");
         let long = format!("a,b\n1,{}\n", "y".repeat(5_000));
@@ -260,7 +328,8 @@ mod tests {
             ),
             (
                 b"a,b\n1,=2+3\n",
-                "Line 2, column 2: the cell holds a formula; write its value instead.",
+                "Line 2, column 2: the cell holds a formula; write its value instead, or an apostrophe before a text that \
+                 begins so.",
             ),
             (
                 b"a,b\n1,\xff\n",

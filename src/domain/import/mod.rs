@@ -4,6 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | a document of a file, and its places in the file | `source` |
+//! | the sums that a file states, beside those of its invoice | `stated_sums` |
 //! | rows and columns, and documents of them | `table`, `table_documents` |
 //! | CSV and XLSX as rows and columns | `csv_table`, `xlsx_table` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
@@ -22,6 +23,7 @@ pub mod pieces;
 pub mod profile;
 pub mod record;
 pub mod source;
+pub mod stated_sums;
 pub mod table;
 pub mod table_documents;
 pub mod ubl_document;

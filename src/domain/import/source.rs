@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::domain::import::stated_sums::{StatedSums, TableSums};
 use crate::domain::import::table::Table;
 use crate::domain::import::ubl_parties::UblParties;
 use crate::domain::invoice::batch::INVOICES_MAX;
@@ -9,7 +10,6 @@ use crate::domain::invoice::table_columns::LINE_PREFIX;
 use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::fault::Fault;
-use crate::domain::money::Amount;
 
 words! {
     /// The create request whose body a document becomes.
@@ -50,19 +50,14 @@ pub struct SourceDocument {
     pub places: Places,
     /// The rows of the table, by their position in it.
     pub rows: Vec<usize>,
-    /// The sums that the file states, if it states them.
+    /// The sums that a UBL file states.
     pub stated: Option<StatedSums>,
+    /// The sums that a table states.
+    pub table_sums: TableSums,
     /// The supplier and the customer of a UBL file, one of which is the account.
     pub parties: Option<UblParties>,
     /// The parts that no field carries; `None` for a file that is no UBL.
     pub ubl_parts: Option<UblParts>,
-}
-
-/// The sums of a document as its file states them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatedSums {
-    pub without_tax: Amount,
-    pub with_tax: Amount,
 }
 
 /// Where the fields of a document stand in the file.

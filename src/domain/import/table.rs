@@ -28,14 +28,21 @@ pub struct Row {
     pub cells: Vec<String>,
 }
 
-/// Returns a fault if a cell is too long or is a formula.
-pub fn check_cell(place: &str, cell: &str) -> Result<(), Fault> {
+/// Returns a fault if a cell is too long.
+pub fn check_length(place: &str, cell: &str) -> Result<(), Fault> {
     if cell.len() > CELL_CHARS_MAX && cell.chars().count() > CELL_CHARS_MAX {
         let message = format!("{place}: the cell has more than {CELL_CHARS_MAX} characters.");
         return Err(Fault::new("file", "max", message));
     }
+    Ok(())
+}
+
+/// Returns a fault if a cell of a text is a formula for the spreadsheet that wrote it.
+pub fn check_no_formula(place: &str, cell: &str) -> Result<(), Fault> {
     if cell.trim_start().starts_with('=') {
-        let message = format!("{place}: the cell holds a formula; write its value instead.");
+        let message = format!(
+            "{place}: the cell holds a formula; write its value instead, or an apostrophe before a text that begins so."
+        );
         return Err(Fault::new("file", "formula", message));
     }
     Ok(())
@@ -47,9 +54,9 @@ mod tests {
 
     #[test]
     fn formulas_and_long_cells_are_refused() {
-        assert!(check_cell("row 2", " =1+1").is_err());
-        assert!(check_cell("row 2", "-5").is_ok());
-        assert!(check_cell("row 2", &"ä".repeat(CELL_CHARS_MAX)).is_ok());
-        assert!(check_cell("row 2", &"ä".repeat(CELL_CHARS_MAX + 1)).is_err());
+        assert!(check_no_formula("row 2", " =1+1").is_err());
+        assert!(check_no_formula("row 2", "-5").is_ok());
+        assert!(check_length("row 2", &"ä".repeat(CELL_CHARS_MAX)).is_ok());
+        assert!(check_length("row 2", &"ä".repeat(CELL_CHARS_MAX + 1)).is_err());
     }
 }

@@ -8,15 +8,19 @@ use serde_json::{Map, Number, Value};
 use crate::domain::import::source::{
     Places, SourceDocument, SourceFile, file_fault, too_many_fault,
 };
+use crate::domain::import::stated_sums::{TableSums, read_sum};
 use crate::domain::import::table::{ERROR_COLUMN, Row, Table};
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX};
 use crate::domain::invoice::table_columns::{
-    EXPORT_COLUMNS, INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX,
+    EXPORT_COLUMNS, INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX, LINE_SUM_COLUMN, SUM_COLUMNS,
 };
 use crate::domain::kernel::fault::Fault;
 
 /// The maximum number of columns that are not read and are named in the warnings.
 const UNREAD_COLUMNS_SHOWN_MAX: usize = 20;
+
+/// The maximum number of characters of a cell that a fault shows.
+const CELL_CHARS_SHOWN_MAX: usize = 60;
 
 /// The columns whose values are numbers. Their cells become numbers of JSON, digit by digit.
 const NUMBER_COLUMNS: [&str; 4] = ["unit_price", "quantity", "discount_rate", "discount_amount"];
@@ -33,6 +37,10 @@ struct Column {
 enum Field {
     Invoice(&'static str),
     Line(&'static str),
+    /// A sum of the invoice, with which that of its body is compared.
+    Sum(&'static str),
+    /// The amount of a line, with which that of its body is compared.
+    LineSum,
 }
 
 impl Column {
@@ -54,16 +62,21 @@ impl Field {
         let line = name
             .get(..LINE_PREFIX.len())
             .filter(|prefix| prefix.eq_ignore_ascii_case(LINE_PREFIX));
-        match line {
-            Some(prefix) => find_name(&LINE_COLUMNS, &name[prefix.len()..]).map(Self::Line),
-            None => find_name(&INVOICE_COLUMNS, name).map(Self::Invoice),
-        }
+        let Some(prefix) = line else {
+            let sum = find_name(&SUM_COLUMNS, name).map(Self::Sum);
+            return sum.or_else(|| find_name(&INVOICE_COLUMNS, name).map(Self::Invoice));
+        };
+        let name = &name[prefix.len()..];
+        let is_sum = name.eq_ignore_ascii_case(LINE_SUM_COLUMN);
+        let field = find_name(&LINE_COLUMNS, name).map(Self::Line);
+        field.or(is_sum.then_some(Self::LineSum))
     }
 
     fn name(self) -> String {
         match self {
-            Self::Invoice(name) => name.to_owned(),
+            Self::Invoice(name) | Self::Sum(name) => name.to_owned(),
             Self::Line(name) => format!("{LINE_PREFIX}{name}"),
+            Self::LineSum => format!("{LINE_PREFIX}{LINE_SUM_COLUMN}"),
         }
     }
 }
@@ -80,6 +93,11 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
         .iter()
         .map(|column| (column.field.name(), column.header.clone()))
         .collect();
+    let layout = Layout {
+        columns: &columns,
+        header: &table.header,
+        word: table.word,
+    };
     let mut documents: Vec<TableDocument> = Vec::new();
     let mut by_number: HashMap<&str, usize> = HashMap::new();
     let number_column = columns
@@ -102,7 +120,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
             by_number.insert(number, at);
             documents.push(TableDocument::default());
         }
-        documents[at].add_row(&columns, index, row, table.word);
+        documents[at].add_row(&layout, index, row);
     }
     let documents = documents
         .into_iter()
@@ -175,11 +193,30 @@ fn columns(
     Ok((columns, warnings))
 }
 
+/// The columns of a table, and the word for its rows.
+struct Layout<'t> {
+    columns: &'t [Column],
+    header: &'t [String],
+    word: &'static str,
+}
+
+impl Layout<'_> {
+    /// Returns the first filled cell of a row that stands under no name, counted from 1.
+    fn find_stray_cell<'r>(&self, row: &'r Row) -> Option<(usize, &'r str)> {
+        let mut cells = (1..).zip(row.cells.iter().map(|cell| cell.trim()));
+        cells.find(|(number, cell)| {
+            let name = self.header.get(number - 1);
+            !cell.is_empty() && name.is_none_or(|name| name.trim().is_empty())
+        })
+    }
+}
+
 /// The rows of one invoice, while they are read.
 #[derive(Default)]
 struct TableDocument {
     body: Map<String, Value>,
     lines: Vec<Value>,
+    sums: TableSums,
     /// The number of the first row that has each field.
     stated_in: BTreeMap<&'static str, u64>,
     faults: Vec<Fault>,
@@ -188,9 +225,15 @@ struct TableDocument {
 }
 
 impl TableDocument {
-    fn add_row(&mut self, columns: &[Column], index: usize, row: &Row, word: &str) {
+    fn add_row(&mut self, layout: &Layout<'_>, index: usize, row: &Row) {
+        let word = layout.word;
+        let line_path = format!("invoice_lines.{}", self.lines.len());
+        if let Some((number, cell)) = layout.find_stray_cell(row) {
+            self.add_fault(stray_fault(line_path.clone(), word, number, cell));
+        }
         let mut line = Map::new();
-        for column in columns {
+        let mut line_sum = None;
+        for column in layout.columns {
             let cell = column.cell(row);
             if cell.is_empty() {
                 continue;
@@ -198,10 +241,24 @@ impl TableDocument {
             match column.field {
                 Field::Invoice(name) => self.set(name, cell, row.number, word),
                 Field::Line(name) => {
-                    line.insert(name.to_owned(), cell_value(name, cell));
+                    let value = cell_value(name, cell);
+                    if NUMBER_COLUMNS.contains(&name) && !value.is_number() {
+                        let path = format!("{line_path}.{name}");
+                        self.add_fault(number_fault(path, column.field, cell));
+                    }
+                    line.insert(name.to_owned(), value);
+                }
+                Field::Sum(name) => self.set_sum(name, cell, row.number, word),
+                Field::LineSum => {
+                    line_sum = read_sum(cell);
+                    if line_sum.is_none() {
+                        let path = format!("{line_path}.{LINE_SUM_COLUMN}");
+                        self.add_fault(number_fault(path, column.field, cell));
+                    }
                 }
             }
         }
+        self.sums.lines.push(line_sum);
         self.rows.push(index);
         self.numbers.push(row.number);
         self.lines.push(Value::Object(line));
@@ -225,12 +282,37 @@ impl TableDocument {
             self.stated_in.insert(name, number);
             return;
         };
-        if present.as_str() != Some(cell) && self.faults.len() < ITEM_FAULTS_MAX {
-            let first = self.stated_in.get(name).copied().unwrap_or_default();
-            let message = format!(
-                "The {name} of {word} {number} is not the one of {word} {first}, which has the same invoice_no."
-            );
-            self.faults.push(Fault::new(name, "same", message));
+        if present.as_str() != Some(cell) {
+            self.add_contradiction(name, number, word);
+        }
+    }
+
+    /// Sets a sum of the invoice, with which it is compared.
+    fn set_sum(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
+        let Some(sum) = read_sum(cell) else {
+            return self.add_fault(number_fault(name.to_owned(), Field::Sum(name), cell));
+        };
+        match self.sums.invoice.get(name) {
+            None => {
+                self.sums.invoice.insert(name, sum);
+                self.stated_in.insert(name, number);
+            }
+            Some(present) if *present == sum => {}
+            Some(_) => self.add_contradiction(name, number, word),
+        }
+    }
+
+    fn add_contradiction(&mut self, name: &'static str, number: u64, word: &str) {
+        let first = self.stated_in.get(name).copied().unwrap_or_default();
+        let message = format!(
+            "The {name} of {word} {number} is not the one of {word} {first}, which has the same invoice_no."
+        );
+        self.add_fault(Fault::new(name, "same", message));
+    }
+
+    fn add_fault(&mut self, fault: Fault) {
+        if self.faults.len() < ITEM_FAULTS_MAX {
+            self.faults.push(fault);
         }
     }
 
@@ -246,12 +328,43 @@ impl TableDocument {
                 headers: headers.to_vec(),
             },
             rows: self.rows,
+            table_sums: self.sums,
             ..SourceDocument::default()
         }
     }
 }
 
-/// Returns the value of a cell. A number keeps its digits; a text that is no number is left to the form, which says so.
+/// Returns the fault of a cell that must be a number.
+fn number_fault(path: String, field: Field, cell: &str) -> Fault {
+    let message = format!(
+        "The {} must be a number, which is written 1234.50, with a point before the decimals, without marks between \
+         thousands, currency and percent sign; the cell has {}.",
+        field.name(),
+        shorten(cell)
+    );
+    Fault::new(path, "type", message)
+}
+
+/// Returns the fault of a filled cell under no name. Its row may be shifted, so that other cells stand under the names of
+/// their neighbours.
+fn stray_fault(path: String, word: &str, number: usize, cell: &str) -> Fault {
+    let why = if word == "line" {
+        "the usual reason is a comma without quotes in a cell before it, as in a decimal 1234,50, which is written 1234.50"
+    } else {
+        "name the column there, or empty the cell"
+    };
+    let message = format!(
+        "Cell {number} of the {word}, {}, stands under no name of the first row: {why}.",
+        shorten(cell)
+    );
+    Fault::new(path, "columns", message)
+}
+
+fn shorten(cell: &str) -> String {
+    cell.chars().take(CELL_CHARS_SHOWN_MAX).collect()
+}
+
+/// Returns the value of a cell. A number keeps its digits.
 fn cell_value(name: &str, cell: &str) -> Value {
     let number = NUMBER_COLUMNS
         .contains(&name)

@@ -9,8 +9,9 @@ use ubl::{Beside, Cause, Change, Limits, ReadDocument, SplitCharges};
 
 use crate::domain::import::profile::{set_at, text_at};
 use crate::domain::import::source::{
-    CUSTOMER_ELEMENT, ImportForm, Places, SUPPLIER_ELEMENT, SourceDocument, SourceFile, StatedSums,
+    CUSTOMER_ELEMENT, ImportForm, Places, SUPPLIER_ELEMENT, SourceDocument, SourceFile,
 };
+use crate::domain::import::stated_sums::StatedSums;
 use crate::domain::import::ubl_parties::{ImportAccount, UblParties};
 use crate::domain::import::{ubl_full, ubl_standard};
 use crate::domain::invoice::irn::Irn;

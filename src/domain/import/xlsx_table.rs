@@ -1,17 +1,18 @@
-//! The first sheet of an XLSX file as a table. The file is unpacked once without keeping anything, so that nothing is
+//! The first visible sheet of an XLSX file as a table. The file is unpacked once without keeping anything, so that nothing is
 //! read of one that unpacks to too much.
 
 use std::io::{Cursor, Read, copy, sink};
 
-use calamine::{DataRef, ExcelDateTime, Reader, Xlsx};
+use calamine::{
+    DataRef, ExcelDateTime, Reader, Sheet as SheetEntry, SheetType, SheetVisible, Xlsx,
+};
 use zip::ZipArchive;
 
 use crate::domain::import::source::file_fault;
 use crate::domain::import::table::{
-    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_cell,
+    COLUMNS_MAX, ROWS_MAX, Row, TABLE_BYTES_MAX, Table, check_length,
 };
 use crate::domain::kernel::fault::Fault;
-use crate::domain::kernel::formula_mark::unmark;
 
 /// The maximum size of all parts of a file together, unpacked.
 pub const UNPACKED_BYTES_MAX: u64 = 32 << 20;
@@ -21,23 +22,78 @@ const PARTS_MAX: usize = 1_000;
 const SHEET_ROWS_MAX: u32 = 1_048_576;
 const SHEET_COLUMNS_MAX: u32 = 16_384;
 
-/// Reads the first sheet. A formula counts with the value that the file keeps for it.
-pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
+/// The maximum number of sheets that a warning names.
+const SHEETS_SHOWN_MAX: usize = 20;
+
+/// The sheet that is read, and a warning about the others.
+#[derive(Debug)]
+pub struct ReadBook {
+    pub table: Table,
+    pub warnings: Vec<String>,
+}
+
+/// Reads the first visible sheet. A formula counts with the value that the file keeps for it; every other cell is what it
+/// shows, also one that begins like a formula.
+pub fn read(bytes: &[u8]) -> Result<ReadBook, Fault> {
     check_unpacked_size(bytes, unpacked_bytes(bytes)?)?;
     let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
-    let names = book.sheet_names();
-    let name = names
-        .first()
-        .ok_or_else(|| file_fault("xlsx", "The file has no sheet."))?;
+    let sheets = book.sheets_metadata().to_vec();
+    let first = sheets
+        .iter()
+        .position(is_readable)
+        .ok_or_else(|| file_fault("xlsx", "The file has no visible sheet."))?;
     let mut cells = book
-        .worksheet_cells_reader(name)
+        .worksheet_cells_reader(&sheets[first].name)
         .map_err(|_| unreadable())?;
     let mut sheet = Sheet::default();
-    while let Some(cell) = cells.next_cell().map_err(|_| unreadable())? {
-        let (row, column) = cell.get_position();
-        sheet.add(row, column, cell.get_value())?;
+    while let Some(cell) = cells
+        .next_cell_with_formula_metadata()
+        .map_err(|_| unreadable())?
+    {
+        let (row, column) = cell.pos;
+        let has_value = !matches!(cell.value, DataRef::Empty);
+        if cell.formula.is_some() && !has_value {
+            return Err(uncomputed_fault(row, column));
+        }
+        sheet.add(row, column, &cell.value)?;
     }
-    Ok(sheet.into_table())
+    Ok(ReadBook {
+        table: sheet.into_table(),
+        warnings: unread_warning(&sheets, first).into_iter().collect(),
+    })
+}
+
+fn is_readable(sheet: &SheetEntry) -> bool {
+    sheet.typ == SheetType::WorkSheet && sheet.visible == SheetVisible::Visible
+}
+
+/// Returns a warning that names the sheets beside the one that is read, unless there are none.
+fn unread_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
+    let others = sheets.iter().enumerate().filter(|(at, _)| *at != read);
+    let names: Vec<_> = others
+        .map(|(_, sheet)| match sheet.visible {
+            SheetVisible::Visible => sheet.name.clone(),
+            SheetVisible::Hidden | SheetVisible::VeryHidden => format!("{} (hidden)", sheet.name),
+        })
+        .collect();
+    let shown = names[..names.len().min(SHEETS_SHOWN_MAX)].join(", ");
+    let more = match names.len().saturating_sub(SHEETS_SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let read = &sheets[read].name;
+    (!names.is_empty())
+        .then(|| format!("Only the sheet {read} is read, not these sheets: {shown}{more}."))
+}
+
+/// Returns the fault of a formula that was never computed, so that nobody knows what its writer meant.
+fn uncomputed_fault(row: u32, column: u32) -> Fault {
+    let message = format!(
+        "Row {}, column {}: the file has no value of the formula; open it in a spreadsheet and save it.",
+        u64::from(row) + 1,
+        column_name(column)
+    );
+    file_fault("formula", message)
 }
 
 /// Returns the size of all parts together, unpacked, as the file states it.
@@ -99,7 +155,7 @@ impl Sheet {
             return Ok(());
         }
         let place = format!("Row {number}, column {}", column_name(column));
-        check_cell(&place, &text)?;
+        check_length(&place, &text)?;
         let column = usize::try_from(column).unwrap_or(usize::MAX);
         if column >= COLUMNS_MAX {
             let message = format!("Row {number} has more than {COLUMNS_MAX} columns.");
@@ -127,7 +183,7 @@ impl Sheet {
             if last.cells.len() <= column {
                 last.cells.resize(column + 1, String::new());
             }
-            unmark(&text).clone_into(&mut last.cells[column]);
+            last.cells[column] = text;
         }
         Ok(())
     }
@@ -192,41 +248,58 @@ mod tests {
 
     /// Returns an XLSX file whose only sheet has these rows.
     fn workbook(sheet_data: &str) -> Vec<u8> {
+        workbook_of(&[("S", "visible", sheet_data)])
+    }
+
+    /// Returns an XLSX file with sheets of these names, states and rows.
+    fn workbook_of(sheets: &[(&str, &str, &str)]) -> Vec<u8> {
         let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
         let relations = "http://schemas.openxmlformats.org/package/2006/relationships";
         let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
-        let parts = [
+        let mut entries = Vec::new();
+        let styles =
+            format!("<Relationship Id=\"s\" Type=\"{office}/styles\" Target=\"styles.xml\"/>");
+        let mut targets = vec![styles];
+        let mut parts = vec![
             (
-                "_rels/.rels",
+                "_rels/.rels".to_owned(),
                 format!(
                     "<Relationships xmlns=\"{relations}\"><Relationship Id=\"r1\" Type=\"{office}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
                 ),
             ),
             (
-                "xl/workbook.xml",
-                format!(
-                    "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\"><sheets><sheet name=\"S\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"
-                ),
-            ),
-            (
-                "xl/_rels/workbook.xml.rels",
-                format!(
-                    "<Relationships xmlns=\"{relations}\"><Relationship Id=\"r1\" Type=\"{office}/worksheet\" Target=\"worksheets/sheet1.xml\"/><Relationship Id=\"r2\" Type=\"{office}/styles\" Target=\"styles.xml\"/></Relationships>"
-                ),
-            ),
-            (
-                "xl/styles.xml",
+                "xl/styles.xml".to_owned(),
                 format!(
                     "<styleSheet xmlns=\"{main}\"><cellXfs count=\"2\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/></cellXfs></styleSheet>"
                 ),
             ),
-            (
-                "xl/worksheets/sheet1.xml",
-                format!(
-                    "<worksheet xmlns=\"{main}\"><sheetData>{sheet_data}</sheetData></worksheet>"
-                ),
-            ),
         ];
+        for ((name, state, data), number) in sheets.iter().zip(1..) {
+            entries.push(format!(
+                "<sheet name=\"{name}\" sheetId=\"{number}\" state=\"{state}\" r:id=\"r{number}\"/>"
+            ));
+            targets.push(format!(
+                "<Relationship Id=\"r{number}\" Type=\"{office}/worksheet\" Target=\"worksheets/sheet{number}.xml\"/>"
+            ));
+            parts.push((
+                format!("xl/worksheets/sheet{number}.xml"),
+                format!("<worksheet xmlns=\"{main}\"><sheetData>{data}</sheetData></worksheet>"),
+            ));
+        }
+        parts.push((
+            "xl/workbook.xml".to_owned(),
+            format!(
+                "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\"><sheets>{}</sheets></workbook>",
+                entries.concat()
+            ),
+        ));
+        parts.push((
+            "xl/_rels/workbook.xml.rels".to_owned(),
+            format!(
+                "<Relationships xmlns=\"{relations}\">{}</Relationships>",
+                targets.concat()
+            ),
+        ));
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (name, text) in parts {
             zip.start_file(name, SimpleFileOptions::default()).unwrap();
@@ -246,10 +319,57 @@ mod tests {
             "<row r=\"1\">{header}</row><row r=\"3\"><c r=\"A3\"><v>0.1</v></c><c r=\"B3\"><f>1+2</f><v>3</v></c>\
              <c r=\"C3\" s=\"1\"><v>46037</v></c></row>"
         );
-        let table = read(&workbook(&data)).unwrap();
+        let table = read(&workbook(&data)).unwrap().table;
         assert_eq!(table.header, ["invoice_no", "", "invoice_date"]);
         assert_eq!(table.rows[0].number, 3);
         assert_eq!(table.rows[0].cells, ["0.1", "3", "2026-01-15"]);
+    }
+
+    #[test]
+    fn a_text_is_a_text_and_only_a_formula_is_a_formula() {
+        let texts = ["=1+1", "+234", "-5", "@x", "'-5", "'", "''=x"];
+        let cells = texts.iter().zip("ABCDEFG".chars());
+        let cells: String = cells
+            .map(|(text, column)| text_cell(&format!("{column}1"), text))
+            .collect();
+        let empty = "<c r=\"H1\" t=\"str\"><f>IF(A1=1,2,\"\")</f><v></v></c>";
+        let data = format!("<row r=\"1\">{cells}{empty}</row>");
+        assert_eq!(read(&workbook(&data)).unwrap().table.header, texts);
+    }
+
+    #[test]
+    fn the_first_visible_sheet_is_read_and_the_others_are_named() {
+        let row = |text: &str| format!("<row r=\"1\">{}</row>", text_cell("A1", text));
+        let rows = ["one", "two", "three"].map(row);
+        for (states, expected, warned) in [
+            (
+                ["visible", "visible", "hidden"],
+                "one",
+                "Only the sheet S1 is read, not these sheets: S2, S3 (hidden).",
+            ),
+            (
+                ["hidden", "visible", "visible"],
+                "two",
+                "Only the sheet S2 is read, not these sheets: S1 (hidden), S3.",
+            ),
+            (
+                ["veryHidden", "hidden", "visible"],
+                "three",
+                "Only the sheet S3 is read, not these sheets: S1 (hidden), S2 (hidden).",
+            ),
+        ] {
+            let names = ["S1", "S2", "S3"];
+            let sheets = [0, 1, 2].map(|at| (names[at], states[at], &*rows[at]));
+            let book = read(&workbook_of(&sheets)).unwrap();
+            assert_eq!(
+                (&*book.table.header[0], &*book.warnings[0]),
+                (expected, warned)
+            );
+        }
+        assert_eq!(read(&workbook(&rows[0])).unwrap().warnings, [""; 0]);
+        let hidden = workbook_of(&[("S", "hidden", &rows[0])]);
+        let said = read(&hidden).unwrap_err().to_string();
+        assert_eq!(said, "The file has no visible sheet.");
     }
 
     #[test]
@@ -258,10 +378,7 @@ mod tests {
         let farther = workbook("<row r=\"1\"><c r=\"A4294967295\"><v>1</v></c></row>");
         let below = workbook("<row r=\"1\"><c r=\"A1048577\"><v>1</v></c></row>");
         let beside = workbook("<row r=\"1\"><c r=\"XFE1\"><v>1</v></c></row>");
-        let formula = workbook(&format!(
-            "<row r=\"1\">{}</row>",
-            text_cell("B1", "=HYPERLINK(1)")
-        ));
+        let formula = workbook("<row r=\"1\"><c r=\"B1\"><f>1+2</f></c></row>");
         let backwards = workbook(&format!(
             "<row r=\"2\">{}</row><row r=\"1\">{}</row>",
             text_cell("A2", "x"),
@@ -271,7 +388,7 @@ mod tests {
             (&far[..], "Row 1 has more than 256 columns."),
             (
                 &formula,
-                "Row 1, column B: the cell holds a formula; write its value instead.",
+                "Row 1, column B: the file has no value of the formula; open it in a spreadsheet and save it.",
             ),
             (&backwards, "The file is not an XLSX file that can be read."),
             (&farther, "The file is not an XLSX file that can be read."),

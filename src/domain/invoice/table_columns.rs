@@ -41,8 +41,13 @@ pub const LINE_COLUMNS: [&str; 11] = [
     "discount_amount",
 ];
 
+/// The columns of exports that state a sum of the invoice, and that of a line, which has the prefix, too. An import
+/// creates no invoice that comes to another sum.
+pub const SUM_COLUMNS: [&str; 3] = ["net_amount", "tax_amount", "payable_amount"];
+pub const LINE_SUM_COLUMN: &str = "net_amount";
+
 /// The columns that exports have after those of the invoice and the line: what the service knows besides. An import
-/// ignores them. The amounts of the invoice stand in each of its rows, so a sum is over the rows whose
+/// ignores all but the sums. The amounts of the invoice stand in each of its rows, so a sum is over the rows whose
 /// `line.position` is 1.
 pub const EXPORT_COLUMNS: [&str; 14] = [
     "line.position",

@@ -1,5 +1,6 @@
-//! The apostrophe by which tables keep spreadsheets from computing a text that begins like a formula. Exports put it
-//! before such a text, and imports take it off.
+//! The apostrophe by which CSV keeps spreadsheets from computing a text that begins like a formula. Exports put it
+//! before such a text, and imports take it off. A text that has such apostrophes of its own gets one more, so that every
+//! text comes back.
 
 use std::borrow::Cow;
 
@@ -8,7 +9,7 @@ const FORMULA_STARTS: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
 /// Returns a text that no spreadsheet takes for a formula.
 pub fn mark(text: &str) -> Cow<'_, str> {
-    if text.starts_with(FORMULA_STARTS) {
+    if is_formula_like(text) {
         Cow::Owned(format!("'{text}"))
     } else {
         Cow::Borrowed(text)
@@ -18,9 +19,14 @@ pub fn mark(text: &str) -> Cow<'_, str> {
 /// Returns the text that was marked.
 pub fn unmark(text: &str) -> &str {
     match text.strip_prefix('\'') {
-        Some(rest) if rest.starts_with(FORMULA_STARTS) => rest,
+        Some(rest) if is_formula_like(rest) => rest,
         _ => text,
     }
+}
+
+/// True if a formula may begin here, or behind apostrophes.
+fn is_formula_like(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(FORMULA_STARTS)
 }
 
 #[cfg(test)]
@@ -43,6 +49,10 @@ mod tests {
             ("a=1", "a=1"),
             (" =1", " =1"),
             ("'s", "'s"),
+            ("'-5", "''-5"),
+            ("''=1", "'''=1"),
+            ("'", "'"),
+            ("''x", "''x"),
             ("1-2", "1-2"),
             ("\u{e9}", "\u{e9}"),
         ] {

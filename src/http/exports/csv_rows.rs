@@ -43,8 +43,38 @@ fn cell_text<'a>(cell: &'a Cell<'_>) -> Cow<'a, str> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
+    use crate::domain::import::{csv_table, xlsx_table};
     use crate::domain::money::Amount;
+    use crate::http::exports::workbook::WorkbookWriter;
+
+    #[test]
+    fn every_text_comes_back_from_each_kind_of_table() {
+        let texts = [
+            "=1+1", "+234 800", "-5", "@SUM(A1)", "'", "'s", "'-5", "''=1", "''x", "a,\"b\"",
+            "Tom's",
+        ];
+        let cells: Vec<_> = texts.map(|text| Cell::Text(text.into())).to_vec();
+        let header = ["a"; 11];
+        let mut text = Vec::new();
+        append_header(&mut text, &header).unwrap();
+        append_rows(&mut text, [cells.clone()]).unwrap();
+        assert_eq!(csv_table::read(&text).unwrap().rows[0].cells, texts);
+        let mut book = WorkbookWriter::new("S", &header, Timestamp::UNIX_EPOCH).unwrap();
+        book.add_row(&cells).unwrap();
+        let mut bytes = Vec::new();
+        book.save_to(&mut bytes).unwrap();
+        let table = xlsx_table::read(&bytes).unwrap().table;
+        assert_eq!(table.rows[0].cells, texts);
+        // A large workbook is read as the text of its table.
+        let text = csv_table::write(&table);
+        assert_eq!(
+            csv_table::read(text.as_bytes()).unwrap().rows[0].cells,
+            texts
+        );
+    }
 
     #[test]
     fn rows_are_quoted_where_they_must_be_and_numbers_are_left_alone() {

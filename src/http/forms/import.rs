@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::domain::import::profile::{ImportProfile, NamedCustomer};
 use crate::domain::import::record::{ImportedDocument, ImportedFile};
-use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile, StatedSums};
+use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile};
+use crate::domain::import::stated_sums::{SUM_RULE, StatedSums};
 use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::import::{ubl_document, warnings};
 use crate::domain::invoice::Draft;
@@ -70,7 +71,7 @@ fn read_document(
         ImportForm::Standard => stated_amount(form, &body),
         ImportForm::Full => None,
     };
-    let draft = judge(read, &mut document, lines_sum);
+    let draft = judge(read, &mut document, lines_sum, context.catalog);
     let candidate = Candidate {
         invoice_no: batch::invoice_no(&body),
         draft: draft.map(Box::new),
@@ -112,11 +113,12 @@ fn read_body(
     }
 }
 
-/// Returns the draft if neither the file nor the form has a fault with it, and its lines come to the sum of the file.
+/// Returns the draft if neither the file nor the form has a fault with it, and it comes to the sums of the file.
 fn judge(
     read: Result<Accepted<Draft>, Faults>,
     document: &mut SourceDocument,
     lines_sum: Option<Amount>,
+    catalog: &Catalog,
 ) -> Result<Draft, Faults> {
     let (draft, found) = match read {
         Ok(accepted) => {
@@ -126,75 +128,38 @@ fn judge(
         Err(faults) => (None, faults),
     };
     let mut faults = Faults::with_max(ITEM_FAULTS_MAX);
-    for fault in document.faults.drain(..).chain(found.iter().cloned()) {
+    // A fault of the file says more than that of the form at the same field.
+    let is_told = |fault: &&Fault| document.faults.iter().any(|told| told.path == fault.path);
+    let found: Vec<_> = found
+        .iter()
+        .filter(|fault| !is_told(fault))
+        .cloned()
+        .collect();
+    for fault in document.faults.drain(..).chain(found) {
         faults.push(fault);
     }
     if let (Some(draft), Some(stated), Some(lines_sum)) = (&draft, document.stated, lines_sum) {
-        let sums = Sums {
-            lines: draft.lines.len(),
-            own: StatedSums {
-                without_tax: lines_sum,
-                with_tax: draft.payable,
-            },
-            stated,
+        let own = StatedSums {
+            without_tax: lines_sum,
+            with_tax: draft.payable,
         };
-        match sums.compare() {
+        match stated.compare(own, draft.lines.len()) {
             Ok(warning) => drop(document.warnings.splice(0..0, warning)),
             Err(message) => {
                 let place = document.places.source();
                 let path = format!("{place}/cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount");
-                faults.push(Fault::new(path, "sum", message));
+                faults.push(Fault::new(path, SUM_RULE, message));
             }
         }
     }
+    let table_fault = draft
+        .as_ref()
+        .filter(|_| faults.is_empty())
+        .and_then(|draft| document.table_sums.fault(draft, catalog));
+    if let Some(fault) = table_fault {
+        faults.push(fault);
+    }
     draft.filter(|_| faults.is_empty()).ok_or(faults)
-}
-
-/// The sums of a standard invoice beside those of its file. Create Standard takes the rates of tax from the authority,
-/// so that the sum with tax may be another one; that of the lines may not.
-struct Sums {
-    lines: usize,
-    own: StatedSums,
-    stated: StatedSums,
-}
-
-impl Sums {
-    /// Returns a warning if the sums with tax differ, or what is wrong if those without tax do.
-    fn compare(&self) -> Result<Option<String>, String> {
-        let Self { own, stated, .. } = self;
-        if !self.is_rounding(own.without_tax, stated.without_tax) {
-            return Err(format!(
-                "The total without tax is {} in the file, but its lines come to {}.",
-                stated.without_tax, own.without_tax
-            ));
-        }
-        if own.with_tax == stated.with_tax {
-            return Ok(None);
-        }
-        let (here, there) = (own.with_tax, stated.with_tax);
-        let why = if self.is_rounding(here, there) {
-            "by rounding"
-        } else {
-            "because the authority's rates of tax are not those of the file"
-        };
-        Ok(Some(format!(
-            "The total with tax is {here} here and {there} in the file, {why}."
-        )))
-    }
-
-    /// True if the amounts differ by no more than a hundredth for each line.
-    fn is_rounding(&self, one: Amount, other: Amount) -> bool {
-        let lines = i64::try_from(self.lines).unwrap_or(i64::MAX);
-        let allowed = Amount::HUNDREDTH.times(Amount::from(lines));
-        let difference = if one < other {
-            other.minus(one)
-        } else {
-            one.minus(other)
-        };
-        difference
-            .zip(allowed)
-            .is_some_and(|(difference, allowed)| difference <= allowed)
-    }
 }
 
 fn currency(form: ImportForm, body: &Map<String, Value>) -> Option<String> {

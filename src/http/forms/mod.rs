@@ -50,6 +50,8 @@ pub(crate) mod import;
 #[cfg(test)]
 mod import_corpus;
 pub(crate) mod import_profile;
+#[cfg(test)]
+mod import_tables;
 pub(crate) mod integration;
 pub(crate) mod invoice_filters;
 pub(crate) mod json_path;

@@ -41,6 +41,8 @@ pub(crate) struct LargeFile {
 pub(super) struct LargeText {
     pub(super) text: String,
     pub(super) cuts: Cuts,
+    /// The warnings about the whole file, which no piece knows.
+    pub(super) warnings: Vec<String>,
     pub(super) _body: BodyText,
 }
 
@@ -84,7 +86,12 @@ impl LargeFile {
     /// Stores the pieces and starts the import. The same file again joins its import, and goes on with it if it was
     /// stopped.
     pub(crate) async fn start(self, store: &Store, now: Timestamp) -> Result<Import, ApiError> {
-        let LargeText { text, cuts, _body } = self.text;
+        let LargeText {
+            text,
+            cuts,
+            warnings,
+            _body,
+        } = self.text;
         let taxpayer = self.taxpayer.id;
         let key = ImportKey {
             taxpayer,
@@ -94,12 +101,13 @@ impl LargeFile {
             import_pieces::add(store, key, number, piece, now).await?;
         }
         let batch_no = batch::draw_batch_number(now, &mut clock::system_rng());
-        let import = Import::start(
+        let start = Import::start(
             self.import_no.clone(),
             self.form,
             Some(batch_no),
             cuts.documents(),
         );
+        let import = Import { warnings, ..start };
         let new = NewImport {
             import,
             source: self.source,
@@ -115,8 +123,14 @@ impl LargeFile {
         state: &ApiState,
         send: impl AsyncFn(PreviewImport) -> Result<(Import, PlannedInvoices), TaxpayerError>,
     ) -> Result<Import, ApiError> {
-        let LargeText { text, cuts, _body } = self.text;
+        let LargeText {
+            text,
+            cuts,
+            warnings,
+            _body,
+        } = self.text;
         let mut import = Import::start(self.import_no.clone(), self.form, None, cuts.documents());
+        import.warnings = warnings;
         let mut planned = PlannedInvoices::default();
         let mut reader = PieceReader {
             import_no: self.import_no,

@@ -177,8 +177,13 @@ fn size(
     mut file: BodyText,
 ) -> Result<SizedFile, Fault> {
     let is_long = file.bytes.len() > bytes_max;
+    let mut warnings = Vec::new();
     let table = match format {
-        FileFormat::Xlsx => Some(csv_table::write(&xlsx_table::read(&file.bytes)?)),
+        FileFormat::Xlsx => {
+            let book = xlsx_table::read(&file.bytes)?;
+            warnings = book.warnings;
+            Some(csv_table::write(&book.table))
+        }
         _ => None,
     };
     let text = match &table {
@@ -208,6 +213,7 @@ fn size(
     Ok(SizedFile::Large(LargeText {
         text,
         cuts,
+        warnings,
         _body: file,
     }))
 }
@@ -253,7 +259,12 @@ impl ImportTask {
         match self.format {
             FileFormat::Ubl => Ok(ubl_document::read(file, self.form, units, &self.catalog)),
             FileFormat::Csv => table_documents::read(csv_table::read(file)?, columns),
-            FileFormat::Xlsx => table_documents::read(xlsx_table::read(file)?, columns),
+            FileFormat::Xlsx => {
+                let book = xlsx_table::read(file)?;
+                let mut source = table_documents::read(book.table, columns)?;
+                source.warnings.splice(0..0, book.warnings);
+                Ok(source)
+            }
             FileFormat::Ndjson => json_documents::read_lines(file, 0),
             FileFormat::Json => json_documents::read(file),
         }
