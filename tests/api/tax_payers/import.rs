@@ -523,7 +523,7 @@ async fn a_table_that_cannot_be_read_is_refused_in_a_sentence(world: &World) {
         ),
         (
             formula,
-            "Line 2, column 1: the cell holds a formula; write its value instead.",
+            "Line 2, column 1: the cell holds a formula; write its value instead, or an apostrophe",
         ),
         (
             "a;b\n1;2".to_owned(),

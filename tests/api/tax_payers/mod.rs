@@ -13,6 +13,7 @@ mod get_invoice;
 mod get_supplier_invoice;
 mod http_manners;
 mod import;
+mod import_again;
 mod import_profile;
 mod include;
 mod large_import;
