@@ -14,7 +14,7 @@ use crate::domain::invoice::report_body::report_body;
 use crate::domain::invoice::stored_document::{
     CorrectedInvoice, StoredParts, stated_customer, stored_path, submission_body,
 };
-use crate::domain::invoice::trade::read_party;
+use crate::domain::invoice::trade::{find_tax, read_party};
 use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -110,6 +110,21 @@ impl StoredInvoice {
                 .address
                 .state
                 .clone_from(&stored.details.address.state);
+        }
+        self.complete_taxes(document, catalog);
+    }
+
+    /// Gives lines without a tax category the one that is stored. Submit has no field for it, and a document of several
+    /// taxes does not tell which line has which.
+    fn complete_taxes(&self, document: &mut TradeDocument, catalog: &Catalog) {
+        let stored = &self.invoice.lines;
+        if document.lines.len() != stored.len() {
+            return;
+        }
+        for (line, stored) in document.lines.iter_mut().zip(stored) {
+            if line.tax.category.code.is_empty() {
+                line.tax = find_tax(&stored.tax_category, &document.taxes, catalog);
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use trade_document::{
 };
 
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::trade_sums::DocumentSums;
+use crate::domain::invoice::trade_sums::{self, DocumentSums};
 use crate::domain::money::Amount;
 use crate::domain::pipeline::authority_document::parse_date_prefix;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
@@ -111,6 +111,15 @@ pub fn read_party(party: &Value, catalog: &Catalog) -> Party {
         catalog,
     }
     .party()
+}
+
+/// Returns the tax of a category among those that a document sums up, with its percentage, else that of the list.
+pub fn find_tax(category: &str, taxes: &[TaxSubtotal], catalog: &Catalog) -> Tax {
+    let mut summed = taxes.iter().filter(|one| one.tax.category.code == category);
+    match (summed.next(), summed.next()) {
+        (Some(only), None) => only.tax.clone(),
+        _ => trade_sums::listed_tax(category.to_owned(), None, catalog),
+    }
 }
 
 /// A member of the document, with the lists that name its codes.
@@ -216,15 +225,10 @@ impl<'a> Node<'a> {
             .text("isic_code")
             .or_else(|| self.text("service_category"));
         let unit = price.text("price_unit").unwrap_or_default();
-        let category = self.text("tax_category");
-        let mut summed = taxes.iter().filter(|one| {
-            let own = category.as_ref();
-            own.is_none_or(|own| *own == one.tax.category.code)
-        });
-        let tax = match (summed.next(), summed.next(), &category) {
-            (Some(only), None, _) => only.tax.clone(),
-            (_, _, Some(category)) => self.tax(category.clone(), None),
-            (_, _, None) => Tax::default(),
+        let tax = match (self.text("tax_category"), taxes) {
+            (Some(category), _) => find_tax(&category, taxes, self.catalog),
+            (None, [only]) => only.tax.clone(),
+            (None, _) => Tax::default(),
         };
         Some(Line {
             // Submit asks for a description, so one that only repeats the name says nothing.

@@ -32,7 +32,7 @@ impl Node<'_> {
         let mut charges: Vec<_> = charges.collect();
         let added = net(&charges)?;
         if lines.checked_add(added)? != tax_exclusive {
-            let exempt = self.tax(EXEMPT.to_owned(), Some(Decimal::ZERO));
+            let exempt = listed_tax(EXEMPT.to_owned(), Some(Decimal::ZERO), self.catalog);
             for charge in &mut charges {
                 charge.tax = Some(exempt.clone());
             }
@@ -118,27 +118,27 @@ impl Node<'_> {
                     .unwrap_or_default();
                 let percent = category.and_then(|category| category.amount("percent"));
                 Some(TaxSubtotal {
-                    tax: subtotal.tax(code, percent),
+                    tax: listed_tax(code, percent, self.catalog),
                     base: subtotal.amount("taxable_amount")?,
                     amount: subtotal.amount("tax_amount")?,
                 })
             })
             .collect()
     }
+}
 
-    /// Returns a tax category in words. A percentage that the document does not state is that of the list.
-    pub(super) fn tax(self, code: String, percent: Option<Decimal>) -> Tax {
-        let listed = || {
-            let known = self.catalog.has(ReferenceList::TaxCategories, &code) == Some(true);
-            known.then(|| self.catalog.tax_percent(&code).into())
-        };
-        Tax {
-            percent: percent.or_else(listed),
-            category: Coded {
-                name: tax_name(&code, self.catalog),
-                code,
-            },
-        }
+/// Returns a tax category in words. A percentage that the document does not state is that of the list.
+pub(super) fn listed_tax(code: String, percent: Option<Decimal>, catalog: &Catalog) -> Tax {
+    let listed = || {
+        let known = catalog.has(ReferenceList::TaxCategories, &code) == Some(true);
+        known.then(|| catalog.tax_percent(&code).into())
+    };
+    Tax {
+        percent: percent.or_else(listed),
+        category: Coded {
+            name: tax_name(&code, catalog),
+            code,
+        },
     }
 }
 

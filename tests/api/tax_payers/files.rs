@@ -135,6 +135,36 @@ async fn a_consumer_without_a_tax_number_is_on_paper_though_the_authority_does_n
 }
 
 #[each_database]
+async fn a_signed_invoice_of_several_taxes_has_them_in_ubl(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let mut body = invoice();
+    let mut book = body["invoice_lines"][0].clone();
+    book["item_name"] = json!("Book");
+    book["item_no"] = json!("BOOK-1");
+    book["tax_category"] = json!("ZERO_VAT");
+    body["invoice_lines"].as_array_mut().unwrap().push(book);
+    let stored = taxpayer.invoice(&body).await;
+    let path = format!("/v1/tax-payers/invoices/{}/ubl.xml", stored["id"]);
+    let ubl = async || taxpayer.get(&path).await.expect_status(200).text;
+    let draft = ubl().await;
+    let alone = json!({ "irn": stored["irn"] });
+    taxpayer
+        .app()
+        .submit_to_the_end(&alone)
+        .await
+        .expect_status(200);
+    let signed = ubl().await;
+    for text in [draft, signed] {
+        let lines: Vec<_> = text.split("<cac:ClassifiedTaxCategory>").skip(1).collect();
+        let categories: Vec<_> = lines
+            .iter()
+            .map(|line| line.trim_start().split(['<', '>']).nth(2).unwrap())
+            .collect();
+        assert_eq!(categories, ["S", "Z"], "{text}");
+    }
+}
+
+#[each_database]
 async fn allowances_on_the_document_come_back_from_its_ubl(world: &World) {
     let seller = world.taxpayer().await;
     let other = world.taxpayer().await;
