@@ -280,6 +280,8 @@ fn is_void(name: &str, value: &Value) -> bool {
         Value::Number(_) if name == "base_quantity" => to_amount(value) == Some(1.into()),
         Value::Number(_) => to_amount(value).is_some_and(Amount::is_zero),
         Value::String(text) => text.trim().is_empty(),
+        // A line says what was sold, whatever it comes to.
+        Value::Array(items) if name == "invoice_line" => items.is_empty(),
         Value::Array(items) => items.iter().all(|item| is_void(name, item)),
         Value::Object(members) => members
             .iter()
