@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::load::{Load, Pace};
-use crate::service::Program;
+use crate::service::{Process, Program, free_address};
 
 /// So often creates are measured alone and beside the consoles. The medians are compared.
 const TURNS: usize = 5;
@@ -28,7 +28,7 @@ pub(crate) async fn measure(
 ) {
     let mut others = Vec::new();
     for _ in 1..replicas {
-        others.push(program.start_replica().await);
+        others.push(start_replica(program).await);
     }
     let roots: Vec<_> = iter::once(load.address)
         .chain(others.iter().map(|other| other.address))
@@ -54,6 +54,14 @@ pub(crate) async fn measure(
         "{database:<10} creates beside {consoles} consoles at {replicas} replicas: {alone:.0} -> {beside:.0} /s  x {:.3}",
         beside / alone
     );
+}
+
+/// Starts another process on the same database.
+async fn start_replica(program: &Program) -> Process {
+    let mut replica = program.clone();
+    replica.address = free_address();
+    replica.sandbox = free_address();
+    Process::start(&replica).await
 }
 
 fn median(mut figures: Vec<f64>) -> f64 {

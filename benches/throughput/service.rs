@@ -36,8 +36,8 @@ pub(crate) struct Process {
 /// The executable with the settings of one service, for the service itself and for calls of the program.
 #[derive(Clone)]
 pub(crate) struct Program {
-    address: SocketAddr,
-    sandbox: SocketAddr,
+    pub(crate) address: SocketAddr,
+    pub(crate) sandbox: SocketAddr,
     settings: Vec<(String, String)>,
     data: Arc<TempDir>,
 }
@@ -77,16 +77,6 @@ impl Program {
         command.env("EINVOICE__SANDBOX__BIND", self.sandbox.to_string());
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
-    }
-
-    /// Starts another process on the same database.
-    pub(crate) async fn start_replica(&self) -> Process {
-        let replica = Self {
-            address: free_address(),
-            sandbox: free_address(),
-            ..self.clone()
-        };
-        Process::start(&replica).await
     }
 
     /// Runs the program with these arguments. Returns the JSON that it prints.
@@ -131,7 +121,7 @@ impl Service {
 }
 
 impl Process {
-    async fn start(program: &Program) -> Self {
+    pub(crate) async fn start(program: &Program) -> Self {
         let process = Self {
             address: program.address,
             child: program.command().spawn().unwrap(),
@@ -200,7 +190,7 @@ pub(crate) async fn onboard(client: &Client, integrator: &Integrator) -> Taxpaye
 }
 
 /// Returns an address that no other process listens on now.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
