@@ -227,9 +227,9 @@ fn an_export_becomes_the_same_amounts_again_or_is_refused() {
             Some(value),
         )
     };
-    let totals = |body: Value, lines: u32, net: u32, payable: &str| {
+    let totals = |body: Value, net: u32, payable: &str| {
         let totals = format!(
-            "{{\"line_extension_amount\":{lines},\"tax_exclusive_amount\":{net},\"tax_inclusive_amount\":{payable},\
+            "{{\"line_extension_amount\":{net},\"tax_exclusive_amount\":{net},\"tax_inclusive_amount\":{payable},\
              \"payable_amount\":{payable}}}"
         );
         let totals = strict_json::from_trusted(&totals).unwrap();
@@ -241,7 +241,7 @@ fn an_export_becomes_the_same_amounts_again_or_is_refused() {
         Some(json!(210)),
     );
     for (body, name) in [
-        (totals(fee, 210, 210, "225.75"), "a fee"),
+        (totals(fee, 210, "225.75"), "a fee"),
         (
             totals(
                 with_member(
@@ -250,14 +250,9 @@ fn an_export_becomes_the_same_amounts_again_or_is_refused() {
                     Some(json!(10)),
                 ),
                 20,
-                20,
                 "21.50",
             ),
             "a price for ten",
-        ),
-        (
-            totals(full_invoice(), 200, 180, "193.50"),
-            "a discount on the whole",
         ),
     ] {
         let found = sentences(import(export(full_draft(body))));
