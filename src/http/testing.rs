@@ -31,12 +31,10 @@ use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionLimits};
 use crate::domain::events::endpoint_health::CircuitPolicy;
-use crate::domain::kernel::codes::Subscription;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::mail_links::MailLinks;
-use crate::domain::party::settings::AccountSettings;
-use crate::domain::party::verification::{Verification, VerificationPolicy};
-use crate::domain::party::{BusinessLocation, Taxpayer};
+use crate::domain::party::Taxpayer;
+use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::domain::replica::ReplicaIdentity;
@@ -346,9 +344,13 @@ async fn furnish(store: &Store) {
         id: TAXPAYER.0,
     };
     let tx = store.begin().await.unwrap();
-    taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person())
-        .await
-        .unwrap();
+    taxpayers::add(
+        &tx,
+        &Taxpayer::sample(TAXPAYER, integrator.unwrap()),
+        person(),
+    )
+    .await
+    .unwrap();
     lanes::wake(
         &tx,
         LaneKind::Run,
@@ -361,31 +363,6 @@ async fn furnish(store: &Store) {
         .await
         .unwrap();
     tx.commit().await.unwrap();
-}
-
-pub(crate) fn taxpayer(integrator_id: IntegratorId) -> Taxpayer {
-    Taxpayer {
-        id: TAXPAYER,
-        integrator_id,
-        name: "Dangoyaro Mills".into(),
-        email: "books@example.com".into(),
-        tin: "12345678-0001".into(),
-        phone: None,
-        nature_of_business: Some("Milling".into()),
-        service_id: "94AD90FB".into(),
-        business_id: "bb99420d-d6bb-422c-b371-b9f6d6009aae".into(),
-        address: "1 Marina".into(),
-        place: BusinessLocation {
-            city: Some("Lagos".into()),
-            state: None,
-            country: None,
-        },
-        settings: AccountSettings::default(),
-        subscription: Subscription::Active,
-        verification: Verification::Pending,
-        created_at: now(),
-        updated_at: now(),
-    }
 }
 
 fn person() -> contact_row::Model {

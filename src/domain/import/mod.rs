@@ -9,7 +9,7 @@
 //! | CSV and XLSX as rows and columns | `csv_table`, `xlsx_table` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
 //! | a large file in pieces | `pieces` |
-//! | UBL as documents, and their parties | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_parties` |
+//! | UBL as documents, their parties, and what no field takes | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_parties`, `ubl_beside` |
 //! | the warnings about a document | `warnings` |
 //! | what a taxpayer answers in advance | `profile` |
 //! | what became of a file | `record`, `causes`, `error_file` |
@@ -26,6 +26,7 @@ pub mod source;
 pub mod stated_sums;
 pub mod table;
 pub mod table_documents;
+mod ubl_beside;
 pub mod ubl_document;
 mod ubl_full;
 pub mod ubl_parties;

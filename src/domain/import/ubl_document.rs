@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 use serde_json::{Map, Number, Value};
 use trade_document::{Party, ReferenceKind, Tax, Totals, TradeDocument};
-use ubl::{Beside, Cause, Change, Limits, ReadDocument, SplitCharges};
+use ubl::{Cause, Change, Limits, ReadDocument, SplitCharges};
 
 use crate::domain::import::profile::{set_at, text_at};
 use crate::domain::import::source::{
     CUSTOMER_ELEMENT, ImportForm, Places, SUPPLIER_ELEMENT, SourceDocument, SourceFile,
 };
 use crate::domain::import::stated_sums::StatedSums;
+use crate::domain::import::ubl_beside::{self, Stages};
 use crate::domain::import::ubl_parties::{ImportAccount, UblParties};
 use crate::domain::import::{ubl_full, ubl_standard};
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::is_self_billed;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
@@ -23,8 +23,6 @@ use crate::domain::reference::catalog::Catalog;
 
 /// The maximum number of elements and attributes of a file.
 const ELEMENTS_MAX: usize = 200_000;
-/// The maximum number of parts without a field that a warning names.
-const BESIDE_SHOWN_MAX: usize = 10;
 
 /// The rule of a document that others issued to the account.
 const PURCHASE_RULE: &str = "purchase";
@@ -98,25 +96,14 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
         }
         ImportForm::Full => ubl_full::body(&imported, &after_tax, &mut warnings),
     };
-    // The parts of a charge, such as its base, belong to no charge once it was divided, or joined with others of its line.
-    let has_same_charges = after_tax.is_empty()
-        && imported.lines == document.lines
-        && imported.charges == document.charges
-        && imported.lines.iter().all(|line| line.charges.len() <= 1);
-    let (fitting, mut lost): (Vec<_>, Vec<_>) = beside.into_iter().partition(|part| {
-        let is_about_tax = part.root_child() == "cac:TaxTotal";
-        let is_lost = is_about_charge(part) && !has_same_charges;
-        !is_lost && (after_tax.is_empty() || !is_about_tax)
-    });
-    warnings.extend(beside_warning(&fitting, |names| {
-        format!("No field takes {names}: kept for the UBL of the invoice.")
-    }));
-    let parts = ubl::empty_fields(&imported, &empty_fields(form, &imported), &fitting);
-    let (ubl_parts, too_large) = UblParts::split_by_room(&imported, parts);
-    lost.extend(too_large);
-    warnings.extend(beside_warning(&lost, |names| {
-        format!("The UBL of the invoice lacks {names}.")
-    }));
+    let stages = Stages {
+        read: &document,
+        imported: &imported,
+        emptied: &empty_fields(form, &imported),
+        has_charges_after_tax: !after_tax.is_empty(),
+    };
+    let kept = ubl_beside::keep(beside, &stages);
+    warnings.extend(kept.warnings);
     // The warnings about money come first, because only the first ones are kept.
     let (money, other): (Vec<_>, Vec<_>) = changes
         .iter()
@@ -131,7 +118,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
         places,
         stated: stated_sums(&document.totals),
         parties: Some(UblParties::new(&document)),
-        ubl_parts: Some(ubl_parts),
+        ubl_parts: Some(kept.parts),
         ..SourceDocument::default()
     }
 }
@@ -247,28 +234,6 @@ fn empty_fields(form: ImportForm, document: &TradeDocument) -> TradeDocument {
         ImportForm::Standard => ubl_standard::empty_fields(document),
         ImportForm::Full => ubl_full::empty_fields(document),
     }
-}
-
-fn is_about_charge(part: &Beside) -> bool {
-    part.path.contains("/cac:AllowanceCharge") && !part.path.contains("/cac:Price/")
-}
-
-/// Returns a warning that names the parts, unless there are none.
-fn beside_warning(beside: &[Beside], text: impl Fn(&str) -> String) -> Option<String> {
-    let names = beside.iter().take(BESIDE_SHOWN_MAX).map(|part| {
-        let tag = part.value.strip_prefix('<');
-        let name = tag.and_then(|tag| tag.split(['>', ' ', '/']).next());
-        match name {
-            Some(name) => format!("{}/{name}", part.path),
-            None => part.path.clone(),
-        }
-    });
-    let names = names.collect::<Vec<_>>().join(", ");
-    let more = match beside.len().saturating_sub(BESIDE_SHOWN_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!beside.is_empty()).then(|| text(&format!("{names}{more}")))
 }
 
 /// Compares the parties of the file with the account. Then fills what UBL has no element for and the profile has not

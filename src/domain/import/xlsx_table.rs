@@ -6,6 +6,7 @@ use std::io::{Cursor, Read, copy, sink};
 use calamine::{
     DataRef, ExcelDateTime, Reader, Sheet as SheetEntry, SheetType, SheetVisible, Xlsx,
 };
+use rust_decimal::Decimal;
 use zip::ZipArchive;
 
 use crate::domain::import::source::file_fault;
@@ -198,7 +199,7 @@ impl Sheet {
     }
 }
 
-/// Returns the text of a cell. A number is the shortest decimal that gives the cell's floating-point number.
+/// Returns the text of a cell.
 fn cell_text(value: &DataRef<'_>) -> String {
     match value {
         DataRef::Empty => String::new(),
@@ -207,17 +208,27 @@ fn cell_text(value: &DataRef<'_>) -> String {
         }
         DataRef::SharedString(text) => text.trim().to_owned(),
         DataRef::Int(number) => number.to_string(),
-        DataRef::Float(number) => number.to_string(),
+        DataRef::Float(number) => number_text(*number),
         DataRef::Bool(value) => value.to_string(),
         DataRef::DateTime(time) => day_text(time),
         DataRef::Error(error) => error.to_string(),
     }
 }
 
+/// Returns a number as a spreadsheet shows it, with 15 digits: the floating-point number of a formula such as 1.1 × 1.1 is
+/// off by the digits behind them.
+fn number_text(number: f64) -> String {
+    let shown = Decimal::from_scientific(&format!("{number:.14e}"));
+    shown.map_or_else(
+        |_| number.to_string(),
+        |shown| shown.normalize().to_string(),
+    )
+}
+
 /// Returns the day of a date, written YYYY-MM-DD.
 fn day_text(time: &ExcelDateTime) -> String {
     if !time.is_datetime() {
-        return time.as_f64().to_string();
+        return number_text(time.as_f64());
     }
     let (year, month, day, ..) = time.to_ymd_hms_milli();
     format!("{year:04}-{month:02}-{day:02}")
@@ -310,6 +321,23 @@ mod tests {
 
     fn text_cell(place: &str, text: &str) -> String {
         format!("<c r=\"{place}\" t=\"inlineStr\"><is><t>{text}</t></is></c>")
+    }
+
+    #[test]
+    fn a_number_is_what_a_spreadsheet_shows() {
+        for (number, text) in [
+            (1.21, "1.21"),
+            (1.210_000_000_000_000_2, "1.21"),
+            (0.300_000_000_000_000_04, "0.3"),
+            (-1_075.5, "-1075.5"),
+            (0.0, "0"),
+            (8_471.3, "8471.3"),
+            (123_456_789_012_345.0, "123456789012345"),
+            (0.000_001, "0.000001"),
+            (1e40, "10000000000000000303786028427003666890752"),
+        ] {
+            assert_eq!(number_text(number), text);
+        }
     }
 
     #[test]

@@ -216,3 +216,32 @@ impl ProfileChange {
         self.settings.apply(&mut taxpayer.settings);
     }
 }
+
+#[cfg(test)]
+impl Taxpayer {
+    pub(crate) fn sample(id: TaxpayerId, integrator_id: IntegratorId) -> Self {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        Self {
+            id,
+            integrator_id,
+            name: "Dangoyaro Mills".into(),
+            email: "books@example.com".into(),
+            tin: "12345678-0001".into(),
+            phone: None,
+            nature_of_business: Some("Milling".into()),
+            service_id: "94AD90FB".into(),
+            business_id: "bb99420d-d6bb-422c-b371-b9f6d6009aae".into(),
+            address: "1 Marina".into(),
+            place: BusinessLocation {
+                city: Some("Lagos".into()),
+                state: None,
+                country: None,
+            },
+            settings: AccountSettings::default(),
+            subscription: Subscription::Active,
+            verification: Verification::Pending,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}

@@ -221,12 +221,11 @@ fn document(
 mod tests {
     use super::*;
     use crate::domain::kernel::fault::FAULTS_MAX;
-    use crate::domain::kernel::ids::IntegratorId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
     use crate::http::forms::testing::{
         self, DOCUMENT_REQUIRED, INEXACT, broken_rules, catalog, number, numbers, object, texts,
         with_member,
     };
-    use crate::http::testing::taxpayer;
 
     fn read_body(body: Value) -> Result<Accepted<ReadDocument>, Faults> {
         read(DocumentSource::Caller, &object(body), None, &catalog())
@@ -622,7 +621,7 @@ mod tests {
 
     #[test]
     fn only_a_document_that_names_the_taxpayer_as_its_profile_may_lack_the_postal_code() {
-        let mut taxpayer = taxpayer(IntegratorId(1));
+        let mut taxpayer = Taxpayer::sample(TaxpayerId(7), IntegratorId(1));
         taxpayer.place.country = Some("NG".into());
         taxpayer.phone = Some("0803 000 0000".into());
         let profile = taxpayer_party(&taxpayer);
