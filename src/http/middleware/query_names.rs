@@ -26,7 +26,10 @@ pub(crate) async fn check_names(
     next: Next<BoxBody>,
     known: impl FnOnce() -> Vec<String>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let warning = find_names(request.query_string(), known).map_err(ApiError::from)?;
+    let warning = match find_names(request.query_string(), known) {
+        Ok(warning) => warning,
+        Err(faults) => return Ok(request.error_response(ApiError::from(faults))),
+    };
     let mut response = next.call(request).await?;
     if let Some(value) = warning.as_deref().and_then(warning_value) {
         response.headers_mut().append(WARNING_HEADER, value);

@@ -147,7 +147,8 @@ async fn a_sale_of_somebody_else_is_told_and_a_purchase_is_refused(world: &World
     let again = import(&seller, "?preview=true", "application/xml", file).await;
     assert!(!warnings(again.expect_status(200).data()).contains(name));
     let tin = json!(buyer.as_ref().tin);
-    let sold = seller.invoice(&with(&invoice(), "customer.tin", tin)).await;
+    let other = with(&invoice(), "customer.no", json!("C-BUYER"));
+    let sold = seller.invoice(&with(&other, "customer.tin", tin)).await;
     let file = ubl(&seller, &sold).await;
     for form in ["standard", "full"] {
         let query = format!("?form={form}");
