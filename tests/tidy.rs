@@ -88,6 +88,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::stored_invoice"],
     &[
         "http::approval",
+        "http::document_body",
         "http::delivery_links",
         "http::delivery_selection",
     ],

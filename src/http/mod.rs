@@ -19,7 +19,7 @@
 //! | `corrections` | corrections of signed invoices, for the API and the dashboard, and their worker |
 //! | `approval` | the submission that begins with an approval |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
-//! | `stored_invoice` | a stored invoice and its document |
+//! | `document_body`, `stored_invoice` | a document as a call means it; a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `onboarding` | the accounts of new taxpayers |
@@ -41,6 +41,7 @@ pub(crate) mod cached;
 pub(crate) mod corrections;
 pub(crate) mod delivery_links;
 pub(crate) mod delivery_selection;
+pub(crate) mod document_body;
 pub(crate) mod endpoint;
 pub(crate) mod explain;
 pub(crate) mod exports;

@@ -27,7 +27,7 @@ use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::secrets::{self, SecretRotation};
 
-/// How long a replaced signing secret still signs notifications together with the new secret.
+/// The time for which a replaced signing secret still signs notifications together with the new one.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 
 impl UnitOfWork {

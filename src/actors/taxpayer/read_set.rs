@@ -186,7 +186,7 @@ impl ReadSet {
     }
 }
 
-/// What one taxpayer's commands start with: the rows that they ask for, the cached state and the reserved ids.
+/// The start of one taxpayer's commands: the rows that they ask for, the cached state and the reserved ids.
 pub(super) struct BatchStart {
     pub(super) id: TaxpayerId,
     pub(super) wanted: ReadSet,

@@ -54,7 +54,7 @@ fn is_unchanged(line: &Line, wanted: &Line) -> bool {
         && FlatAmounts::from(line) == FlatAmounts::from(wanted)
 }
 
-/// What a line takes off and adds whatever its quantity and price.
+/// The discount and the fee of a line that do not depend on its quantity and price.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct FlatAmounts {
     discount: Amount,

@@ -13,6 +13,8 @@
 
 pub mod amounts;
 pub mod credit_note;
+#[cfg(test)]
+mod flat_amount_tests;
 pub mod lines;
 pub mod next_step;
 pub mod plan;

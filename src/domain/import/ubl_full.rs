@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use trade_document::{
-    Charge, ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, TradeDocument,
+    Charge, ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, Totals, TradeDocument,
 };
 
 use crate::domain::import::ubl_document::{
@@ -56,7 +56,6 @@ pub(super) fn body(
     let lines: Vec<_> = lines
         .map(|(index, one)| line(index, one, warnings))
         .collect();
-    let totals = &document.totals;
     if document
         .references
         .iter()
@@ -108,20 +107,21 @@ pub(super) fn body(
             ("invoice_line", Some(Value::Array(lines))),
             ("tax_total", tax_total(document)),
             ("allowance_charge", allowance_charge(after_tax)),
-            (
-                "legal_monetary_total",
-                Some(json!({
-                    "line_extension_amount": number(totals.lines),
-                    "tax_exclusive_amount": number(totals.tax_exclusive),
-                    "tax_inclusive_amount": number(totals.tax_inclusive),
-                    "payable_amount": number(totals.payable),
-                })),
-            ),
+            ("legal_monetary_total", Some(totals(&document.totals))),
         ],
     );
     add_references(&mut body, document, warnings);
     add_payment_means(&mut body, document);
     body
+}
+
+fn totals(totals: &Totals) -> Value {
+    json!({
+        "line_extension_amount": number(totals.lines),
+        "tax_exclusive_amount": number(totals.tax_exclusive),
+        "tax_inclusive_amount": number(totals.tax_inclusive),
+        "payable_amount": number(totals.payable),
+    })
 }
 
 fn allowance_charge(charges: &[Charge]) -> Option<Value> {

@@ -70,7 +70,7 @@ const COMPUTED_AMOUNTS: [&str; 6] = [
     "taxable_amount",
     "vat_calculated",
 ];
-/// How a value is told that a document does not have.
+/// The word for a value that a document does not have.
 const ABSENT: &str = "absent";
 /// A warning tells both values of this many fields.
 const FIELDS_SHOWN_MAX: usize = 5;
@@ -79,7 +79,7 @@ const VALUE_CHARS_SHOWN_MAX: usize = 60;
 /// This many differences are kept with a submission.
 const KEPT_MAX: usize = 20;
 
-/// Where the amounts in the document of a stored invoice come from. A caller may round otherwise what this service
+/// The origin of the amounts in the document of a stored invoice. A caller may round otherwise what this service
 /// computes, so that is equal within the tolerance of spec.md. Stated amounts are equal to the last digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredAmounts {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::domain::invoice::Line;
 use crate::domain::money::Amount;
 
-/// What the amount of a line follows from.
+/// The terms that the amount of a line follows from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineTerms {
     pub(crate) quantity: Amount,

@@ -1,4 +1,5 @@
-//! Computes the payable of an invoice if the caller did not send it: the sum of its lines (see `line_terms`), plus tax. Only the sum is rounded: half up, to the digits of the currency.
+//! Computes the payable of an invoice if the caller did not send it: the sum of its lines (see `line_terms`), plus tax.
+//! Only the sum is rounded: half up, to the digits of the currency.
 
 use crate::domain::invoice::Line;
 use crate::domain::invoice::line_terms::LineTerms;

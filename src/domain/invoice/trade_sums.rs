@@ -31,7 +31,7 @@ impl Node<'_> {
         let charges = self.items("allowance_charge").filter_map(Node::charge);
         let mut charges: Vec<_> = charges.collect();
         let added = net(&charges)?;
-        if lines.checked_add(added)? != tax_exclusive {
+        if !added.is_zero() && lines.checked_add(added)? != tax_exclusive {
             let exempt = listed_tax(EXEMPT.to_owned(), Some(Decimal::ZERO), self.catalog);
             for charge in &mut charges {
                 charge.tax = Some(exempt.clone());
@@ -201,7 +201,8 @@ fn round_charges(charges: &mut [Charge], gross: Decimal, amount: Decimal, digits
         && missing.abs() <= unit
     {
         let taken = if charge.is_fee { missing } else { -missing };
-        charge.amount = (charge.amount + taken).max(Decimal::ZERO);
+        let whole = charge.amount.checked_add(taken);
+        charge.amount = whole.unwrap_or(charge.amount).max(Decimal::ZERO);
     }
 }
 
@@ -253,6 +254,9 @@ mod tests {
             { "charge_indicator": false, "amount": 10.01 }, { "charge_indicator": true, "amount": 3.33 },
         ]);
         let fee = json!([{ "charge_indicator": true, "amount": 5 }]);
+        let even = json!([
+            { "charge_indicator": false, "amount": 5 }, { "charge_indicator": true, "amount": 5 },
+        ]);
         let none = json!([]);
         // The total without tax, the charges and the payable; then the total without tax on paper, what was prepaid, the
         // rounding, and the base that is exempt.
@@ -266,6 +270,7 @@ mod tests {
             ("100", &both, "50.82", "93.32", "50", "0", Some("-6.68")),
             ("100", &both, "107.5", "93.32", "0", "6.68", Some("-6.68")),
             ("105", &fee, "112.5", "105", "0", "0", None),
+            ("100", &even, "107.5", "100", "0", "0", None),
         ];
         for (stated, charges, payable, exclusive, prepaid, rounding, exempt) in cases {
             let name = format!("{stated} {charges} {payable}");
@@ -297,6 +302,14 @@ mod tests {
             assert_eq!(totals.payable, paid, "{name}");
             assert_eq!(found.lines[0].tax.category.code, "STANDARD_VAT", "{name}");
         }
+    }
+
+    #[test]
+    fn a_total_that_is_off_gets_no_exempt_tax_without_a_charge() {
+        let document = document("90", &json!([]), "97.5");
+        let found = read_document(&document, &Catalog::default()).unwrap();
+        assert_eq!(found.taxes.len(), 1, "{:?}", found.taxes);
+        assert_eq!(found.totals.tax_exclusive, decimal("90"));
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn charges_without_tax_that_no_line_shares_are_taken_out_and_the_payable_stays()
     assert_eq!(totals.tax_inclusive, before.tax_inclusive + decimal("6.68"));
     assert_eq!(totals.payable, before.payable);
 
-    // What a line shares, or what bears tax, stays.
+    // A charge stays if a line has its tax, or if it bears tax.
     let mut shared = untaxed.clone();
     shared
         .lines

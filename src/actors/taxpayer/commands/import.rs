@@ -34,7 +34,7 @@ pub struct ImportInvoices {
     pub file: ImportedFile,
 }
 
-/// What became of a file.
+/// The import of a file, by this command or by one before it.
 pub struct FileImport {
     pub import: Import,
     /// False if the file was imported before.

@@ -13,6 +13,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::http::api::app::run_response;
+use crate::http::document_body::{DocumentBody, DocumentCall};
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer;
@@ -29,7 +30,6 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::{DocumentBody, DocumentCall};
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
 const ACCEPTED_MESSAGE: &str =

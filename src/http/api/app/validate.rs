@@ -10,6 +10,7 @@ use crate::domain::invoice::calculation::Calculation;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::Catalog;
+use crate::http::document_body::{DocumentBody, DocumentCall};
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::authority;
 use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
@@ -25,7 +26,6 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::stored_invoice::{DocumentBody, DocumentCall};
 use crate::http::suggest_patch::{self, PatchContext};
 use crate::http::views::validated::Validated;
 

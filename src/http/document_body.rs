@@ -1,0 +1,276 @@
+//! The body of Validate, Submit and Report. One that has nothing but an IRN means the document of the stored invoice; any
+//! other is compared with it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::calculation::{Calculation, DocumentForm};
+use crate::domain::invoice::document_difference::Differences;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::report_body::report_body;
+use crate::domain::invoice::stored_document::stored_path;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::party::Taxpayer;
+use crate::domain::pipeline::authority_document::AuthorityDocument;
+use crate::domain::pipeline::{Operation, RunState};
+use crate::domain::reference::catalog::Catalog;
+use crate::http::explain::local_faults;
+use crate::http::extract::body::JsonObject;
+use crate::http::forms::calculated;
+use crate::http::forms::submission::DocumentSource;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
+use crate::store::runs;
+
+/// The calls that take an IRN alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DocumentCall {
+    Validate,
+    Submit,
+    Report,
+}
+
+/// The body of a call. A body that has nothing but an IRN means the document of the stored invoice.
+#[derive(Debug)]
+pub(crate) struct DocumentBody {
+    call: DocumentCall,
+    sent: JsonObject,
+    /// The document that the body means; `None` if the body is the document.
+    meant: Option<MeantDocument>,
+    /// The document of the caller with the amounts that were computed for it; `None` if none were asked for.
+    completed: Option<Map<String, Value>>,
+    /// True if the body has only an IRN, but no stored invoice has it.
+    is_unknown: bool,
+}
+
+#[derive(Debug)]
+struct MeantDocument {
+    fields: Map<String, Value>,
+    /// The stored invoice; `None` if the document was sent before and is taken from the pipeline, so that a repetition
+    /// says the same.
+    stored: Option<Invoice>,
+    warnings: Vec<String>,
+}
+
+impl DocumentBody {
+    pub(crate) async fn complete(
+        state: &ApiState,
+        call: DocumentCall,
+        taxpayer: Option<&Taxpayer>,
+        sent: JsonObject,
+    ) -> Result<Self, ApiError> {
+        let irn = irn_alone(&sent).and_then(|text| Irn::parse(text).ok());
+        let Some((taxpayer, irn)) = taxpayer.zip(irn) else {
+            return Ok(Self {
+                call,
+                sent,
+                meant: None,
+                completed: None,
+                is_unknown: false,
+            });
+        };
+        let mut meant = MeantDocument::find(state, call, taxpayer, &irn).await?;
+        if let (Some(meant), Some(business_id)) = (&mut meant, sent.get("business_id")) {
+            let name = "business_id".to_owned();
+            meant.fields.insert(name, business_id.clone());
+        }
+        Ok(Self {
+            call,
+            is_unknown: meant.is_none(),
+            sent,
+            meant,
+            completed: None,
+        })
+    }
+
+    pub(crate) fn fields(&self) -> &Map<String, Value> {
+        match (&self.meant, &self.completed) {
+            (Some(document), _) => &document.fields,
+            (None, Some(fields)) => fields,
+            (None, None) => &self.sent,
+        }
+    }
+
+    /// Computes the amounts that a document of the caller leaves out. Returns `None` if the stored invoice is meant,
+    /// whose amounts are all known.
+    pub(crate) fn calculate(&mut self, catalog: &Catalog) -> Option<Result<Calculation, Faults>> {
+        if self.meant.is_some() {
+            return None;
+        }
+        let done = calculated::complete(&self.sent, DocumentForm::Authority, catalog);
+        self.completed = Some(done.fields);
+        Some(done.outcome)
+    }
+
+    /// Returns warnings about what the document leaves out of the stored invoice.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.meant
+            .as_ref()
+            .map_or(&[], |document| &document.warnings)
+    }
+
+    pub(crate) fn source(&self) -> DocumentSource {
+        match self.meant {
+            Some(_) => DocumentSource::StoredInvoice,
+            None => DocumentSource::Caller,
+        }
+    }
+
+    fn stored_invoice(&self) -> Option<&Invoice> {
+        self.meant.as_ref()?.stored.as_ref()
+    }
+
+    /// Returns the error for faults of the document. Those of a stored invoice name the paths that their values have
+    /// there.
+    pub(crate) fn refusal_error(&self, faults: Faults, catalog: &Catalog) -> ApiError {
+        let Some(invoice) = self.stored_invoice() else {
+            let unknown = self
+                .is_unknown
+                .then(|| Fault::field("irn", not_stored_rule()));
+            let faults = unknown.into_iter().chain(faults.iter().cloned()).collect();
+            return local_faults::refusal_error(faults, self.fields());
+        };
+        let faults = faults.rename_fields(|path| stored_path(invoice, catalog, path));
+        local_faults::refusal_error(faults, &self.sent)
+    }
+
+    /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. `sent` is the
+    /// document as its form reads it. An account that is strict about documents is refused with all differences.
+    pub(crate) async fn differences(
+        &self,
+        state: &ApiState,
+        taxpayer: &Taxpayer,
+        irn: &Irn,
+        sent: &Map<String, Value>,
+    ) -> Result<Differences, ApiError> {
+        let found = self.compare(state, taxpayer, irn, sent).await?;
+        if found.is_empty() || !taxpayer.settings.strict_documents {
+            return Ok(found);
+        }
+        let message = format!("This account is strict about documents, and {found}");
+        Err(ApiError::new(ErrorCode::IrnContentChanged, message).with_faults(found.to_faults()))
+    }
+
+    async fn compare(
+        &self,
+        state: &ApiState,
+        taxpayer: &Taxpayer,
+        irn: &Irn,
+        sent: &Map<String, Value>,
+    ) -> Result<Differences, ApiError> {
+        if self.meant.is_some() {
+            return Ok(Differences::default());
+        }
+        let Some(stored) = StoredInvoice::find(&state.store, taxpayer, irn).await? else {
+            return Ok(Differences::default());
+        };
+        let document = stored.document(&state.catalog.get())?;
+        let amounts = (&stored.invoice).into();
+        if self.call != DocumentCall::Report {
+            return Ok(Differences::between(sent, &document, amounts));
+        }
+        // An invoice of several rates of VAT has several reports, which state parts of its amounts.
+        let whole = report_body(&document, taxpayer).ok();
+        Ok(whole
+            .map(|whole| Differences::between(sent, &whole, amounts))
+            .unwrap_or_default())
+    }
+}
+
+impl MeantDocument {
+    async fn find(
+        state: &ApiState,
+        call: DocumentCall,
+        taxpayer: &Taxpayer,
+        irn: &Irn,
+    ) -> Result<Option<Self>, ApiError> {
+        if call != DocumentCall::Report
+            && let Some(fields) = sent_document(state, taxpayer, irn).await?
+        {
+            return Ok(Some(Self {
+                fields,
+                stored: None,
+                warnings: Vec::new(),
+            }));
+        }
+        let Some(stored) = StoredInvoice::find(&state.store, taxpayer, irn).await? else {
+            return Ok(None);
+        };
+        let mut fields = stored.document(&state.catalog.get())?;
+        let mut warnings = Vec::new();
+        match call {
+            DocumentCall::Validate => {}
+            DocumentCall::Submit => warnings = drop_odd_telephones(&mut fields),
+            DocumentCall::Report => {
+                let report = report_body(&fields, taxpayer);
+                fields = report.map_err(|reason| {
+                    let rule = FieldRule::other("single_rate", reason.to_string());
+                    Fault::field("vat_rate", rule)
+                })?;
+            }
+        }
+        Ok(Some(Self {
+            fields,
+            stored: Some(stored.invoice),
+            warnings,
+        }))
+    }
+}
+
+fn not_stored_rule() -> FieldRule {
+    FieldRule::with_expected(
+        "stored",
+        "is of no stored invoice, so the whole document is needed",
+        "the irn of a stored invoice, or the whole document",
+    )
+}
+
+/// Returns the IRN of a body that has nothing else, except a business id that tells whose it is.
+fn irn_alone(fields: &Map<String, Value>) -> Option<&str> {
+    let names: BTreeSet<_> = fields.keys().map(String::as_str).collect();
+    let is_alone = names.is_subset(&BTreeSet::from(["irn", "business_id"]));
+    fields.get("irn").filter(|_| is_alone)?.as_str()
+}
+
+/// Returns the document of the submission that runs or has succeeded.
+async fn sent_document(
+    state: &ApiState,
+    taxpayer: &Taxpayer,
+    irn: &Irn,
+) -> Result<Option<Map<String, Value>>, ApiError> {
+    let reader = state.store.reader();
+    let runs = runs::owned_by_with_irn_keys(reader, taxpayer.id, vec![irn.key()]).await?;
+    let submission = runs.iter().find(|run| run.operation() == Operation::Submit);
+    let kept =
+        submission.filter(|run| !matches!(run.state(), RunState::Refused | RunState::Cancelled));
+    let document = kept.and_then(|run| run.payload.submission());
+    Ok(document.map(AuthorityDocument::callers_body))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_body_that_says_nothing_else_means_the_stored_invoice() {
+        let irn = "INV001-94AD90FB-20261121";
+        let cases = [
+            (json!({ "irn": irn }), Some(irn)),
+            (json!({ "irn": irn, "business_id": "b" }), Some(irn)),
+            (json!({ "irn": irn, "note": "x" }), None),
+            (json!({ "irn": 7 }), None),
+            (json!({ "business_id": "b" }), None),
+            (json!({}), None),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(irn_alone(body.as_object().unwrap()), expected, "{body}");
+        }
+    }
+}
