@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 37] = [
+const MIGRATIONS: [Script; 39] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -143,6 +143,18 @@ const MIGRATIONS: [Script; 37] = [
     Script::new(
         "m0041_ubl_parts",
         include_str!("../sql/m0041_ubl_parts.sql"),
+    ),
+    Script {
+        sqlite: include_str!("../sql/m0042_credit_notes.sqlite.sql"),
+        postgres: include_str!("../sql/m0042_credit_notes.postgres.sql"),
+        ..Script::new(
+            "m0042_credit_notes",
+            include_str!("../sql/m0042_credit_notes.sql"),
+        )
+    },
+    Script::new(
+        "m0043_signatures",
+        include_str!("../sql/m0043_signatures.sql"),
     ),
 ];
 

@@ -61,6 +61,12 @@ impl Amount {
         self.0.is_sign_negative() && !self.0.is_zero()
     }
 
+    /// Returns the amount without its sign.
+    #[must_use]
+    pub fn abs(self) -> Self {
+        Self(self.0.abs())
+    }
+
     pub fn is_zero(self) -> bool {
         self.0.is_zero()
     }

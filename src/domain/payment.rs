@@ -123,6 +123,12 @@ impl Payment {
         })
     }
 
+    /// Returns the amount that is left to pay, at least zero.
+    pub fn left(self) -> Amount {
+        let left = self.payable.minus(self.paid).unwrap_or_default();
+        left.max(Amount::ZERO)
+    }
+
     pub fn is_partial(self) -> bool {
         self.status == PaymentStatus::Partial
     }
@@ -132,14 +138,7 @@ impl Payment {
         match change {
             PaymentChange::Pending => Ok(self.note_status(PaymentStatus::Pending)),
             PaymentChange::Rejected => Ok(self.note_status(PaymentStatus::Rejected)),
-            PaymentChange::Paid => {
-                let remainder = self
-                    .payable
-                    .minus(self.paid)
-                    .unwrap_or_default()
-                    .max(Amount::ZERO);
-                self.post(PaymentStatus::Paid, remainder)
-            }
+            PaymentChange::Paid => self.post(PaymentStatus::Paid, self.left()),
             PaymentChange::Partial(amount) => self.post(PaymentStatus::Partial, amount),
         }
     }
@@ -169,7 +168,7 @@ impl Payment {
     }
 
     fn excess_refusal(self, amount: Amount) -> Refusal {
-        let left = self.payable.minus(self.paid).unwrap_or_default();
+        let left = self.left();
         Refusal::PaymentExceedsPayable(Fault::new(
             "amount",
             "payment_exceeds_payable",

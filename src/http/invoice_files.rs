@@ -114,7 +114,7 @@ pub(crate) async fn make(
                 } else {
                     Standing::Draft
                 },
-                qr_code: stored.invoice.authority.signed.then(|| qr_code.clone()),
+                qr_code: stored.invoice.signed_qr_code().map(str::to_owned),
                 verify_link: verify_link(state, request, &stored.invoice).await?,
             };
             print(state, paper).await?

@@ -22,7 +22,8 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
-use crate::domain::correction::record::{Correction, CorrectionState};
+use crate::domain::correction::credits::Credits;
+use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::document_difference::Differences;
@@ -77,8 +78,7 @@ struct InvoicePage {
     qr: Option<QrPicture>,
     /// The address of the public page of a signed invoice.
     verify_link: Option<String>,
-    paid: Amount,
-    left: Option<Amount>,
+    money: MoneyWords,
     ledger: Vec<Payment>,
     refused: Vec<RefusedRun>,
     /// The newest correction of the invoice.
@@ -100,6 +100,45 @@ struct CorrectionProgress {
     badge: Badge,
     reason: Option<String>,
     plan: PlanTable,
+}
+
+/// What was paid of an invoice, what its credit notes take off, and what is left.
+struct MoneyWords {
+    paid: Amount,
+    /// The amount and the number of each signed credit note.
+    credited: Vec<(Amount, String)>,
+    left: Amount,
+    /// True if what is left has to be paid back.
+    is_refund: bool,
+    /// The number of the invoice that replaces it.
+    replacement: Option<String>,
+}
+
+impl MoneyWords {
+    fn new(
+        invoice: &Invoice,
+        credits: &Credits,
+        correction: Option<&Correction>,
+        digits: u32,
+    ) -> Self {
+        let left = credits.left_to_pay(invoice);
+        let notes = credits.signed.iter();
+        let mut documents = correction.iter().flat_map(|one| &one.documents);
+        let replacement =
+            documents.find(|one| one.kind == DocumentPurpose::Replacement && one.id.is_some());
+        Self {
+            paid: invoice.payment.paid.with_digits(digits),
+            credited: notes
+                .map(|note| {
+                    let amount = note.payment.payable.with_digits(digits);
+                    (amount, note.invoice_no.clone())
+                })
+                .collect(),
+            left: left.abs().with_digits(digits),
+            is_refund: left.is_negative(),
+            replacement: replacement.map(|one| one.invoice_no.clone()),
+        }
+    }
 }
 
 struct Payment {
@@ -246,7 +285,6 @@ pub(super) async fn render(
         forms.edit = FormState::new(present.with(suggested.unwrap_or_default()));
     }
     let digits = catalog.currency_digits(&invoice.currency);
-    let left = invoice.payment.payable.minus(invoice.payment.paid);
     let code = type_code(invoice, &catalog);
     let type_name = code.and_then(|code| {
         let name = catalog.name(ReferenceList::InvoiceTypes, &code);
@@ -268,8 +306,7 @@ pub(super) async fn render(
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         verify_link: invoice_files::verify_link(state, request, invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
-        paid: invoice.payment.paid.with_digits(digits),
-        left: left.map(|left| left.with_digits(digits)),
+        money: MoneyWords::new(invoice, &head.credits, newest.as_ref(), digits),
         ledger: entries.into_iter().map(Payment::from).collect(),
         differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),

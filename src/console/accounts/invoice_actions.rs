@@ -5,15 +5,18 @@ use actix_web::{HttpRequest, web};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::actors::taxpayer::commands::{Pay, SetStatus};
+use crate::actors::taxpayer::commands::{Pay, SetStatus, Settle};
 use crate::console::accounts::invoice::{Forms, find, go_to_invoice, refusal_form, render};
 use crate::console::accounts::invoice_fields::amount;
+use crate::console::accounts::invoice_head::find_credits;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{payment_update, reader, update_status};
@@ -120,10 +123,7 @@ async fn set_payment(
         body.insert("amount".to_owned(), form.0.text("amount").into());
     }
     let done = match reader::read(&body, &state.catalog.get(), payment_update::read) {
-        Ok(read) => session
-            .send(&state, Pay(read.value))
-            .await
-            .map_err(ApiError::from),
+        Ok(read) => pay(&state, &session, &invoice, read.value).await,
         Err(faults) => Err(ApiError::from(faults)),
     };
     match done {
@@ -147,6 +147,28 @@ async fn set_payment(
             .await
         }
     }
+}
+
+/// Records a payment. Of an invoice with credit notes, `paid` means the amount that they leave.
+async fn pay(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    payment: PaymentUpdate,
+) -> Result<Invoice, ApiError> {
+    let credits = find_credits(state, invoice).await?;
+    if payment.change != PaymentChange::Paid || credits.signed.is_empty() {
+        return Ok(session.send(state, Pay(payment)).await?);
+    }
+    let credit_notes = credits.signed.iter().map(|note| InvoiceRef {
+        kind: UniqueNoType::PortalId,
+        text: note.id.to_string(),
+    });
+    let settle = Settle {
+        payment,
+        credit_notes: credit_notes.collect(),
+    };
+    Ok(session.send(state, settle).await?)
 }
 
 /// Returns the faults that only the page finds, not the API: an amount that would be ignored, and a payment that may be

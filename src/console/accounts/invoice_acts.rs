@@ -1,12 +1,14 @@
 //! The acts that the page of an invoice offers in its present state.
 
 use crate::console::accounts::invoice_fields::LINES_MAX;
+use crate::domain::correction::credits::Credits;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
     AuthorityStatus, DocumentKind, PaymentStatus, SettableStatus, WorkflowStatus, is_self_billed,
 };
 use crate::domain::pipeline::{Operation, Run, RunState};
+use crate::http::corrections::refund_words;
 
 /// An act with a button of its own in the head of the page. The first one is the main act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,11 +23,11 @@ pub(super) struct HeadAct {
 }
 
 /// A status to which the invoice can be set back. Its form is folded, and asks before the change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StatusAct {
     pub(super) value: &'static str,
     pub(super) label: &'static str,
-    pub(super) question: &'static str,
+    pub(super) question: String,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -77,6 +79,7 @@ impl Acts {
         code: Option<&str>,
         runs: &[Run],
         submits_after_approval: bool,
+        credits: &Credits,
     ) -> Self {
         let submission = run_state(runs, Operation::Submit);
         let transmission = run_state(runs, Operation::Transmit);
@@ -115,18 +118,26 @@ impl Acts {
             in_head,
             is_payable: may_be_paid && invoice.payment.status != PaymentStatus::Paid,
             is_editable,
-            is_creditable: is_signed && credit_obstacle(invoice, code).is_none(),
+            is_creditable: is_signed && credit_obstacle(invoice, code, credits).is_none(),
             statuses: status_acts(invoice),
         }
     }
 }
 
 /// Returns why no credit note of a signed invoice can be made here; `None` if one can. `code` is the invoice type code.
-pub(super) fn credit_obstacle(invoice: &Invoice, code: Option<&str>) -> Option<&'static str> {
-    correction_obstacle(code).or_else(|| {
-        (invoice.lines.len() > LINES_MAX).then_some(
-            "This invoice has many lines. Create the credit note in the system that made the invoice.",
-        )
+pub(super) fn credit_obstacle(
+    invoice: &Invoice,
+    code: Option<&str>,
+    credits: &Credits,
+) -> Option<&'static str> {
+    correction_obstacle(code).or({
+        if !credits.signed.is_empty() {
+            Some("This invoice has a credit note already. Correct it: that credits only what is left.")
+        } else if invoice.lines.len() > LINES_MAX {
+            Some("This invoice has many lines. Create the credit note in the system that made the invoice.")
+        } else {
+            None
+        }
     })
 }
 
@@ -190,16 +201,19 @@ fn status_acts(invoice: &Invoice) -> Vec<StatusAct> {
     let Some(present) = SettableStatus::parse(invoice.status.as_str()) else {
         return Vec::new();
     };
+    let refund = refund_words(&invoice.currency, invoice.payment.paid).unwrap_or_default();
     let all = [
         (
             SettableStatus::Draft,
             "Back to draft",
-            "Take this invoice back to draft?",
+            "Take this invoice back to draft?".to_owned(),
         ),
         (
             SettableStatus::Cancelled,
             "Cancel the invoice",
-            "Cancel this invoice?",
+            format!("Cancel this invoice? {refund}")
+                .trim_end()
+                .to_owned(),
         ),
     ];
     all.into_iter()

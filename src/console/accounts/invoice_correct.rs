@@ -148,18 +148,13 @@ impl PlanTable {
                 ..document.clone()
             },
         });
-        let owed = if is_refund {
-            Amount::ZERO.minus(balance).unwrap_or_default()
-        } else {
-            balance
-        };
         Self {
             documents: documents.collect(),
             currency: correction.currency.clone(),
             before: shown(correction.before),
             after: shown(correction.after),
             paid: shown(correction.paid),
-            balance: shown(owed),
+            balance: shown(balance.abs()),
             is_refund,
         }
     }

@@ -15,6 +15,7 @@ use crate::console::accounts::invoice_acts::credit_obstacle;
 use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, groups, present_values,
 };
+use crate::console::accounts::invoice_head::find_credits;
 use crate::console::accounts::invoice_submission::{PATIENCE, go_to_run, prepare};
 use crate::console::accounts::navigation::base;
 use crate::console::form_values::{FormState, FormValues};
@@ -28,7 +29,6 @@ use crate::domain::kernel::codes::{
     AuthorityStatus, CREDIT_NOTE_CODE, UniqueNoType, WorkflowStatus,
 };
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::InvoiceId;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{reader, standard_invoice, update_invoice};
 use crate::http::respond::code::ErrorCode;
@@ -232,16 +232,22 @@ async fn make_credit_note(
     }
     let catalog = state.catalog.get();
     let code = type_code(&stored.invoice, &catalog);
-    if let Some(obstacle) = credit_obstacle(&stored.invoice, code.as_deref()) {
+    let credits = find_credits(&state, &stored.invoice).await?;
+    if let Some(obstacle) = credit_obstacle(&stored.invoice, code.as_deref(), &credits) {
         return Err(ApiError::new(ErrorCode::InvalidTransition, obstacle));
     }
-    let number = match free_number(&state, &session, &stored.invoice).await? {
-        CreditNoteNumber::Free(number) => number,
-        CreditNoteNumber::Draft(id) => {
-            let address = format!("{}/invoices/{id}/edit", base(&session));
-            return Ok(go_to(&address, "There is a draft credit note already."));
-        }
-    };
+    if let Some(note) = credits.unsigned.first() {
+        let address = format!("{}/invoices/{}", base(&session), note.id);
+        let is_untouched = note.status == WorkflowStatus::Draft
+            && note.authority.status == AuthorityStatus::Pending;
+        let notice = "There is a credit note already, which is not signed.";
+        return Ok(if is_untouched {
+            go_to(&format!("{address}/edit"), notice)
+        } else {
+            go_to(&address, notice)
+        });
+    }
+    let number = free_number(&state, &session, &stored.invoice).await?;
     let body = credit_note_body(&state, &stored, &number);
     let form = reader::read(&body, &catalog, standard_invoice::read)?;
     let draft = form.value.draft;
@@ -255,40 +261,23 @@ async fn make_credit_note(
     Ok(go_to(&address, notice))
 }
 
-/// The number of the next credit note of an invoice.
-enum CreditNoteNumber {
-    /// No invoice has this number.
-    Free(String),
-    /// The invoice has a credit note that is still a draft.
-    Draft(InvoiceId),
-}
-
 /// Returns a number that no invoice has: that of the invoice with `CN` and a digit, since the authority takes letters
 /// and digits only.
 async fn free_number(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-) -> Result<CreditNoteNumber, ApiError> {
-    let kind = UniqueNoType::InternalInvoiceNo;
-    for at in 1..=CREDIT_NOTES_MAX {
-        let number = format!("{}CN{at}", invoice.invoice_no);
-        let found =
-            invoices::owned_by_with_unique_no(&state.store, session.taxpayer, kind, &number)
-                .await?;
-        let Some(found) = found else {
-            return Ok(CreditNoteNumber::Free(number));
-        };
-        let original = found.extras.get("original_invoice_reference");
-        let is_credit_note = original.and_then(Value::as_str) == Some(invoice.irn.as_str());
-        let is_untouched = found.status == WorkflowStatus::Draft
-            && found.authority.status == AuthorityStatus::Pending;
-        if is_credit_note && is_untouched {
-            return Ok(CreditNoteNumber::Draft(found.id));
-        }
-    }
-    let message = "This invoice has many credit notes already. Create the next one in the system that made the invoice.";
-    Err(ApiError::new(ErrorCode::InvalidTransition, message))
+) -> Result<String, ApiError> {
+    let numbers = (1..=CREDIT_NOTES_MAX).map(|at| format!("{}CN{at}", invoice.invoice_no));
+    let numbers: Vec<_> = numbers.collect();
+    let in_use = invoices::numbers_in_use(&state.store, session.taxpayer, &numbers).await?;
+    let mut free = numbers
+        .into_iter()
+        .filter(|number| !in_use.contains(number));
+    free.next().ok_or_else(|| {
+        let message = "This invoice has many credit notes already. Create the next one in the system that made the invoice.";
+        ApiError::new(ErrorCode::InvalidTransition, message)
+    })
 }
 
 /// Makes the body of Create Invoice (Standard) for a credit note over the whole invoice.

@@ -6,6 +6,7 @@ use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
+use crate::domain::correction::credits::Credits;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::stored_document::type_code;
 use crate::domain::kernel::ids::InvoiceId;
@@ -14,6 +15,7 @@ use crate::domain::pipeline::Run;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
+use crate::store::invoices;
 use crate::store::invoices::list::{
     Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
 };
@@ -44,6 +46,7 @@ pub(super) struct InvoiceHead {
     pub(super) is_correctable: bool,
     pub(super) steps: Vec<LifecycleStep>,
     pub(super) acts: Acts,
+    pub(super) credits: Credits,
     pub(super) newer: Option<InvoiceId>,
     pub(super) older: Option<InvoiceId>,
     pub(super) tab: InvoiceTab,
@@ -63,6 +66,8 @@ impl InvoiceHead {
         let digits = catalog.currency_digits(&invoice.currency);
         let code = type_code(invoice, &catalog);
         let submits = stored.supplier.settings.submit_after_approval;
+        let credits = find_credits(state, invoice).await?;
+        let is_something_left = !credits.left_to_pay(invoice).max(Amount::ZERO).is_zero();
         Ok(Self {
             address: format!("{base}/invoices/{}", invoice.id),
             list_address: format!("{base}/invoices"),
@@ -75,17 +80,30 @@ impl InvoiceHead {
             payable: invoice.payment.payable.with_digits(digits),
             lifecycle: Lifecycle::from(invoice).into(),
             payment: invoice.payment.status.into(),
-            is_overdue: invoice.is_overdue(state.today()),
+            is_overdue: is_something_left && invoice.is_overdue(state.today()),
             is_signed: invoice.authority.signed,
             is_correctable: invoice.authority.signed
                 && correction_obstacle(code.as_deref()).is_none(),
             steps: lifecycle::steps(invoice.status, &invoice.authority),
-            acts: Acts::new(invoice, code.as_deref(), runs, submits),
+            acts: Acts::new(invoice, code.as_deref(), runs, submits, &credits),
+            credits,
             newer: neighbour(state, invoice, false).await?,
             older: neighbour(state, invoice, true).await?,
             tab,
         })
     }
+}
+
+/// Returns the credit notes of an invoice. Only a signed invoice has any.
+pub(super) async fn find_credits(state: &ApiState, invoice: &Invoice) -> Result<Credits, ApiError> {
+    if !invoice.authority.signed {
+        return Ok(Credits::default());
+    }
+    let references = invoice.own_references();
+    let reader = state.store.reader();
+    let correcting =
+        invoices::owned_by_correcting(reader, invoice.taxpayer_id, &references).await?;
+    Ok(Credits::new(invoice, correcting))
 }
 
 /// Returns the invoice that was created before this one or after it.

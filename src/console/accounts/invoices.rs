@@ -30,7 +30,7 @@ use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
+use crate::store::invoices::list::{DocumentAmounts, Fields, InvoiceList, PagePart, PageStart};
 use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -101,7 +101,7 @@ struct InvoiceRow {
     is_overdue: bool,
 }
 
-/// The total of the invoices of one currency.
+/// The total of the invoices of one currency, less the credit notes.
 struct CurrencySum {
     currency: String,
     payable: Amount,
@@ -330,13 +330,20 @@ pub(super) fn list_query(values: &FormValues, without: &[&str]) -> String {
     }
 }
 
-fn sums(amounts: &[(String, Amount, Amount)], catalog: &Catalog) -> Vec<CurrencySum> {
+/// Returns the invoices less the credit notes.
+fn sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<CurrencySum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
-    for (currency, payable, paid) in amounts {
+    for document in amounts {
         let sum = sums
-            .entry(currency)
+            .entry(&document.currency)
             .or_insert(Some((Amount::ZERO, Amount::ZERO)));
-        *sum = sum.and_then(|before| Some((before.0.plus(*payable)?, before.1.plus(*paid)?)));
+        *sum = sum.and_then(|(payable, paid)| {
+            if document.is_credit_note {
+                Some((payable.minus(document.payable)?, paid.minus(document.paid)?))
+            } else {
+                Some((payable.plus(document.payable)?, paid.plus(document.paid)?))
+            }
+        });
     }
     let sum = |(currency, sum): (&str, Option<(Amount, Amount)>)| {
         let (payable, paid) = sum?;

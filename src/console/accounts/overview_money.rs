@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::owed::totals;
-use crate::domain::invoice::stored_document::type_code;
-use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
+use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::http::respond::error::ApiError;
@@ -110,8 +109,7 @@ async fn add_vat(
         let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
         let tax = breakdown.tax().unwrap_or(Amount::ZERO);
         let sum = sums.entry(invoice.currency.clone()).or_default();
-        let kind = type_code(invoice, &catalog).map(|code| DocumentKind::from_type_code(&code));
-        let total = if kind == Some(DocumentKind::CreditNote) {
+        let total = if invoice.is_credit_note() {
             sum.vat.minus(tax)
         } else {
             sum.vat.plus(tax)

@@ -6,6 +6,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | what a document comes to | `amounts` |
+//! | the credit notes of an invoice, and what they leave to pay | `credits` |
 //! | the lines that credit notes have left, and those that a credit note takes | `lines` |
 //! | the credit note over lines | `credit_note` |
 //! | the smallest set of documents | `plan` |
@@ -13,6 +14,7 @@
 
 pub mod amounts;
 pub mod credit_note;
+pub mod credits;
 #[cfg(test)]
 mod flat_amount_tests;
 pub mod lines;

@@ -4,7 +4,6 @@ use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
-use crate::domain::invoice::stored_document::is_credit_note;
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::pipeline::{Run, RunState};
 use crate::domain::reference::catalog::Catalog;
@@ -44,7 +43,7 @@ impl NextDocument<'_> {
             amounts.totals.payable_amount == self.planned.payable
                 && amounts.taxes == self.planned.taxes
         });
-        is_of_original && has_amounts && is_credit_note(document, catalog)
+        is_of_original && has_amounts && document.is_credit_note()
     }
 }
 
@@ -195,7 +194,7 @@ mod tests {
             status: WorkflowStatus::Cancelled,
             ..document()
         };
-        let signed = document().with_qr_code("signed".to_owned());
+        let signed = document().sign(Some("signed".to_owned()));
         let mut no_credit_note = signed.clone();
         no_credit_note
             .extras

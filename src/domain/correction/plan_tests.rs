@@ -114,7 +114,7 @@ pub(super) fn signed(draft: Draft) -> Invoice {
         provisional_qr: String::new(),
     };
     let (invoice, _) = draft.into_invoice(identity, Timestamp::UNIX_EPOCH);
-    invoice.with_qr_code("signed".into())
+    invoice.sign(Some("signed".into()))
 }
 
 pub(super) fn plan(

@@ -31,16 +31,18 @@ pub mod trade;
 mod trade_sums;
 pub mod ubl_parts;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
-    AuthorityStatus, Category, DeclaredPaymentStatus, ItemType, PaymentStatus, UniqueNoType,
-    WorkflowStatus,
+    AuthorityStatus, Category, DeclaredPaymentStatus, DocumentKind, ItemType, PaymentStatus,
+    UniqueNoType, WorkflowStatus,
 };
 use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{InvoiceId, ItemId, TaxpayerId};
@@ -75,7 +77,8 @@ pub struct Invoice {
     pub edited_at: Option<Timestamp>,
 }
 
-/// The state of the invoice at the authority. The QR code is provisional until `signed` is true.
+/// The state of the invoice at the authority. The QR code is provisional until it is signed, and also then if there are no
+/// keys to make another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorityState {
     pub status: AuthorityStatus,
@@ -245,14 +248,29 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// True if the invoice was to be paid before this day and is not. Cancelled invoices and rejected ones are not owed.
+    /// Returns whether this is a credit note or another document, by its type: a code, or a word for one.
+    pub fn kind(&self) -> DocumentKind {
+        let code = self.extras.get("invoice_type_code").and_then(Value::as_str);
+        DocumentKind::from_type(code.unwrap_or(&self.invoice_type))
+    }
+
+    pub fn is_credit_note(&self) -> bool {
+        self.kind() == DocumentKind::CreditNote
+    }
+
+    /// True if the invoice was to be paid before this day and something is left to pay. Nobody owes a draft, a credit note,
+    /// a cancelled invoice or one whose payment was rejected.
     pub fn is_overdue(&self, today: Date) -> bool {
         let is_unpaid = matches!(
             self.payment.status,
             PaymentStatus::Pending | PaymentStatus::Partial
-        );
-        let is_open = is_unpaid && self.status != WorkflowStatus::Cancelled;
-        is_open && self.due_date.is_some_and(|due| due < today)
+        ) && !self.payment.left().is_zero();
+        let is_owed = !self.is_credit_note()
+            && !matches!(
+                self.status,
+                WorkflowStatus::Draft | WorkflowStatus::Cancelled
+            );
+        is_unpaid && is_owed && self.due_date.is_some_and(|due| due < today)
     }
 
     /// Records that the pipeline reached a stage. The status keeps a later stage that was recorded before.
@@ -266,15 +284,27 @@ impl Invoice {
         Ok(invoice)
     }
 
-    /// Records the QR code of the authority's signature. An invoice that is already signed keeps its QR code.
+    /// Records the authority's signature, with its QR code if there are keys to make one. A signed invoice keeps its QR code.
     #[must_use]
-    pub fn with_qr_code(mut self, qr_code: String) -> Self {
+    pub fn sign(mut self, qr_code: Option<String>) -> Self {
         if !self.authority.signed {
-            self.authority.qr_code = qr_code;
+            self.authority.qr_code = qr_code.unwrap_or(self.authority.qr_code);
             self.authority.signed = true;
         }
         self
     }
+
+    /// Returns the QR code that may be printed: that of the signature.
+    pub fn signed_qr_code(&self) -> Option<&str> {
+        let qr_code = self.authority.qr_code.as_str();
+        let is_own = self.authority.signed && qr_code != provisional_qr_code(&self.irn);
+        is_own.then_some(qr_code)
+    }
+}
+
+/// Returns the QR code that is shown until the authority has signed the invoice. It contains only the IRN.
+pub fn provisional_qr_code(irn: &Irn) -> String {
+    STANDARD.encode(json!({ "irn": irn.as_str() }).to_string())
 }
 
 impl From<Stage> for AuthorityStatus {

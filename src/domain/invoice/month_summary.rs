@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::number_series::NumberSeries;
-use crate::domain::invoice::stored_document::type_code;
 use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus};
 use crate::domain::money::Amount;
@@ -39,12 +38,9 @@ impl MonthSummary {
     /// Adds an invoice. Fails if an amount of it or a sum is too large, which no form accepts.
     pub fn add(&mut self, invoice: &Invoice, catalog: &Catalog) -> Result<(), TotalTooLarge> {
         let amounts = Breakdown::from_invoice(invoice, catalog)?;
-        let code = type_code(invoice, catalog);
         let key = SumKey {
             currency: invoice.currency.clone(),
-            kind: code.map_or(DocumentKind::Invoice, |code| {
-                DocumentKind::from_type_code(&code)
-            }),
+            kind: invoice.kind(),
             status: invoice.status,
         };
         let sum = self.sums.entry(key).or_default();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::civil::Date;
 
 use crate::domain::invoice::stored_document::named_type_code;
-use crate::domain::kernel::codes::{DocumentKind, is_self_billed};
+use crate::domain::kernel::codes::is_self_billed;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::money::Amount;
 use crate::domain::party::InvoiceCustomer;
@@ -15,6 +15,7 @@ use crate::domain::reference::catalog::Catalog;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedInvoice {
     pub id: InvoiceId,
+    pub irn_key: String,
     pub invoice_no: String,
     pub customer: InvoiceCustomer,
     pub currency: String,
@@ -23,20 +24,23 @@ pub struct OwedInvoice {
     pub due_date: Option<Date>,
     /// The invoice type as a code or a word.
     pub invoice_type: String,
+    pub is_credit_note: bool,
+    /// For a credit note: the reference to the invoice that it credits, as `Invoice::corrected_reference` returns it.
+    pub corrects: Option<String>,
 }
 
 impl OwedInvoice {
     /// Returns what the customer owes because of it: less than nothing for a credit note, and `None` where the taxpayer
     /// is the buyer.
     pub fn amount_due(&self, catalog: &Catalog) -> Option<Amount> {
-        let code = named_type_code(&self.invoice_type, catalog).unwrap_or_default();
-        if is_self_billed(&code) {
+        let code = named_type_code(&self.invoice_type, catalog);
+        if code.is_some_and(|code| is_self_billed(&code)) {
             return None;
         }
-        match DocumentKind::from_type_code(&code) {
-            DocumentKind::Invoice => Some(self.left),
-            DocumentKind::CreditNote => Amount::ZERO.minus(self.left),
+        if self.is_credit_note {
+            return Amount::ZERO.minus(self.left);
         }
+        Some(self.left)
     }
 
     /// Returns the number of days since it was due; `None` if it is not overdue.
@@ -44,6 +48,36 @@ impl OwedInvoice {
         let late = (today - self.due_date?).get_days();
         (late > 0).then_some(late)
     }
+}
+
+/// Sets each credit note off against the invoice that it credits, so that only the rest of the two is owed and grows old.
+/// Leaves out the documents of which nothing is left.
+pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
+    let with_places = documents.iter().enumerate();
+    let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
+    let places: HashMap<String, usize> = invoices
+        .map(|(at, one)| (one.irn_key.clone(), at))
+        .collect();
+    for at in 0..documents.len() {
+        let note = &documents[at];
+        let credited = note.corrects.as_ref().filter(|_| note.is_credit_note);
+        let Some(&place) = credited.and_then(|irn_key| places.get(irn_key)) else {
+            continue;
+        };
+        let invoice = &documents[place];
+        let is_same_debt =
+            invoice.customer.id == note.customer.id && invoice.currency == note.currency;
+        if !is_same_debt {
+            continue;
+        }
+        let common = note.left.min(invoice.left);
+        for part in [at, place] {
+            let left = &mut documents[part].left;
+            *left = left.minus(common).unwrap_or(*left);
+        }
+    }
+    documents.retain(|one| !one.left.is_zero());
+    documents
 }
 
 /// The ages of an amount, by the days that it is overdue.
@@ -186,6 +220,7 @@ mod tests {
     fn invoice(customer: i64, currency: &str, left: &str, due: &str, code: &str) -> OwedInvoice {
         OwedInvoice {
             id: InvoiceId(1),
+            irn_key: "INV1".to_owned(),
             invoice_no: "INV1".to_owned(),
             customer: InvoiceCustomer {
                 id: CustomerId(customer),
@@ -198,7 +233,65 @@ mod tests {
             left: Amount::parse(left).unwrap(),
             due_date: due.parse().ok(),
             invoice_type: code.to_owned(),
+            is_credit_note: code == "380",
+            corrects: None,
         }
+    }
+
+    fn credit_note(invoice: &OwedInvoice, left: &str) -> OwedInvoice {
+        OwedInvoice {
+            irn_key: format!("{}CN1", invoice.irn_key),
+            left: Amount::parse(left).unwrap(),
+            invoice_type: "380".to_owned(),
+            is_credit_note: true,
+            corrects: Some(invoice.irn_key.clone()),
+            ..invoice.clone()
+        }
+    }
+
+    #[test]
+    fn a_credit_note_is_set_off_against_its_invoice() {
+        let due = invoice(1, "NGN", "100", "2026-03-01", "381");
+        let foreign = OwedInvoice {
+            currency: "USD".to_owned(),
+            ..credit_note(&due, "30")
+        };
+        let unknown = OwedInvoice {
+            corrects: Some("INV9".to_owned()),
+            ..credit_note(&due, "30")
+        };
+        for (notes, left, owed, overdue) in [
+            (vec![], "100", "100.00", "100.00"),
+            (vec![credit_note(&due, "30")], "70", "70.00", "70.00"),
+            (
+                vec![credit_note(&due, "30"), credit_note(&due, "70")],
+                "",
+                "",
+                "",
+            ),
+            (vec![credit_note(&due, "140")], "40", "-40.00", "0.00"),
+            (vec![foreign], "100 30", "100.00 -30.00", "100.00 0.00"),
+            (vec![unknown], "100 30", "70.00", "100.00"),
+        ] {
+            let mut documents = vec![due.clone()];
+            documents.extend(notes);
+            let documents = set_off(documents);
+            let texts: Vec<_> = documents.iter().map(|one| one.left.to_string()).collect();
+            assert_eq!(texts.join(" "), left);
+            let totals = totals(&documents, &catalog(), TODAY);
+            let texts: Vec<_> = totals.iter().map(|one| one.owed.to_string()).collect();
+            assert_eq!(texts.join(" "), owed, "{left}");
+            let texts: Vec<_> = totals.iter().map(|one| one.overdue.to_string()).collect();
+            assert_eq!(texts.join(" "), overdue, "{left}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_owed_of_what_is_paid() {
+        assert_eq!(
+            set_off(vec![invoice(1, "NGN", "0.00", "2026-03-01", "381")]),
+            []
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{
-    CREDIT_NOTE_CODE, DocumentKind, INVOICE_CODE, ItemType, is_self_billed,
+    CREDIT_NOTE_CODE, DeclaredPaymentStatus, INVOICE_CODE, ItemType, PaymentStatus, is_self_billed,
 };
 use crate::domain::money::Amount;
 use crate::domain::party::{Address, CustomerDetails, Taxpayer};
@@ -101,8 +101,8 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
     if let Some(code) = type_code {
         put("invoice_type_code", json!(code));
     }
-    if let Some(declared) = invoice.extras.get("payment_status") {
-        put("payment_status", declared.clone());
+    if let Some(status) = declared_status(invoice) {
+        put("payment_status", json!(status));
     }
     if let Some(original) = parts.original {
         let mut reference = json!({ "irn": original.irn });
@@ -118,6 +118,18 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
     Ok(body)
 }
 
+/// Returns the payment status as it is now, in the word of a submission. PENDING, the default, is only in the documents of
+/// full invoices.
+fn declared_status(invoice: &Invoice) -> Option<DeclaredPaymentStatus> {
+    match invoice.payment.status {
+        PaymentStatus::Paid => Some(DeclaredPaymentStatus::Paid),
+        PaymentStatus::Rejected => Some(DeclaredPaymentStatus::Cancelled),
+        PaymentStatus::Pending | PaymentStatus::Partial => {
+            invoice.is_full().then_some(DeclaredPaymentStatus::Pending)
+        }
+    }
+}
+
 /// Returns the invoice type as a code of the authority: the code that the caller sent, or that of the type's name.
 pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     let sent = invoice.extras.get("invoice_type_code");
@@ -128,12 +140,6 @@ pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
         return Some(invoice.invoice_type.clone());
     }
     named_type_code(&invoice.invoice_type, catalog)
-}
-
-/// True if the type of an invoice is a credit note.
-pub fn is_credit_note(invoice: &Invoice, catalog: &Catalog) -> bool {
-    let code = type_code(invoice, catalog);
-    code.as_deref().map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote)
 }
 
 /// Returns the code of an invoice type that is a code or the name of one; `None` if it is neither.

@@ -223,11 +223,41 @@ impl DocumentKind {
             _ => Self::Invoice,
         }
     }
+
+    /// Returns the kind of the documents of this type, which is a code or the name of one, such as `Credit Note`.
+    pub fn from_type(code_or_name: &str) -> Self {
+        let letters = code_or_name
+            .chars()
+            .filter(|letter| letter.is_alphanumeric());
+        let folded: String = letters.flat_map(char::to_lowercase).collect();
+        match folded.as_str() {
+            "creditnote" | "selfbilledcreditnote" => Self::CreditNote,
+            code => Self::from_type_code(code),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_credit_note_is_known_by_its_code_and_by_its_name() {
+        for (text, kind) in [
+            ("380", DocumentKind::CreditNote),
+            ("393", DocumentKind::CreditNote),
+            ("Credit Note", DocumentKind::CreditNote),
+            (" credit-note ", DocumentKind::CreditNote),
+            ("Self-billed Credit Note", DocumentKind::CreditNote),
+            ("381", DocumentKind::Invoice),
+            ("384", DocumentKind::Invoice),
+            ("Credit Note Request", DocumentKind::Invoice),
+            ("Debit Note", DocumentKind::Invoice),
+            ("", DocumentKind::Invoice),
+        ] {
+            assert_eq!(DocumentKind::from_type(text), kind, "{text}");
+        }
+    }
 
     #[test]
     fn a_word_is_read_in_any_case_and_shown_in_its_own() {

@@ -10,6 +10,6 @@ mod undo;
 mod wish;
 mod worker;
 
-pub(crate) use undo::{Undo, UndoAct, UndoItem, undo};
+pub(crate) use undo::{Undo, UndoAct, UndoItem, refund_words, undo};
 pub(crate) use wish::{ComparedOriginal, correct_command, read_body, standard_body};
 pub use worker::{CORRECTIONS_MAX, CorrectionWorker};

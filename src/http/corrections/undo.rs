@@ -187,12 +187,20 @@ async fn undo_one(
             .map(|()| None)
     };
     match done {
-        Ok(None) => item.act = UndoAct::Cancel,
+        Ok(None) => {
+            item.act = UndoAct::Cancel;
+            item.message = refund_words(&item.currency, invoice.payment.paid);
+        }
         Ok(Some(correction)) if correction.documents.is_empty() => {
             item.message = Some("It is credited already.".to_owned());
         }
         Ok(Some(correction)) => {
             item.act = UndoAct::Credit;
+            let balance = correction.balance();
+            item.message = balance
+                .is_negative()
+                .then(|| refund_words(&item.currency, balance.abs()))
+                .flatten();
             item.payable = correction.before;
             item.correction_no = Some(correction.correction_no).filter(|number| !number.is_empty());
         }
@@ -200,6 +208,11 @@ async fn undo_one(
         Err(error) => item.message = Some(error.message.to_string()),
     }
     Ok(item)
+}
+
+/// Returns the words about money that was paid of an invoice that is taken back; `None` if there is none.
+pub(crate) fn refund_words(currency: &str, paid: Amount) -> Option<String> {
+    (!paid.is_zero()).then(|| format!("{currency} {paid} was paid and has to be paid back."))
 }
 
 async fn credit(

@@ -1,5 +1,5 @@
-//! The table of invoices. Amounts are exact text. `customer_no`, `search_text` and `corrects` serve
-//! only as filters.
+//! The table of invoices. Amounts are exact text. `customer_no`, `search_text`, `corrects`
+//! and `is_credit_note` serve only as filters.
 
 use database::StoreError;
 use database::column::{RowRef, caseless, json};
@@ -43,6 +43,7 @@ pub struct Model {
     pub customer_no: String,
     pub search_text: String,
     pub corrects: Option<String>,
+    pub is_credit_note: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -126,6 +127,7 @@ impl From<&Invoice> for Model {
             customer_no: invoice.customer.external_customer_no.clone(),
             search_text: search_text(invoice),
             corrects: invoice.corrected_reference(),
+            is_credit_note: invoice.is_credit_note(),
         }
     }
 }

@@ -42,6 +42,15 @@ pub enum Fields {
     All,
 }
 
+/// The amounts of a document of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentAmounts {
+    pub currency: String,
+    pub payable: Amount,
+    pub paid: Amount,
+    pub is_credit_note: bool,
+}
+
 /// A part of a list: where it starts, and how many invoices it has at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PagePart {
@@ -74,18 +83,27 @@ impl InvoiceList {
         Ok(count.unsigned_abs())
     }
 
-    /// Returns the payable and the paid amount of each invoice that matches the filter, with its currency, of at most
-    /// `max` invoices.
+    /// Returns the amounts of each document that matches the filter, of at most `max`. Cancelled documents have none, unless
+    /// the filter is for them.
     pub async fn amounts(
         &self,
         store: &Store,
         max: u64,
-    ) -> Result<Vec<(String, Amount, Amount)>, StoreError> {
-        let columns = [Column::Currency, Column::Payable, Column::Paid];
-        let rows: Vec<(String, String, String)> = Entity::find()
+    ) -> Result<Vec<DocumentAmounts>, StoreError> {
+        let columns = [
+            Column::Currency,
+            Column::Payable,
+            Column::Paid,
+            Column::IsCreditNote,
+        ];
+        let cancelled = WorkflowStatus::Cancelled;
+        let not_cancelled =
+            (self.filters.status != Some(cancelled)).then(|| Column::Status.ne(cancelled.as_str()));
+        let matching = self.condition(IndexHint::none(store.backend()));
+        let rows: Vec<(String, String, String, bool)> = Entity::find()
             .select_only()
             .columns(columns)
-            .filter(self.condition(IndexHint::none(store.backend())))
+            .filter(matching.add_option(not_cancelled))
             .limit(max)
             .into_tuple()
             .all(store.reader())
@@ -95,7 +113,14 @@ impl InvoiceList {
             id: "amounts",
         };
         rows.into_iter()
-            .map(|(currency, payable, paid)| Ok((currency, at.parse(&payable)?, at.parse(&paid)?)))
+            .map(|(currency, payable, paid, is_credit_note)| {
+                Ok(DocumentAmounts {
+                    currency,
+                    payable: at.parse(&payable)?,
+                    paid: at.parse(&paid)?,
+                    is_credit_note,
+                })
+            })
             .collect()
     }
 

@@ -243,6 +243,10 @@ impl InvoiceList {
 pub(in crate::store) const UNSETTLED_CONDITION: &str =
     "authority_status IN ('QUEUED', 'VALIDATED', 'REJECTED', 'FAILED')";
 
+/// An invoice of which something is left to pay, and by somebody: `Invoice::is_overdue` says the same.
+pub(in crate::store) const STILL_OWED_CONDITION: &str = "status NOT IN ('draft', 'cancelled') AND NOT is_credit_note AND \
+     CAST(paid AS numeric) < CAST(payable AS numeric)";
+
 /// True if the partial index has all invoices of these statuses.
 fn are_unsettled(statuses: &[AuthorityStatus]) -> bool {
     let is_unsettled = |status: &AuthorityStatus| {
@@ -283,7 +287,7 @@ fn add_due_dates(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Co
             .add(due().lt(date_value(today)))
             .add(Column::PaymentStatus.ne(PaymentStatus::Paid.as_str()))
             .add(Column::PaymentStatus.ne(PaymentStatus::Rejected.as_str()))
-            .add(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
+            .add(Expr::cust(STILL_OWED_CONDITION))
     });
     all.add_option(filters.due_before.map(|day| due().lt(date_value(day))))
         .add_option(filters.due_after.map(|day| {

@@ -3,12 +3,13 @@
 
 use database::StoreError;
 use database::column::RowRef;
-use jiff::civil::Date;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, IdenStatic, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ColumnTrait, EntityTrait, FromQueryResult, IdenStatic, QueryFilter, QueryOrder, QuerySelect,
+};
 use serde_json::{Map, Value};
 
-use crate::domain::invoice::owed::OwedInvoice;
+use crate::domain::invoice::owed::{OwedInvoice, set_off};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
@@ -27,29 +28,68 @@ pub struct OwedPart {
 const OWED_CONDITION: &str =
     "payment_status IN ('PENDING', 'PARTIAL') AND status NOT IN ('draft', 'cancelled')";
 
+/// An invoice that is credited in full before anything was paid gets the payment status REJECTED, so its credit note takes
+/// nothing off either.
+const NOT_SETTLED_CONDITION: &str = "NOT (is_credit_note AND EXISTS (SELECT 1 FROM invoices AS credited \
+     WHERE credited.taxpayer_id = invoices.taxpayer_id AND credited.irn_key = invoices.corrects \
+     AND credited.payment_status = 'REJECTED'))";
+
 /// The fields of an invoice that the table has no columns for are read only if they take at most this many bytes. Only
 /// full documents have more of them, and their invoice type is a code.
 const EXTRAS_BYTES_MAX: usize = 4 * 1024;
 
-/// Loads up to `max` invoices that are not settled.
+#[derive(FromQueryResult)]
+struct OwedRow {
+    id: i64,
+    irn_key: String,
+    invoice_no: String,
+    customer: String,
+    currency: String,
+    payable: String,
+    paid: String,
+    due_date: Option<String>,
+    invoice_type: String,
+    corrects: Option<String>,
+    is_credit_note: bool,
+    extras: String,
+}
+
+impl TryFrom<OwedRow> for OwedInvoice {
+    type Error = StoreError;
+
+    fn try_from(row: OwedRow) -> Result<Self, StoreError> {
+        let at = RowRef {
+            table: "invoices",
+            id: row.id,
+        };
+        let payable: Amount = at.parse(&row.payable)?;
+        let due_date = row.due_date.map(|text| at.parse(&text)).transpose()?;
+        let extras: Map<String, Value> = at.json(&row.extras)?;
+        let code = extras.get("invoice_type_code").and_then(Value::as_str);
+        Ok(Self {
+            id: InvoiceId(row.id),
+            irn_key: row.irn_key,
+            invoice_no: row.invoice_no,
+            customer: at.json(&row.customer)?,
+            currency: row.currency,
+            left: payable.minus(at.parse(&row.paid)?).unwrap_or(Amount::ZERO),
+            due_date,
+            invoice_type: code.map_or(row.invoice_type, str::to_owned),
+            is_credit_note: row.is_credit_note,
+            corrects: row.corrects,
+        })
+    }
+}
+
+/// Loads up to `max` invoices that are not settled, with credit notes set off against them.
 pub async fn due_first(
     store: &Store,
     taxpayer: TaxpayerId,
     max: u64,
 ) -> Result<OwedPart, StoreError> {
-    type Row = (
-        i64,
-        String,
-        String,
-        String,
-        String,
-        String,
-        Option<String>,
-        String,
-        String,
-    );
     let columns = [
         Column::Id,
+        Column::IrnKey,
         Column::InvoiceNo,
         Column::Customer,
         Column::Currency,
@@ -57,43 +97,29 @@ pub async fn due_first(
         Column::Paid,
         Column::DueDate,
         Column::InvoiceType,
+        Column::Corrects,
+        Column::IsCreditNote,
     ];
     let extras =
         format!("CASE WHEN octet_length(extras) <= {EXTRAS_BYTES_MAX} THEN extras ELSE '{{}}' END");
-    let rows: Vec<Row> = Entity::find()
+    let rows = Entity::find()
         .select_only()
         .columns(columns)
         .expr_as(Expr::cust(extras), Column::Extras.as_str())
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Expr::cust(OWED_CONDITION))
+        .filter(Expr::cust(NOT_SETTLED_CONDITION))
         .order_by_asc(Expr::cust(DUE_DATE_SQL))
         .limit(max.saturating_add(1))
-        .into_tuple()
+        .into_model::<OwedRow>()
         .all(store.reader())
         .await?;
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let is_cut = rows.len() > max;
     let mut invoices = Vec::with_capacity(rows.len().min(max));
     for row in rows.into_iter().take(max) {
-        let (id, invoice_no, customer, currency, payable, paid, due_date, invoice_type, extras) =
-            row;
-        let at = RowRef {
-            table: "invoices",
-            id,
-        };
-        let payable: Amount = at.parse(&payable)?;
-        let due_date: Option<Date> = due_date.map(|text| at.parse(&text)).transpose()?;
-        let extras: Map<String, Value> = at.json(&extras)?;
-        let code = extras.get("invoice_type_code").and_then(Value::as_str);
-        invoices.push(OwedInvoice {
-            id: InvoiceId(id),
-            invoice_no,
-            customer: at.json(&customer)?,
-            currency,
-            left: payable.minus(at.parse(&paid)?).unwrap_or(Amount::ZERO),
-            due_date,
-            invoice_type: code.map_or(invoice_type, str::to_owned),
-        });
+        invoices.push(OwedInvoice::try_from(row)?);
     }
+    let invoices = set_off(invoices);
     Ok(OwedPart { invoices, is_cut })
 }

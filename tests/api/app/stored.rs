@@ -165,6 +165,44 @@ async fn amounts_arrive_to_the_cent(world: &World) {
 }
 
 #[each_database]
+async fn the_authority_gets_the_present_payment_status(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (is_full, declared, later, sent, known) in [
+        (true, "PENDING", None, "PENDING", "PENDING"),
+        (true, "PAID", None, "PAID", "PAID"),
+        (true, "PAID", Some("rejected"), "REJECTED", "REJECTED"),
+        (true, "PAID", Some("pending"), "PENDING", "PENDING"),
+        (true, "CANCELLED", None, "REJECTED", "REJECTED"),
+        (true, "CANCELLED", Some("paid"), "PAID", "PAID"),
+        (false, "", None, "PENDING", "PENDING"),
+        (false, "", Some("paid"), "PAID", "PAID"),
+        (false, "", Some("rejected"), "REJECTED", "REJECTED"),
+    ] {
+        let stored = if is_full {
+            let body = with(&full_invoice(&taxpayer), "payment_status", json!(declared));
+            taxpayer.full(&body).await
+        } else {
+            taxpayer.invoice(&invoice()).await
+        };
+        let approved = taxpayer.set_status(&stored, "approved").await;
+        assert!([200, 409].contains(&approved.status), "{approved:?}");
+        if let Some(word) = later {
+            let change = json!({
+                "unique_no": stored["irn"], "unique_no_type": "IRN", "payment_status": word, "remark": "later",
+            });
+            taxpayer.pay(&change).await.expect_status(200);
+        }
+        let paid = taxpayer.reread(&stored).await["payment"].clone();
+        let document = signed_document(&taxpayer, &stored).await;
+        let case = format!("{is_full} {declared} {later:?}");
+        assert_eq!(document["payment_status"], json!(sent), "{case}");
+        let present = taxpayer.reread(&stored).await;
+        assert_eq!(present["payment_status"], json!(known), "{case}");
+        assert_eq!(present["payment"], paid, "{case}");
+    }
+}
+
+#[each_database]
 async fn what_is_missing_is_named_where_it_is_stored(world: &World) {
     let taxpayer = world.taxpayer().await;
     let bare = without(&invoice(), "invoice_lines.0.product_category");

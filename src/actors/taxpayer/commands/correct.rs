@@ -14,6 +14,7 @@ use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::correction::amounts::Amounts;
+use crate::domain::correction::credits::Credits;
 use crate::domain::correction::plan::{Case, Numbers, Plan, Wish};
 use crate::domain::correction::record::{
     Correction, CorrectionState, DocumentPurpose, PlannedDocument,
@@ -22,7 +23,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::Transition;
-use crate::domain::invoice::stored_document::{is_credit_note, type_code};
+use crate::domain::invoice::stored_document::type_code;
 use crate::domain::invoice::{Draft, Invoice, batch};
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus, is_self_billed};
 use crate::domain::kernel::ids::InvoiceId;
@@ -102,6 +103,12 @@ struct Names {
     replacement: FreeName,
 }
 
+/// The documents of a correction, and their names.
+struct NamedPlan {
+    plan: Plan,
+    names: Names,
+}
+
 /// The number and the IRN of a new document.
 #[derive(Debug, Clone)]
 pub(super) struct FreeName {
@@ -110,9 +117,12 @@ pub(super) struct FreeName {
 }
 
 impl CorrectInvoice {
-    /// Returns the plan, and the names of its documents.
-    fn plan(&self, uow: &UnitOfWork, original: &Invoice) -> Result<(Plan, Names), Refusal> {
-        let credit_notes = signed_credit_notes(uow, original, &self.catalog)?;
+    fn plan(
+        &self,
+        uow: &UnitOfWork,
+        original: &Invoice,
+        credit_notes: &[Invoice],
+    ) -> Result<NamedPlan, Refusal> {
         let credit_note = free_name(uow, &original.irn, NumberKind::credit_note(self.today))?;
         let replacement = match &self.wish {
             Wish::Cancel => credit_note.clone(),
@@ -127,20 +137,18 @@ impl CorrectInvoice {
         };
         let case = Case {
             original,
-            credit_notes: &credit_notes,
+            credit_notes,
             numbers: &numbers,
             today: self.today,
             catalog: &self.catalog,
         };
         let plan = case.plan(&self.wish);
         let plan = plan.map_err(|error| Refusal::NotCorrectable(error.to_string()))?;
-        Ok((
-            plan,
-            Names {
-                credit_note,
-                replacement,
-            },
-        ))
+        let names = Names {
+            credit_note,
+            replacement,
+        };
+        Ok(NamedPlan { plan, names })
     }
 }
 
@@ -181,8 +189,10 @@ impl TaxpayerCommand for CorrectInvoice {
         let original = original.ok_or(Refusal::InvoiceNotFound)?.clone();
         check_correctable(&original, &self.catalog)?;
         check_earlier_corrections(uow, original.id)?;
-        let (plan, names) = self.plan(uow, &original)?;
-        let mut correction = describe(uow, &original, &plan, &names, &self.catalog);
+        let credits = known_credits(uow, &original)?;
+        let planned = self.plan(uow, &original, &credits.signed)?;
+        let mut correction = describe(uow, &original, &credits, &planned, &self.catalog);
+        let NamedPlan { plan, names } = planned;
         if self.is_preview || correction.documents.is_empty() {
             return Ok(correction);
         }
@@ -214,8 +224,8 @@ fn draw_number(uow: &UnitOfWork) -> String {
 fn describe(
     uow: &UnitOfWork,
     original: &Invoice,
-    plan: &Plan,
-    names: &Names,
+    credits: &Credits,
+    NamedPlan { plan, names }: &NamedPlan,
     catalog: &Catalog,
 ) -> Correction {
     let document = |kind, draft: &Option<Draft>, name: &FreeName| {
@@ -259,7 +269,7 @@ fn describe(
         currency: original.currency.clone(),
         before: plan.before.totals.payable_amount,
         after: plan.after.totals.payable_amount,
-        paid: original.payment.paid,
+        paid: credits.received(original),
         created_at: uow.now,
         updated_at: uow.now,
     }
@@ -276,7 +286,7 @@ fn check_correctable(original: &Invoice, catalog: &Catalog) -> Result<(), Refusa
             _ => "The authority has not signed this invoice yet. Correct it once it is signed.",
         });
     }
-    if is_credit_note(original, catalog) {
+    if original.is_credit_note() {
         return refuse("This is a credit note. Correct the invoice that it refers to.");
     }
     if type_code(original, catalog).is_some_and(|code| is_self_billed(&code)) {
@@ -314,31 +324,22 @@ fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<()
     Ok(())
 }
 
-/// Returns the signed credit notes of an invoice. Refuses an invoice with one that may still be signed, because its
-/// amounts would then be credited twice.
-fn signed_credit_notes(
-    uow: &UnitOfWork,
-    original: &Invoice,
-    catalog: &Catalog,
-) -> Result<Vec<Invoice>, Refusal> {
+/// Returns the credit notes of an invoice. Refuses an invoice with one that may still be signed, because its amounts would
+/// then be credited twice.
+fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusal> {
     if uow.correcting.len() > CORRECTING_MAX {
         return Err(Refusal::NotCorrectable(format!(
             "More than {CORRECTING_MAX} documents refer to this invoice. Cancel those that are not signed, or correct it in the system that made them."
         )));
     }
-    let correcting = uow.correcting.iter();
-    let mut signed = Vec::new();
-    for note in correcting.filter(|note| note.corrects(original) && is_credit_note(note, catalog)) {
-        if note.authority.signed {
-            signed.push(note.clone());
-        } else if note.status != WorkflowStatus::Cancelled {
-            return Err(Refusal::NotCorrectable(format!(
-                "The credit note {} of this invoice is not signed. Submit it or cancel it first.",
-                note.invoice_no
-            )));
-        }
+    let credits = Credits::new(original, uow.correcting.clone());
+    match credits.unsigned.first() {
+        None => Ok(credits),
+        Some(note) => Err(Refusal::NotCorrectable(format!(
+            "The credit note {} of this invoice is not signed. Submit it or cancel it first.",
+            note.invoice_no
+        ))),
     }
-    Ok(signed)
 }
 
 /// Asks for the invoices that may have the numbers of new documents.

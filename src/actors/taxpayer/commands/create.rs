@@ -1,8 +1,6 @@
 //! Creates one invoice: checks the account, looks for a duplicate, and resolves the customer, the items and the IRN. The
 //! customer and the items that an invoice names are created if they are not stored yet.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
@@ -13,7 +11,7 @@ use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::irn::{Irn, is_submittable};
 use crate::domain::invoice::item::Item;
-use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
+use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line, provisional_qr_code};
 use crate::domain::kernel::codes::Category;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -187,7 +185,7 @@ pub(super) fn new_invoice(
     let identity = InvoiceIdentity {
         id: uow.next_invoice_id(),
         taxpayer_id: uow.id,
-        provisional_qr: provisional_qr(&irn),
+        provisional_qr: provisional_qr_code(&irn),
         irn,
         customer,
     };
@@ -268,9 +266,4 @@ fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
     } else {
         Duplicate::Different
     }
-}
-
-/// Returns the QR code that is shown until the authority has signed the invoice. It contains only the IRN.
-fn provisional_qr(irn: &Irn) -> String {
-    STANDARD.encode(json!({ "irn": irn.as_str() }).to_string())
 }

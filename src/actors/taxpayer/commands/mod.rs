@@ -9,6 +9,7 @@
 //! | revise an invoice, set its status | `update` |
 //! | a change that depends on what its sender has seen | `if_unchanged` |
 //! | pay; payments relayed to the authority | `payment` |
+//! | pay the rest of an invoice that has credit notes | `settle` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
 //! | record the steps of a run | `steps` |
 //! | pause, resume, retry or cancel a run | `operator_actions` |
@@ -35,6 +36,7 @@ mod operator_actions;
 mod payment;
 mod replays;
 mod runs;
+mod settle;
 mod share_delivery;
 mod steps;
 mod update;
@@ -59,6 +61,7 @@ pub use operator_actions::ApplyOperatorAction;
 pub use payment::Pay;
 pub use replays::{CancelReplay, StartReplay};
 pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
+pub use settle::Settle;
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
 pub use update::{ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};

@@ -19,9 +19,9 @@ pub struct Pay(pub PaymentUpdate);
 
 /// The texts that the ledger stores with an amount.
 #[derive(Debug, Default)]
-struct PostingNote {
-    reference: Option<String>,
-    remark: Option<String>,
+pub(super) struct PostingNote {
+    pub(super) reference: Option<String>,
+    pub(super) remark: Option<String>,
 }
 
 /// A payment that is ready to be posted to the ledger.
@@ -43,24 +43,34 @@ impl TaxpayerCommand for Pay {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
         let Self(update) = self;
-        let before = uow.invoice(&update.invoice)?;
-        let previous = before.status;
-        let (invoice, posting) = before.clone().apply_payment(update.change, uow.now)?;
+        let before = uow.invoice(&update.invoice)?.clone();
         let note = PostingNote {
             reference: update.reference.clone(),
             remark: Some(update.remark.clone()),
         };
-        post_payment(
-            uow,
-            PaymentPosting {
-                previous,
-                invoice: &invoice,
-                posting,
-                note,
-            },
-        );
-        Ok(invoice)
+        post_change(uow, before, update.change, note)
     }
+}
+
+/// Applies a payment change to an invoice and posts it. Returns the invoice as it is then.
+pub(super) fn post_change(
+    uow: &mut UnitOfWork,
+    before: Invoice,
+    change: PaymentChange,
+    note: PostingNote,
+) -> Result<Invoice, Refusal> {
+    let previous = before.status;
+    let (invoice, posting) = before.apply_payment(change, uow.now)?;
+    post_payment(
+        uow,
+        PaymentPosting {
+            previous,
+            invoice: &invoice,
+            posting,
+            note,
+        },
+    );
+    Ok(invoice)
 }
 
 /// Adds the ledger entry and the events of a payment, and stores the invoice.

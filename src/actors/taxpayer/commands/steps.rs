@@ -240,9 +240,10 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
 }
 
 fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
-    match &run.qr_code {
-        Some(qr_code) => invoice.with_qr_code(qr_code.clone()),
-        None => invoice,
+    if run.done.contains(&Step::Sign) {
+        invoice.sign(run.qr_code.clone())
+    } else {
+        invoice
     }
 }
 

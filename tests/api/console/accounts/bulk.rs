@@ -148,7 +148,7 @@ async fn the_tabs_count_and_filter(world: &World) {
             "Needs attention <span class=\"count\">1</span>",
             "To submit <span class=\"count\">1</span>",
             "Waiting <span class=\"count\">0</span>",
-            "Overdue <span class=\"count\">3</span>",
+            "Overdue <span class=\"count\">1</span>",
         ],
     );
     let attention = account

@@ -270,16 +270,14 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
         .post(&format!("{note}/credit-note"), &[])
         .await
         .expect(409);
-    let second = account
+    // What is left of the invoice is credited by its correction.
+    account
         .post(&format!("{path}/credit-note"), &[])
         .await
-        .expect(303);
-    account
-        .owner
-        .get(&second.location)
-        .await
-        .expect(200)
-        .shows(&format!("Edit {no}CN2"));
+        .expect(409);
+    let page = account.page(&path).await;
+    assert_shows(&page, &["/correct\""]);
+    assert!(!page.contains("/credit-note\""), "{page}");
 }
 
 #[each_database]

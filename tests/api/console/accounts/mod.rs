@@ -12,6 +12,7 @@ mod integration;
 mod invoice_acts;
 mod invoices;
 mod keys;
+mod money;
 mod notifications;
 mod once;
 mod overview;

@@ -184,13 +184,36 @@ async fn invoices_are_found_by_their_due_dates_and_amounts(world: &World) {
 }
 
 #[each_database]
-async fn overdue_invoices_are_due_unpaid_and_not_cancelled(world: &World) {
+async fn overdue_invoices_are_due_and_somebody_owes_them(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut all = Vec::new();
-    for due in ["2026-02-01", "2026-02-01", "2026-02-01", "9999-01-01"] {
+    for due in [
+        "2026-02-01",
+        "2026-02-01",
+        "2026-02-01",
+        "9999-01-01",
+        "2026-02-01",
+        "2026-02-01",
+    ] {
         let body = with(&documents::invoice(), "due_date", json!(due));
         all.push(taxpayer.invoice(&body).await);
     }
+    let note = with(&documents::invoice(), "due_date", json!("2026-02-01"));
+    let note = with(&note, "invoice_type_code", json!("380"));
+    let note = with(&note, "original_invoice_reference", all[2]["irn"].clone());
+    let note = with(&note, "original_invoice_reference_type", json!("IRN"));
+    all.push(taxpayer.invoice(&note).await);
+    for approved in [&all[2], &all[4], &all[6]] {
+        taxpayer
+            .set_status(approved, "approved")
+            .await
+            .expect_status(200);
+    }
+    let whole = json!({
+        "unique_no": all[4]["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "all of it",
+        "amount": 1075,
+    });
+    taxpayer.pay(&whole).await.expect_status(200);
     let undated = without(&documents::full_invoice(&taxpayer), "due_date");
     taxpayer.full(&undated).await;
     taxpayer
@@ -209,7 +232,7 @@ async fn overdue_invoices_are_due_unpaid_and_not_cancelled(world: &World) {
         found(&taxpayer, "overdue=true").await,
         [all[2]["id"].clone()]
     );
-    assert_eq!(found(&taxpayer, "overdue=false").await.len(), 5);
+    assert_eq!(found(&taxpayer, "overdue=false").await.len(), 8);
     taxpayer
         .list_invoices("?overdue=perhaps")
         .await

@@ -1,0 +1,114 @@
+//! The credit notes of an invoice, and what they leave of it.
+
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::WorkflowStatus;
+use crate::domain::money::Amount;
+
+/// The credit notes of an invoice, whoever made them. One that was cancelled before it was signed does not count.
+#[derive(Debug, Default)]
+pub struct Credits {
+    /// The signed ones, which count.
+    pub signed: Vec<Invoice>,
+    /// Those that the authority may still sign.
+    pub unsigned: Vec<Invoice>,
+}
+
+impl Credits {
+    /// Finds the credit notes of an invoice among documents that refer to it.
+    pub fn new(invoice: &Invoice, correcting: Vec<Invoice>) -> Self {
+        let notes = correcting.into_iter().filter(|note| {
+            let is_in_force = note.authority.signed || note.status != WorkflowStatus::Cancelled;
+            is_in_force && note.is_credit_note() && note.corrects(invoice)
+        });
+        let (signed, unsigned) = notes.partition(|note| note.authority.signed);
+        Self { signed, unsigned }
+    }
+
+    /// Returns the amount that the signed credit notes take off the invoice.
+    pub fn credited(&self) -> Amount {
+        sum(self.signed.iter().map(|note| note.payment.payable))
+    }
+
+    /// Returns the money that changed hands for the invoice: what was paid of it, less what was paid back, or set off, with
+    /// its credit notes.
+    pub fn received(&self, invoice: &Invoice) -> Amount {
+        let back = sum(self.signed.iter().map(|note| note.payment.paid));
+        invoice.payment.paid.minus(back).unwrap_or_default()
+    }
+
+    /// Returns what is left to pay of the invoice; below zero if it has to be paid back.
+    pub fn left_to_pay(&self, invoice: &Invoice) -> Amount {
+        let owed = invoice.payment.payable.minus(self.credited());
+        owed.and_then(|owed| owed.minus(self.received(invoice)))
+            .unwrap_or_default()
+    }
+}
+
+fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+    amounts.fold(Amount::ZERO, |sum, amount| sum.plus(amount).unwrap_or(sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::correction::plan_tests::{draft, signed};
+    use crate::domain::invoice::Line;
+    use crate::domain::kernel::codes::PaymentStatus;
+    use crate::domain::payment::Payment;
+
+    fn with_amounts(invoice: &Invoice, payable: &str, paid: &str) -> Invoice {
+        Invoice {
+            payment: Payment {
+                status: PaymentStatus::Pending,
+                payable: Amount::parse(payable).unwrap(),
+                paid: Amount::parse(paid).unwrap(),
+            },
+            ..invoice.clone()
+        }
+    }
+
+    fn credit_note(invoice: &Invoice, (payable, paid, is_signed): (&str, &str, bool)) -> Invoice {
+        let mut note = with_amounts(invoice, payable, paid);
+        note.invoice_type = "380".to_owned();
+        note.authority.signed = is_signed;
+        let reference = json!(invoice.irn.as_str());
+        note.extras
+            .insert("original_invoice_reference".to_owned(), reference);
+        note
+    }
+
+    #[test]
+    fn signed_credit_notes_lower_what_is_left() {
+        for (paid, notes, credited, received, left) in [
+            ("0", vec![], "0", "0", "100"),
+            ("0", vec![("30", "0", true)], "30", "0", "70"),
+            ("0", vec![("30", "0", false)], "0", "0", "100"),
+            ("0", vec![("100", "0", true)], "100", "0", "0"),
+            ("40", vec![("100", "0", true)], "100", "40", "-40"),
+            ("40", vec![("100", "40", true)], "100", "0", "0"),
+            ("100", vec![("30", "30", true)], "30", "70", "0"),
+            (
+                "100",
+                vec![("30", "0", true), ("20", "0", true)],
+                "50",
+                "100",
+                "-50",
+            ),
+        ] {
+            let invoice = with_amounts(&signed(draft(vec![Line::sample()])), "100", paid);
+            let notes = notes.into_iter().map(|note| credit_note(&invoice, note));
+            let mut documents: Vec<_> = notes.collect();
+            documents.push(with_amounts(&invoice, "5", "0"));
+            let credits = Credits::new(&invoice, documents);
+            let found = [
+                credits.credited(),
+                credits.received(&invoice),
+                credits.left_to_pay(&invoice),
+            ];
+            let wanted = [credited, received, left].map(|text| Amount::parse(text).unwrap());
+            assert_eq!(found, wanted, "{paid} {left}");
+        }
+    }
+}
