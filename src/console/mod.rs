@@ -26,6 +26,7 @@
 //! | `actor_name` | who acted, in words |
 //! | `deadline_words` | a deadline in words |
 //! | `filters` | template filters that write times, durations and amounts |
+//! | `typed_amount` | the amounts that people type |
 //! | `assets` | style, script and icon |
 
 mod accounts;
@@ -53,6 +54,7 @@ mod session_start;
 mod sessions;
 mod shared_delivery;
 mod sign_in;
+mod typed_amount;
 mod verify;
 
 use actix_web::http::Method;

@@ -7,15 +7,16 @@ use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::{Pay, SetStatus, Settle};
 use crate::console::accounts::invoice::{Forms, find, go_to_invoice, refusal_form, render};
-use crate::console::accounts::invoice_fields::amount;
 use crate::console::accounts::invoice_head::find_credits;
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
+use crate::console::typed_amount;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
-use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::money::Amount;
 use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
@@ -98,55 +99,40 @@ async fn set_payment(
     form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    let faults = payment_faults(&state, &session, &invoice, &form.0).await?;
-    if !faults.is_empty() {
-        let payment = FormState::with_faults(form.0, faults);
-        return render(
-            &state,
-            &request,
-            &session,
-            invoice,
-            Forms {
-                payment,
-                ..Forms::default()
-            },
-        )
-        .await;
-    }
-    let mut body = with_invoice_id(
-        &invoice,
-        form.0.object(&["payment_status", "reference", "remark"]),
-    );
-    if let Some(amount) = amount(form.0.text("amount")) {
-        body.insert("amount".to_owned(), json!(amount));
-    } else if !form.0.text("amount").is_empty() {
-        body.insert("amount".to_owned(), form.0.text("amount").into());
-    }
-    let done = match reader::read(&body, &state.catalog.get(), payment_update::read) {
-        Ok(read) => pay(&state, &session, &invoice, read.value).await,
-        Err(faults) => Err(ApiError::from(faults)),
-    };
-    match done {
+    match record_payment(&state, &session, &invoice, &form.0).await {
         Ok(changed) => Ok(go_to_invoice(
             &session,
             &changed,
             "The payment was recorded.",
         )),
         Err(error) => {
-            let payment = refusal_form(error, form.0)?;
-            render(
-                &state,
-                &request,
-                &session,
-                invoice,
-                Forms {
-                    payment,
-                    ..Forms::default()
-                },
-            )
-            .await
+            let forms = Forms {
+                payment: refusal_form(error, form.0)?,
+                ..Forms::default()
+            };
+            render(&state, &request, &session, invoice, forms).await
         }
     }
+}
+
+async fn record_payment(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    form: &FormValues,
+) -> Result<Invoice, ApiError> {
+    let catalog = state.catalog.get();
+    let amount = payment_amount(form, catalog.currency_digits(&invoice.currency))?;
+    if form.text(CONFIRMATION_FIELD) != "yes" {
+        check_not_repeated(state, session, invoice, form, amount).await?;
+    }
+    let fields = form.object(&["payment_status", "reference", "remark"]);
+    let mut body = with_invoice_id(invoice, fields);
+    if let Some(amount) = amount {
+        body.insert("amount".to_owned(), json!(amount));
+    }
+    let read = reader::read(&body, &catalog, payment_update::read)?;
+    pay(state, session, invoice, read.value).await
 }
 
 /// Records a payment. Of an invoice with credit notes, `paid` means the amount that they leave.
@@ -171,27 +157,37 @@ async fn pay(
     Ok(session.send(state, settle).await?)
 }
 
-/// Returns the faults that only the page finds, not the API: an amount that would be ignored, and a payment that may be
-/// recorded twice by mistake.
-async fn payment_faults(
+/// Reads the amount of a part payment; `None` if none was typed. Fails for another payment with an amount, which would be
+/// ignored.
+fn payment_amount(form: &FormValues, currency_digits: u32) -> Result<Option<Amount>, Fault> {
+    let typed = form.text("amount");
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    let status = PaymentStatus::parse(form.text("payment_status"));
+    if status.is_some_and(|status| status != PaymentStatus::Partial) {
+        let message =
+            "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
+        return Err(Fault::new("amount", "unexpected", message));
+    }
+    let amount = typed_amount::parse_money(typed, currency_digits);
+    amount
+        .map(Some)
+        .map_err(|rule| Fault::field("amount", rule))
+}
+
+/// Refuses a payment that may be recorded twice by mistake.
+async fn check_not_repeated(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
     form: &FormValues,
-) -> Result<Faults, ApiError> {
+    amount: Option<Amount>,
+) -> Result<(), ApiError> {
     let status = PaymentStatus::parse(form.text("payment_status"));
     let is_partial = status == Some(PaymentStatus::Partial);
-    if status.is_some() && !is_partial && !form.text("amount").is_empty() {
-        let message =
-            "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
-        return Ok(Fault::new("amount", "unexpected", message).into());
-    }
-    if form.text(CONFIRMATION_FIELD) == "yes" {
-        return Ok(Faults::default());
-    }
     let entries =
         payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
-    let amount = amount(form.text("amount"));
     let since = state
         .now()
         .saturating_sub(SAME_PAYMENT_WITHIN)
@@ -203,10 +199,10 @@ async fn payment_faults(
             && (!is_partial || Some(posting.amount) == amount)
     });
     if !is_repeated {
-        return Ok(Faults::default());
+        return Ok(());
     }
     let message = "You recorded the same payment a moment ago. Record it again?";
-    Ok(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
+    Err(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
 }
 
 /// Adds the members to a body that identify the invoice.
@@ -217,4 +213,30 @@ fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<Strin
         UniqueNoType::PortalId.as_str().into(),
     );
     body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_part_payment_takes_an_amount_and_it_is_written_exactly() {
+        for (status, typed, expected) in [
+            ("partial", "1,075.50", Ok(Some("1075.50"))),
+            ("partial", "", Ok(None)),
+            ("paid", "", Ok(None)),
+            ("partial", "1,5", Err("number")),
+            ("partial", "1.000,50", Err("number")),
+            ("partial", "1,2,3", Err("number")),
+            ("partial", "0.001", Err("digits")),
+            ("paid", "5", Err("unexpected")),
+            ("rejected", "5", Err("unexpected")),
+        ] {
+            let form = FormValues::from([("payment_status", status), ("amount", typed)]);
+            let read = payment_amount(&form, 2);
+            let found = read.map_err(|fault| fault.rule());
+            let expected = expected.map(|text| text.and_then(|text| Amount::parse(text).ok()));
+            assert_eq!(found, expected, "{status} {typed}");
+        }
+    }
 }

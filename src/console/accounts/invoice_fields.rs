@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::console::form_values::FormValues;
+use crate::console::typed_amount;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::stored_document::{stored_path, type_code};
 use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::party::Address;
 use crate::domain::reference::catalog::Catalog;
@@ -278,6 +279,8 @@ fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, Stri
 pub(super) struct UpdateBody {
     pub(super) body: Map<String, Value>,
     kept: Vec<usize>,
+    /// The faults of typed numbers, at the fields of the form. The body has their texts, which its reader refuses.
+    number_faults: Vec<Fault>,
 }
 
 impl UpdateBody {
@@ -293,45 +296,57 @@ impl UpdateBody {
         let by_id = UniqueNoType::PortalId.as_str();
         body.insert("unique_no_type".to_owned(), json!(by_id));
         let customer = CUSTOMER_FIELDS.map(|(name, _)| name);
-        body.insert(
-            "customer".to_owned(),
-            members(values, "customer", &customer),
-        );
+        let mut number_faults = Vec::new();
+        let customer = members(values, "customer", &customer, &mut number_faults);
+        body.insert("customer".to_owned(), customer);
         let line = LINE_FIELDS.map(|(name, _)| name);
         let lines = kept
             .iter()
-            .map(|at| members(values, &format!("lines.{at}"), &line));
+            .map(|at| members(values, &format!("lines.{at}"), &line, &mut number_faults));
         body.insert("lines".to_owned(), lines.collect());
-        Self { body, kept }
+        Self {
+            body,
+            kept,
+            number_faults,
+        }
     }
 
-    /// Renames the paths of faults to the fields of the form.
+    /// Renames the paths of faults to the fields of the form, and says of typed numbers how to write them.
     pub(super) fn to_form_faults(&self, faults: &Faults) -> Faults {
-        faults.clone().rename_fields(|path| match line_path(path) {
+        let renamed = faults.clone().rename_fields(|path| match line_path(path) {
             Some((at, name)) => {
                 let at = self.kept.get(at).copied().unwrap_or(at);
                 format!("lines.{at}.{name}")
             }
             None => path.to_owned(),
+        });
+        renamed.map(|fault| {
+            let typed = self.number_faults.iter();
+            let mut typed = typed.filter(|typed| typed.path == fault.path);
+            typed.next().cloned().unwrap_or(fault)
         })
     }
 }
 
-fn members(values: &FormValues, below: &str, names: &[&str]) -> Value {
-    let filled = names.iter().filter_map(|name| {
-        let text = values.text(&format!("{below}.{name}"));
-        let value = match amount(text) {
-            Some(amount) if AMOUNTS.contains(name) => json!(amount),
-            _ => json!(text),
-        };
-        (!text.is_empty()).then(|| ((*name).to_owned(), value))
-    });
-    Value::Object(filled.collect())
-}
-
-/// Reads an amount as pages write it, with or without commas between thousands.
-pub(super) fn amount(text: &str) -> Option<Amount> {
-    Amount::parse(&text.replace(',', "")).ok()
+/// Makes the object of the filled fields below a path. Adds the faults of its numbers to `faults`.
+fn members(values: &FormValues, below: &str, names: &[&str], faults: &mut Vec<Fault>) -> Value {
+    let mut filled = Map::new();
+    for name in names {
+        let path = format!("{below}.{name}");
+        let text = values.text(&path);
+        if text.is_empty() {
+            continue;
+        }
+        let mut value = json!(text);
+        if AMOUNTS.contains(name) {
+            match typed_amount::parse(text) {
+                Ok(amount) => value = json!(amount),
+                Err(rule) => faults.push(Fault::field(path, rule)),
+            }
+        }
+        filled.insert((*name).to_owned(), value);
+    }
+    Value::Object(filled)
 }
 
 #[cfg(test)]
@@ -350,11 +365,5 @@ mod tests {
             assert_eq!(label(path), words);
         }
         assert_eq!(form_name("invoice_lines.3.quantity"), "lines.3.quantity");
-    }
-
-    #[test]
-    fn an_amount_is_read_as_pages_write_it() {
-        assert_eq!(amount("1,075.50"), Amount::parse("1075.50").ok());
-        assert_eq!(amount("lots"), None);
     }
 }

@@ -165,6 +165,13 @@ impl Faults {
         Self { kept, ..self }
     }
 
+    /// Returns the faults with a change of each of them.
+    #[must_use]
+    pub fn map(self, change: impl FnMut(Fault) -> Fault) -> Self {
+        let kept = self.kept.into_iter().map(change).collect();
+        Self { kept, ..self }
+    }
+
     /// Returns the first fault's message and the number of further faults, such as `(and 2 more errors)`.
     pub fn summary(&self) -> String {
         let first = self

@@ -22,6 +22,7 @@ mod requests;
 mod rights;
 mod saved_views;
 mod taxpayers;
+mod typed_amounts;
 mod webhooks;
 
 pub(super) use crate::support::account::{Account, PASSWORD, signed_in};
