@@ -1,10 +1,10 @@
 //! The acts on many invoices of the list at once, and the invoices that a person chose for one.
 
+use crate::console::accounts::list_filters;
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus, words};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId, parse_number};
-use crate::http::forms::invoice_filters;
 use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -116,7 +116,7 @@ impl Selection {
         match self {
             Self::Matching(filter) => {
                 let query = Query::from_text(&filter);
-                Ok(invoice_filters::read(&query, state.today())?.into_list(taxpayer))
+                Ok(list_filters::read(&query, state.today())?.into_list(taxpayer))
             }
             Self::Ticked(ids) => Ok(InvoiceList {
                 taxpayer,

@@ -11,6 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::bulk_selection::{BulkBar, Selection};
 use crate::console::accounts::lifecycle::Lifecycle;
+use crate::console::accounts::list_filters::{self, FOLDED_FILTERS};
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::saved_views::{self, SavedView};
 use crate::console::badges::Badge;
@@ -25,7 +26,7 @@ use crate::domain::money::{Amount, group_digits};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
-use crate::http::forms::invoice_filters::{self, FILTER_NAMES};
+use crate::http::forms::invoice_filters::FILTER_NAMES;
 use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
@@ -58,7 +59,9 @@ struct InvoicesPage {
     /// The filters and the order as a view keeps them; empty without any.
     view_query: String,
     filter: FormState,
-    /// True if a filter is set that the page keeps folded.
+    /// The filters that the page keeps folded: the types of their inputs, their names and their labels.
+    folded: [(&'static str, &'static str, &'static str); 6],
+    /// True if one of them is set.
     is_unfolded: bool,
     statuses: Vec<(&'static str, Badge)>,
     payment_statuses: Vec<(&'static str, Badge)>,
@@ -151,7 +154,7 @@ async fn get_file(
     let list = if query.text("filter").is_some() {
         Selection::read(&values)?.into_list(&state, session.taxpayer)?
     } else {
-        invoice_filters::read(&query, state.today())?.into_list(session.taxpayer)
+        list_filters::read(&query, state.today())?.into_list(session.taxpayer)
     };
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
     exports::invoices_file(&state, holder, list, format).await
@@ -208,7 +211,7 @@ async fn list_invoices(
     let page = query.page(PER_PAGE);
     let values = FormValues::from(&query);
     let today = state.today();
-    let (found, filter) = match invoice_filters::read(&query, today) {
+    let (found, filter) = match list_filters::read(&query, today) {
         Ok(asked) => {
             let list = asked.into_list(session.taxpayer);
             let found = FoundPart::load(&state, &list, page).await?;
@@ -235,7 +238,8 @@ async fn list_invoices(
         views: saved_views::load(&state, &session, &values).await?,
         view_query: saved_views::filters(&values),
         is_filtered: FILTER_NAMES.iter().any(|name| is_set(name)),
-        is_unfolded: FOLDED_FILTERS.iter().any(|name| is_set(name)) || filter.is_refused(),
+        folded: FOLDED_FILTERS,
+        is_unfolded: FOLDED_FILTERS.iter().any(|(_, name, _)| is_set(name)) || filter.is_refused(),
         statuses: WorkflowStatus::ALL.iter().map(words).collect(),
         payment_statuses: PaymentStatus::ALL
             .iter()
@@ -261,16 +265,6 @@ async fn list_invoices(
         base,
     })
 }
-
-/// The filters that the page folds.
-const FOLDED_FILTERS: [&str; 6] = [
-    "date_from",
-    "date_to",
-    "due_after",
-    "due_before",
-    "amount_min",
-    "amount_max",
-];
 
 fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
     let filters = list_query(values, &["sort", "per_page"]);

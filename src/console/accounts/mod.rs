@@ -5,7 +5,7 @@
 //! | the navigation, and the address that the pages of a taxpayer begin with | `navigation` |
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
-//! | the list of invoices, its filters that people keep, and acts on many of them | `invoices`, `saved_views`, `invoices_bulk`, `bulk_selection` |
+//! | the list of invoices, its filters, those that people keep, and acts on many of them | `invoices`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection` |
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
 //! | how far an invoice has come, in one word | `lifecycle` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
@@ -51,6 +51,7 @@ mod invoices;
 mod invoices_bulk;
 mod keys;
 mod lifecycle;
+mod list_filters;
 pub(super) mod navigation;
 mod notifications;
 mod outage_banner;

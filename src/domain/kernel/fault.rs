@@ -41,6 +41,21 @@ impl Fault {
         }
     }
 
+    /// Returns the same fault for a page, which calls fields by their labels. A field without a label keeps its name.
+    #[must_use]
+    pub fn with_labels(self, label: impl Fn(&str) -> Option<&'static str>) -> Self {
+        let Problem::Field(rule) = self.problem else {
+            return self;
+        };
+        let rule = match rule {
+            FieldRule::NotBefore(other) => FieldRule::NotBefore(label(other).unwrap_or(other)),
+            rule => rule,
+        };
+        let name = label(&self.path).unwrap_or(&self.path);
+        let message = format!("The {name} field {rule}.");
+        Self::new(self.path, rule.id(), message)
+    }
+
     /// Returns the stable id of the rule, such as `required` or `exists`.
     pub fn rule(&self) -> &'static str {
         match &self.problem {
@@ -268,6 +283,39 @@ mod tests {
             faults.by_path()["a"],
             ["The a field must not be greater than 3 characters.", "Odd."]
         );
+    }
+
+    #[test]
+    fn a_page_calls_a_field_by_its_label() {
+        let label = |name: &str| match name {
+            "date_from" => Some("Issued from"),
+            "date_to" => Some("Issued until"),
+            _ => None,
+        };
+        let own = Fault::new("date_to", "odd", "This date is odd.");
+        for (fault, rule, sentence) in [
+            (
+                Fault::field("date_from", FieldRule::Required),
+                "required",
+                "The Issued from field is required.",
+            ),
+            (
+                Fault::field("date_to", FieldRule::NotBefore("date_from")),
+                "after_or_equal",
+                "The Issued until field must not be before Issued from.",
+            ),
+            (
+                Fault::field("cursor", FieldRule::NotBefore("page")),
+                "after_or_equal",
+                "The cursor field must not be before page.",
+            ),
+            (own, "odd", "This date is odd."),
+        ] {
+            let path = fault.path.clone();
+            let labelled = fault.with_labels(label);
+            assert_eq!(labelled.to_string(), sentence);
+            assert_eq!((labelled.path.as_str(), labelled.rule()), (&*path, rule));
+        }
     }
 
     #[test]

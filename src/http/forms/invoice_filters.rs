@@ -71,9 +71,19 @@ impl ListQuery {
 
 /// Reads the query. `today` decides which invoices are overdue.
 pub(crate) fn read(query: &Query, today: Date) -> Result<ListQuery, Faults> {
+    read_with(query, today, parse_number)
+}
+
+/// Reads the query like `read`, with amounts that are written in another way.
+pub(crate) fn read_with(
+    query: &Query,
+    today: Date,
+    parse_amount: ParseAmount,
+) -> Result<ListQuery, Faults> {
     let mut faults = Faults::default();
     let mut filter = FilterReader {
         query,
+        parse_amount,
         faults: &mut faults,
     };
     let filters = filter.filters(today);
@@ -135,9 +145,13 @@ fn parse_cursor(cursor: &str, sort: InvoiceSort) -> Option<SortPlace> {
     })
 }
 
+/// Reads the text of an amount.
+type ParseAmount = fn(&str) -> Result<Amount, FieldRule>;
+
 /// Reads parameters of the query and collects their faults. A blank parameter counts as absent.
 struct FilterReader<'a> {
     query: &'a Query,
+    parse_amount: ParseAmount,
     faults: &'a mut Faults,
 }
 
@@ -162,8 +176,8 @@ impl FilterReader<'_> {
             due_before: self.read("due_before", text_checks::parse_date),
             due_after: self.read("due_after", text_checks::parse_date),
             overdue_on: self.flag("overdue").then_some(today),
-            amount_min: self.read("amount_min", amount),
-            amount_max: self.read("amount_max", amount),
+            amount_min: self.amount("amount_min"),
+            amount_max: self.amount("amount_max"),
             customer_no: self.text("customer_no"),
             q: self.read("q", short_text),
             updated_since: self.read("updated_since", moment),
@@ -193,6 +207,15 @@ impl FilterReader<'_> {
     fn flag(&mut self, name: &str) -> bool {
         let flag = self.query.flag(name).map(Some);
         self.faults.keep(flag).unwrap_or_default()
+    }
+
+    /// Reads an amount of at least 0, which is what invoices are about.
+    fn amount(&mut self, name: &'static str) -> Option<Amount> {
+        let parse = self.parse_amount;
+        self.read(name, |text| match parse(text)? {
+            amount if amount.is_negative() => Err(FieldRule::AtLeast(Amount::ZERO)),
+            amount => Ok(amount),
+        })
     }
 
     fn read<T>(
@@ -230,13 +253,8 @@ fn authority_statuses(text: &str) -> Result<Vec<AuthorityStatus>, FieldRule> {
         .collect()
 }
 
-/// Parses an amount of at least 0, which is what invoices are about.
-fn amount(text: &str) -> Result<Amount, FieldRule> {
-    match Amount::parse(text) {
-        Ok(amount) if amount.is_negative() => Err(FieldRule::AtLeast(Amount::ZERO)),
-        Ok(amount) => Ok(amount),
-        Err(fault) => Err(FieldRule::other("digits", fault.to_string())),
-    }
+fn parse_number(text: &str) -> Result<Amount, FieldRule> {
+    Amount::parse(text).map_err(|fault| FieldRule::other("digits", fault.to_string()))
 }
 
 /// Parses an RFC 3339 time, a time as the Invoice object writes it (`2026-01-31 09:30:00`), or a day. A time without an

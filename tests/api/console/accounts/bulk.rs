@@ -163,7 +163,7 @@ async fn the_tabs_count_and_filter(world: &World) {
     let odd = account
         .page("/invoices?authority_status=REJECTED,odd")
         .await;
-    assert_shows(&odd, &["The authority_status field must be one of"]);
+    assert_shows(&odd, &["The Authority field must be one of"]);
     let sorted = account.page("/invoices?sort=-payable").await;
     assert_shows(&sorted, &["aria-sort=\"descending\"", "sort=payable"]);
 }

@@ -48,12 +48,37 @@ async fn the_list_is_searched_and_filtered(world: &World) {
     assert_shows(
         &odd,
         &[
-            "The date_from field must be a date",
-            "The status field must be one of",
+            "The Issued from field must be a date",
+            "The Status field must be one of",
         ],
     );
     let page = account.page("/invoices?per_page=1").await;
     assert_shows(&page, &["per_page=1&#38;page=2", "1 / 2"]);
+}
+
+#[each_database]
+async fn the_list_is_filtered_by_amounts_as_it_shows_them(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    for (query, is_found) in [
+        ("amount_min=1,000", true),
+        ("amount_min=1%2C075.00&amount_max=+1%2C075+", true),
+        ("amount_min=1,076", false),
+    ] {
+        let list = account.page(&format!("/invoices?{query}")).await;
+        assert_eq!(list.contains(no), is_found, "{query}: {list}");
+        let file = account.page(&format!("/invoices/files/csv?{query}")).await;
+        assert_eq!(file.contains(no), is_found, "{query}: {file}");
+    }
+    let odd = account.page("/invoices?amount_min=1,5").await;
+    assert_shows(
+        &odd,
+        &[
+            "The Amount from field must be a number written like 1234.50",
+            "name=\"amount_min\" value=\"1,5\"",
+        ],
+    );
 }
 
 #[each_database]

@@ -1,0 +1,90 @@
+//! The filters of the list of invoices as its page reads them: with amounts as people type them, and with the labels of
+//! their fields in faults.
+
+use jiff::civil::Date;
+
+use crate::console::typed_amount;
+use crate::domain::kernel::fault::Faults;
+use crate::http::forms::invoice_filters::{self, ListQuery};
+use crate::http::forms::query::Query;
+
+/// The filters that the page keeps folded: the types of their inputs, their names and their labels.
+pub(super) const FOLDED_FILTERS: [(&str, &str, &str); 6] = [
+    ("date", "date_from", "Issued from"),
+    ("date", "date_to", "Issued until"),
+    ("date", "due_after", "Due after"),
+    ("date", "due_before", "Due before"),
+    ("text", "amount_min", "Amount from"),
+    ("text", "amount_max", "Amount to"),
+];
+/// The labels of the other filters with a field.
+const LABELS: [(&str, &str); 4] = [
+    ("q", "Number, customer or IRN"),
+    ("status", "Status"),
+    ("payment_status", "Payment"),
+    ("authority_status", "Authority"),
+];
+
+/// Reads the query of the list. `today` decides which invoices are overdue.
+pub(super) fn read(query: &Query, today: Date) -> Result<ListQuery, Faults> {
+    let read = invoice_filters::read_with(query, today, typed_amount::parse);
+    read.map_err(|faults| faults.map(|fault| fault.with_labels(label)))
+}
+
+fn label(name: &str) -> Option<&'static str> {
+    let folded = FOLDED_FILTERS
+        .into_iter()
+        .map(|(_, name, label)| (name, label));
+    let mut labels = folded.chain(LABELS);
+    let found = labels.find(|(known, _)| *known == name);
+    found.map(|(_, label)| label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::money::Amount;
+
+    const TODAY: Date = Date::constant(2026, 3, 1);
+
+    #[test]
+    fn an_amount_is_written_as_the_list_shows_it() {
+        for (query, amount) in [
+            ("amount_min=1,000", "1000"),
+            ("amount_min=+1,234.50+", "1234.50"),
+            ("amount_min=7", "7"),
+        ] {
+            let read = read(&Query::from_text(query), TODAY).unwrap();
+            let expected = Amount::parse(amount).ok();
+            assert_eq!(read.filters.amount_min, expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_fault_names_the_label_of_its_field() {
+        for (query, sentence) in [
+            (
+                "amount_min=1,5",
+                "The Amount from field must be a number written like 1234.50, with commas between thousands only.",
+            ),
+            ("amount_max=-1", "The Amount to field must be at least 0."),
+            (
+                "amount_min=2&amount_max=1.99",
+                "The Amount to field must be at least 2.",
+            ),
+            (
+                "date_from=soon",
+                "The Issued from field must be a date written YYYY-MM-DD.",
+            ),
+            (
+                "due_after=2026-02-02&due_before=2026-02-01",
+                "The Due before field must not be before Due after.",
+            ),
+            ("sort=irn&cursor=", "The sort field must be one of"),
+        ] {
+            let faults = read(&Query::from_text(query), TODAY).unwrap_err();
+            let summary = faults.summary();
+            assert!(summary.starts_with(sentence), "{query}: {summary}");
+        }
+    }
+}
