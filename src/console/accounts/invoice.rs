@@ -89,8 +89,6 @@ struct InvoicePage {
     /// The faults of the forms: the field, and the sentence.
     faults: Vec<(String, String)>,
     forms: Forms,
-    /// The time of the last change that the page knows of, in microseconds.
-    seen: i64,
 }
 
 /// The progress of a correction.
@@ -157,11 +155,19 @@ pub(super) struct Forms {
     pub(super) submission: FormState,
     pub(super) edit: FormState,
     pub(super) suggestion: Option<Suggestion>,
+    /// True if the invoice has changed since the sender of a form saw it.
+    pub(super) is_stale: bool,
 }
 
 impl Forms {
-    fn is_refused(&self) -> bool {
-        self.all().iter().any(|form| form.is_refused())
+    fn status_code(&self) -> StatusCode {
+        if self.is_stale {
+            StatusCode::PRECONDITION_FAILED
+        } else if self.all().iter().any(|form| form.is_refused()) {
+            StatusCode::UNPROCESSABLE_ENTITY
+        } else {
+            StatusCode::OK
+        }
     }
 
     fn all(&self) -> [&FormState; 4] {
@@ -295,11 +301,7 @@ pub(super) async fn render(
     let corrections =
         corrections::owned_by_with_invoices(store.reader(), id, &[invoice.id]).await?;
     let newest = corrections.into_iter().next();
-    let status = if forms.is_refused() {
-        StatusCode::UNPROCESSABLE_ENTITY
-    } else {
-        StatusCode::OK
-    };
+    let status = forms.status_code();
     let page = InvoicePage {
         frame: Frame::for_account(session, &invoice.invoice_no).below("Invoices"),
         breakdown: Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?,
@@ -311,7 +313,6 @@ pub(super) async fn render(
         differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
         activity: events.map(Happening::from).collect(),
-        seen: invoice.updated_at.as_microsecond(),
         faults: forms.all().iter().flat_map(|form| form.summary()).collect(),
         correction: newest.map(|newest| CorrectionProgress::new(newest, &catalog)),
         invoice: invoice.clone(),

@@ -1,13 +1,15 @@
 //! Sets the status of one invoice and records its payments for an accountant, as the JSON API does. If an action is
 //! refused, the page of the invoice is shown again with the values and the faults of its form.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::actors::taxpayer::commands::{Pay, SetStatus, Settle};
+use crate::actors::taxpayer::commands::{IfUnchanged, Pay, SetStatus, Settle};
 use crate::console::accounts::invoice::{Forms, find, go_to_invoice, refusal_form, render};
 use crate::console::accounts::invoice_head::find_credits;
+use crate::console::accounts::seen_invoice;
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
@@ -20,7 +22,8 @@ use crate::domain::money::Amount;
 use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
-use crate::http::forms::{payment_update, reader, update_status};
+use crate::http::forms::update_status::{self, UpdateStatus};
+use crate::http::forms::{payment_update, reader};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::payments;
@@ -46,48 +49,57 @@ async fn set_status(
     form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    let body = with_invoice_id(&invoice, form.0.object(&["status", "remark"]));
-    let mut warnings = Vec::new();
-    let done = match reader::read(&body, &state.catalog.get(), update_status::read) {
-        Ok(read) => {
-            let update_status::UpdateStatus {
-                invoice: which,
-                status,
-                remark,
-            } = read.value;
-            let approval = approval::prepare(&state, session.taxpayer, &which, status).await?;
-            warnings = approval.warnings;
-            let command = SetStatus {
-                invoice: which,
-                status,
-                remark,
-                submission: approval.submission,
-            };
-            session.send(&state, command).await.map_err(ApiError::from)
-        }
-        Err(faults) => Err(ApiError::from(faults)),
-    };
-    match done {
+    match change_status(&state, &session, &invoice, &form.0).await {
         Ok(changed) => {
-            let notes = warnings.iter().map(|warning| format!(" Note: {warning}."));
+            let notes = changed.warnings.iter();
+            let notes = notes.map(|warning| format!(" Note: {warning}."));
             let notice = format!("The status was changed.{}", notes.collect::<String>());
-            Ok(go_to_invoice(&session, &changed, &notice))
+            Ok(go_to_invoice(&session, &changed.invoice, &notice))
         }
         Err(error) => {
-            let status = refusal_form(error, form.0)?;
-            render(
-                &state,
-                &request,
-                &session,
-                invoice,
-                Forms {
-                    status,
-                    ..Forms::default()
-                },
-            )
-            .await
+            let forms = Forms {
+                is_stale: error.status == StatusCode::PRECONDITION_FAILED,
+                status: refusal_form(error, form.0)?,
+                ..Forms::default()
+            };
+            render(&state, &request, &session, invoice, forms).await
         }
     }
+}
+
+/// An invoice with another status, and what its approver should know.
+struct ChangedStatus {
+    invoice: Invoice,
+    warnings: Vec<String>,
+}
+
+async fn change_status(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    form: &FormValues,
+) -> Result<ChangedStatus, ApiError> {
+    let seen = seen_invoice::read(form, invoice)?;
+    let body = with_invoice_id(invoice, form.object(&["status", "remark"]));
+    let UpdateStatus {
+        invoice: which,
+        status,
+        remark,
+    } = reader::read(&body, &state.catalog.get(), update_status::read)?.value;
+    let approval = approval::prepare(state, session.taxpayer, &which, status).await?;
+    let command = IfUnchanged {
+        seen: Some(seen),
+        command: SetStatus {
+            invoice: which,
+            status,
+            remark,
+            submission: approval.submission,
+        },
+    };
+    Ok(ChangedStatus {
+        invoice: session.send(state, command).await?,
+        warnings: approval.warnings,
+    })
 }
 
 /// POST of the payment form: records a payment, as the API call Update Payment Status does.

@@ -4,7 +4,6 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::{
@@ -16,8 +15,9 @@ use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, groups, present_values,
 };
 use crate::console::accounts::invoice_head::find_credits;
-use crate::console::accounts::invoice_submission::{PATIENCE, go_to_run, prepare};
+use crate::console::accounts::invoice_submission::{go_to_run, perform_submission};
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::seen_invoice;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
@@ -87,7 +87,7 @@ fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> An
         groups: groups(invoice),
         faults: form.summary(),
         form,
-        seen: invoice.updated_at.as_microsecond(),
+        seen: seen_invoice::field_value(invoice),
     };
     show_with_status(status, &page)
 }
@@ -116,14 +116,14 @@ async fn edit(
     let sent = form.0.with_plain_line_breaks();
     let is_in_place = sent.text("place") == "invoice";
     let is_submitted = sent.text("then") == "submit";
-    let seen = seen_at(&sent).unwrap_or(stored.invoice.updated_at);
+    let seen = seen_invoice::read(&sent, &stored.invoice)?;
     let present = present_values(&stored, &state.catalog.get());
     let values = present.clone().with(sent);
     if UpdateBody::new(&stored.invoice, &values).body
         == UpdateBody::new(&stored.invoice, &present).body
     {
         return if is_submitted {
-            submit_revised(&state, &session, &request, stored.invoice).await
+            submit_revised(&state, &session, &request, stored.invoice, seen).await
         } else {
             let notice = "Nothing was changed: the invoice was like this already.";
             Ok(go_to_invoice(&session, &stored.invoice, notice))
@@ -131,7 +131,8 @@ async fn edit(
     }
     match revise(&state, &session, &stored.invoice, &values, seen).await {
         Ok(revised) if is_submitted => {
-            submit_revised(&state, &session, &request, revised.invoice).await
+            let seen = SeenInvoice::from(&revised.invoice);
+            submit_revised(&state, &session, &request, revised.invoice, seen).await
         }
         Ok(revised) => Ok(go_to_invoice(
             &session,
@@ -155,16 +156,12 @@ async fn edit(
     }
 }
 
-fn seen_at(sent: &FormValues) -> Option<Timestamp> {
-    Timestamp::from_microsecond(sent.text("seen").parse().ok()?).ok()
-}
-
 async fn revise(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
     values: &FormValues,
-    seen: Timestamp,
+    seen: SeenInvoice,
 ) -> Result<RevisedInvoice, ApiError> {
     let catalog = state.catalog.get();
     let update = UpdateBody::new(invoice, values);
@@ -174,10 +171,7 @@ async fn revise(
     });
     let form = read.map_err(|faults| in_form(&faults))?.value;
     let command = IfUnchanged {
-        seen: Some(SeenInvoice {
-            invoice: form.invoice.clone(),
-            updated_at: seen,
-        }),
+        seen: Some(seen),
         command: ReviseInvoice {
             invoice: form.invoice,
             revision: form.revision,
@@ -193,26 +187,20 @@ async fn revise(
     })
 }
 
-/// Submits the invoice after its change. What it still lacks is told on its page.
+/// Submits the invoice after its change, unless it has changed since it was seen. What it still lacks is told on its page.
 async fn submit_revised(
     state: &ApiState,
     session: &AccountSession,
     request: &HttpRequest,
     invoice: Invoice,
+    seen: SeenInvoice,
 ) -> Answer {
-    match prepare(state, session, &invoice).await {
-        Ok(submission) => {
-            let run = state
-                .pipeline
-                .perform(session.taxpayer, submission, PATIENCE)
-                .await?;
-            Ok(go_to_run(session, &invoice, &run))
-        }
-        Err(error) if !error.faults.is_empty() => {
-            let forms = Forms::for_submission(&error);
+    match perform_submission(state, session, &invoice, seen).await {
+        Ok(run) => Ok(go_to_run(session, &invoice, &run)),
+        Err(error) => {
+            let forms = Forms::for_submission(error)?;
             render(state, request, session, invoice, forms).await
         }
-        Err(error) => Err(error),
     }
 }
 

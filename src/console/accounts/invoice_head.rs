@@ -4,6 +4,7 @@
 use crate::console::accounts::invoice_acts::{Acts, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::seen_invoice;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::correction::credits::Credits;
@@ -50,6 +51,8 @@ pub(super) struct InvoiceHead {
     pub(super) newer: Option<InvoiceId>,
     pub(super) older: Option<InvoiceId>,
     pub(super) tab: InvoiceTab,
+    /// The field of that name of the forms that act on the invoice.
+    pub(super) seen: i64,
 }
 
 impl InvoiceHead {
@@ -90,6 +93,7 @@ impl InvoiceHead {
             newer: neighbour(state, invoice, false).await?,
             older: neighbour(state, invoice, true).await?,
             tab,
+            seen: seen_invoice::field_value(invoice),
         })
     }
 }

@@ -6,12 +6,16 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tokio::time::Instant;
 
-use crate::actors::taxpayer::commands::{OpenRun, RecheckRun, StoppedRun};
-use crate::console::accounts::invoice::{Forms, find, render};
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::{
+    IfUnchanged, OpenRun, RecheckRun, SeenInvoice, StoppedRun,
+};
+use crate::console::accounts::invoice::{Forms, find, refusal_form, render};
 use crate::console::accounts::invoice_acts::stopped_run;
 use crate::console::accounts::invoice_fields::form_name;
 use crate::console::accounts::navigation::base;
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::accounts::seen_invoice;
+use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
@@ -25,7 +29,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::runs;
 
 /// A page waits for the authority at most so long. Then it shows that the invoice waits.
-pub(super) const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(4);
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -43,31 +47,70 @@ async fn submit(
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
     request: HttpRequest,
-    _: Form<FormValues>,
+    form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    match prepare(&state, &session, &invoice).await {
-        Ok(request) => {
-            let run = start(&state, &session, request).await?;
-            Ok(go_to_run(&session, &invoice, &run))
-        }
-        Err(error) if !error.faults.is_empty() => {
-            let forms = Forms::for_submission(&error);
+    match submit_seen(&state, &session, &invoice, &form.0).await {
+        Ok(run) => Ok(go_to_run(&session, &invoice, &run)),
+        Err(error) => {
+            let forms = Forms::for_submission(error)?;
             render(&state, &request, &session, invoice, forms).await
         }
-        Err(error) => Err(error),
     }
 }
 
+async fn submit_seen(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    form: &FormValues,
+) -> Result<Run, ApiError> {
+    let seen = seen_invoice::read(form, invoice)?;
+    let command = submission(state, session, invoice, seen).await?;
+    start(state, session, command).await
+}
+
 impl Forms {
-    /// Returns the forms of a page whose invoice lacks something that the authority wants.
-    pub(super) fn for_submission(error: &ApiError) -> Self {
-        let faults = error.faults.clone().rename_fields(form_name);
-        Self {
-            submission: FormState::with_faults(FormValues::default(), faults),
-            ..Self::default()
+    /// Returns the forms of a page whose invoice lacks something that the authority wants, or has changed meanwhile. Returns
+    /// any other error as it is.
+    pub(super) fn for_submission(error: ApiError) -> Result<Self, ApiError> {
+        let is_stale = error.status == StatusCode::PRECONDITION_FAILED;
+        if error.faults.is_empty() && !is_stale {
+            return Err(error);
         }
+        let faults = error.faults.clone().rename_fields(form_name);
+        Ok(Self {
+            is_stale,
+            submission: refusal_form(error.with_faults(faults), FormValues::default())?,
+            ..Self::default()
+        })
     }
+}
+
+/// Returns the command that submits the stored invoice, unless it has changed since it was seen.
+async fn submission(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    seen: SeenInvoice,
+) -> Result<IfUnchanged<OpenRun>, ApiError> {
+    Ok(IfUnchanged {
+        seen: Some(seen),
+        command: OpenRun(prepare(state, session, invoice).await?),
+    })
+}
+
+/// Submits the stored invoice after another command of the same form, which has stored the form's claim.
+pub(super) async fn perform_submission(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    seen: SeenInvoice,
+) -> Result<Run, ApiError> {
+    let command = submission(state, session, invoice, seen).await?;
+    let deadline = Instant::now() + PATIENCE;
+    let run = state.taxpayers.send(session.taxpayer, command).await?;
+    Ok(state.pipeline.wait_until_settled(run, deadline).await?)
 }
 
 /// Returns the request that submits the stored invoice.
@@ -85,10 +128,10 @@ pub(super) async fn prepare(
 async fn start(
     state: &ApiState,
     session: &AccountSession,
-    request: RunRequest,
+    command: impl TaxpayerCommand<Output = Run>,
 ) -> Result<Run, ApiError> {
     let deadline = Instant::now() + PATIENCE;
-    let run = session.send(state, OpenRun(request)).await?;
+    let run = session.send(state, command).await?;
     Ok(state.pipeline.wait_until_settled(run, deadline).await?)
 }
 
@@ -139,7 +182,7 @@ async fn transmit(
         irn: invoice.irn.clone(),
         payload: RunPayload::Transmit,
     };
-    let run = start(&state, &session, request).await?;
+    let run = start(&state, &session, OpenRun(request)).await?;
     Ok(go_to_run(&session, &invoice, &run))
 }
 

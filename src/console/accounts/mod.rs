@@ -9,7 +9,7 @@
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
 //! | how far an invoice has come, in one word | `lifecycle` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
-//! | what can be done with an invoice, and what an accountant does with it | `invoice_acts`, `invoice_actions`, `invoice_submission` |
+//! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
 //! | the change of a stored invoice, and its fields | `invoice_edit`, `invoice_fields` |
 //! | the correction of a signed invoice; the undoing of a batch | `invoice_correct`, `batch_undo` |
 //! | files of invoices, and what an import of them would do | `import` |
@@ -64,6 +64,7 @@ mod reports;
 mod request_resend;
 mod requests;
 mod saved_views;
+mod seen_invoice;
 mod settings;
 mod taxpayers;
 mod taxpayers_onboarding;

@@ -6,7 +6,7 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::receiver::Receiver;
 
-use super::{Account, assert_shows, signed_in};
+use super::{Account, assert_shows, post_seen, signed_in};
 use crate::support::world::World;
 
 /// Returns the actors of these entries, as kind and name.
@@ -27,10 +27,8 @@ async fn an_approval_and_a_payment_name_the_person_or_the_key(world: &World) {
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let page = format!("/invoices/{}", invoice["id"]);
     let approved = [("status", "approved"), ("remark", "as agreed")];
-    account
-        .post(&format!("{page}/status"), &approved)
-        .await
-        .expect(303);
+    let changed = post_seen(&account, &page, "status", &approved).await;
+    changed.expect(303);
     let part = [
         ("payment_status", "partial"),
         ("amount", "7"),

@@ -6,7 +6,7 @@ use testkit::documents::{self, submission};
 use testkit::each_database;
 use testkit::edit::{with, without};
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, post_seen, seen};
 use crate::support::world::World;
 
 /// An invoice that is approved.
@@ -35,8 +35,10 @@ async fn an_approved_invoice_is_submitted_and_transmitted(world: &World) {
     let path = path_of(&invoice);
     let early = account.post(&format!("{path}/transmit"), &[]).await;
     early.expect(409);
+    let seen = seen(&account, &path).await;
+    let submit = format!("{path}/submit");
     account
-        .post(&format!("{path}/submit"), &[])
+        .post(&submit, &[("seen", &seen)])
         .await
         .leads_to(&account.path(&path));
     let page = account.page(&path).await;
@@ -53,11 +55,12 @@ async fn an_approved_invoice_is_submitted_and_transmitted(world: &World) {
         .leads_to(&account.path(&path));
     let stored = account.taxpayer.reread(&invoice).await;
     assert_eq!(stored["status"], "transmitted");
-    // What is done already is joined, as by the API.
+    // The page that was open before knows an invoice that is not signed.
     account
-        .post(&format!("{path}/submit"), &[])
+        .post(&submit, &[("seen", &seen)])
         .await
-        .expect(303);
+        .expect(412)
+        .shows("Signed by the authority.");
     assert_eq!(account.taxpayer.count_events("invoice.submitted").await, 1);
 }
 
@@ -67,11 +70,8 @@ async fn a_field_that_the_invoice_lacks_is_filled_in_on_its_page(world: &World) 
     let lacking = without(&documents::invoice(), "invoice_lines.0.product_category");
     let invoice = approved(&account, &lacking).await;
     let path = path_of(&invoice);
-    let told = account
-        .post(&format!("{path}/submit"), &[])
-        .await
-        .expect(422)
-        .html;
+    let told = post_seen(&account, &path, "submit", &[]).await;
+    let told = told.expect(422).html;
     assert_shows(
         &told,
         &[
@@ -87,16 +87,11 @@ async fn a_field_that_the_invoice_lacks_is_filled_in_on_its_page(world: &World) 
             ("then", "submit"),
         ]
     };
-    let odd = account
-        .post(&format!("{path}/edit"), &fields("85"))
-        .await
-        .expect(422)
-        .html;
+    let odd = post_seen(&account, &path, "edit", &fields("85")).await;
+    let odd = odd.expect(422).html;
     assert_shows(&odd, &["Correct it here", "value=\"85\""]);
-    account
-        .post(&format!("{path}/edit"), &fields("8471.30"))
-        .await
-        .leads_to(&account.path(&path));
+    let sent = post_seen(&account, &path, "edit", &fields("8471.30")).await;
+    sent.leads_to(&account.path(&path));
     let page = account.page(&path).await;
     assert_shows(&page, &["The authority signed the invoice."]);
     let whole = account.taxpayer.whole(&invoice).await;
@@ -128,10 +123,8 @@ async fn a_rejected_invoice_is_sent_again_as_it_is_stored(world: &World) {
             "The submitted document differs",
         ],
     );
-    account
-        .post(&format!("{path}/submit"), &[])
-        .await
-        .expect(303);
+    let sent = post_seen(&account, &path, "submit", &[]).await;
+    sent.expect(303);
     let page = account.page(&path).await;
     assert_shows(&page, &["The authority signed the invoice."]);
     assert!(!page.contains("why it was rejected"), "{page}");
@@ -141,11 +134,11 @@ async fn a_rejected_invoice_is_sent_again_as_it_is_stored(world: &World) {
 async fn a_change_keeps_what_its_form_does_not_have(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
-    let edit = format!("{}/edit", path_of(&invoice));
+    let path = path_of(&invoice);
+    let edit = format!("{path}/edit");
     let form = account.page(&edit).await;
     assert_shows(&form, &["Retail Stores Ltd", "value=\"500\"", "8471.30"]);
-    let seen = form.split("name=\"seen\" value=\"").nth(1).unwrap();
-    let seen = seen.split('"').next().unwrap().to_owned();
+    let seen = seen(&account, &edit).await;
     let fields = [
         ("seen", &*seen),
         ("lines.0.unit_price", "1,500.50"),
@@ -156,19 +149,20 @@ async fn a_change_keeps_what_its_form_does_not_have(world: &World) {
     account
         .post(&edit, &fields)
         .await
-        .leads_to(&account.path(&path_of(&invoice)));
+        .leads_to(&account.path(&path));
     let whole = account.taxpayer.whole(&invoice).await;
     assert_eq!(whole["lines"][0]["quantity"], 2);
     assert_eq!(whole["irn"], invoice["irn"]);
     assert_eq!(whole["status"], "draft");
-    let page = account.page(&path_of(&invoice)).await;
+    let page = account.page(&path).await;
     assert_shows(&page, &["3,226.08"]);
     // The page that was open before the change knows an older invoice.
     let late = [("seen", &*seen), ("lines.0.unit_price", "1,600")];
     let stale = account.post(&edit, &late).await.expect(412).html;
     assert_shows(&stale, &["has changed"]);
     let odd = [("due_date", "soon"), ("lines.0.quantity", "0")];
-    let refused = account.post(&edit, &odd).await.expect(422).html;
+    let refused = post_seen(&account, &path, "edit", &odd).await;
+    let refused = refused.expect(422).html;
     assert_shows(
         &refused,
         &[
@@ -197,10 +191,8 @@ async fn what_is_signed_or_was_sent_whole_is_not_changed_here(world: &World) {
         .post(&format!("{path}/credit-note"), &[])
         .await
         .expect(409);
-    account
-        .post(&format!("{path}/submit"), &[])
-        .await
-        .expect(303);
+    let sent = post_seen(&account, &path, "submit", &[]).await;
+    sent.expect(303);
     let edit = format!("{path}/edit");
     account
         .post(&edit, &[("due_date", "2026-03-01")])
@@ -226,10 +218,8 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
     );
     let signed = approved(&account, &two_lines).await;
     let path = path_of(&signed);
-    account
-        .post(&format!("{path}/submit"), &[])
-        .await
-        .expect(303);
+    let sent = post_seen(&account, &path, "submit", &[]).await;
+    sent.expect(303);
     let made = account
         .post(&format!("{path}/credit-note"), &[])
         .await
@@ -243,25 +233,18 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
         .await
         .leads_to(&made.location);
     let edit = made.location.strip_prefix(&account.path("")).unwrap();
-    account
-        .post(edit, &[("lines.0.remove", "yes")])
-        .await
-        .expect(303);
     let note = edit.strip_suffix("/edit").unwrap();
+    let removal = [("lines.0.remove", "yes")];
+    let saved = post_seen(&account, note, "edit", &removal).await;
+    saved.expect(303);
     let page = account.page(note).await;
     assert_shows(&page, &["NGN 1,075.00", "LAP-2"]);
     assert!(!page.contains("LAP-1"), "{page}");
-    account
-        .post(
-            &format!("{note}/status"),
-            &[("status", "approved"), ("remark", "as agreed")],
-        )
-        .await
-        .expect(303);
-    account
-        .post(&format!("{note}/submit"), &[])
-        .await
-        .expect(303);
+    let approval = [("status", "approved"), ("remark", "as agreed")];
+    let changed = post_seen(&account, note, "status", &approval).await;
+    changed.expect(303);
+    let sent = post_seen(&account, note, "submit", &[]).await;
+    sent.expect(303);
     assert_shows(
         &account.page(note).await,
         &["The authority signed the invoice."],
@@ -292,10 +275,8 @@ async fn an_invoice_that_waits_is_tried_again_at_once(world: &World) {
         .times(1_000_000);
     fault.irn = Some(invoice["irn"].as_str().unwrap().to_owned());
     world.authority.add_fault(fault).unwrap();
-    account
-        .post(&format!("{path}/submit"), &[])
-        .await
-        .expect(303);
+    let sent = post_seen(&account, &path, "submit", &[]).await;
+    sent.expect(303);
     let page = account.page(&path).await;
     assert_shows(&page, &["The invoice is on its way.", "Waiting", "Try now"]);
     let overview = account.page("").await;

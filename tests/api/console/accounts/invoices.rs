@@ -5,7 +5,7 @@ use testkit::documents::{self, submission};
 use testkit::each_database;
 use testkit::edit::with;
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, post_seen};
 use crate::support::world::World;
 
 const HOSTILE: &str = r#"<script>alert("x")</script>'"&"#;
@@ -176,11 +176,8 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let path = format!("/invoices/{}", invoice["id"]);
     let short = [("status", "cancelled"), ("remark", "x")];
-    let refused = account
-        .post(&format!("{path}/status"), &short)
-        .await
-        .expect(422)
-        .html;
+    let refused = post_seen(&account, &path, "status", &short).await;
+    let refused = refused.expect(422).html;
     assert_shows(
         &refused,
         &[
@@ -199,11 +196,8 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
         &["The invoice must be approved before it can be paid; it is draft"],
     );
     let approve = [("status", "approved"), ("remark", "as agreed")];
-    let answer = account
-        .post(&format!("{path}/status"), &approve)
-        .await
-        .expect(303);
-    assert_eq!(answer.location, account.path(&path));
+    let changed = post_seen(&account, &path, "status", &approve).await;
+    changed.leads_to(&account.path(&path));
     let part = [
         ("payment_status", "partial"),
         ("amount", "75.5"),

@@ -21,11 +21,27 @@ mod reports;
 mod requests;
 mod rights;
 mod saved_views;
+mod stale;
 mod taxpayers;
 mod typed_amounts;
 mod webhooks;
 
 pub(super) use crate::support::account::{Account, PASSWORD, signed_in};
+use crate::support::visitor::Seen;
+
+/// Returns the field `seen` of the forms on the page of an invoice. `invoice` is the path of the page.
+async fn seen(account: &Account, invoice: &str) -> String {
+    let page = account.page(invoice).await;
+    let (_, rest) = page.split_once("name=\"seen\" value=\"").unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
+
+/// Sends a form of an invoice as somebody who sees the invoice as it is now.
+async fn post_seen(account: &Account, invoice: &str, form: &str, fields: &[(&str, &str)]) -> Seen {
+    let seen = seen(account, invoice).await;
+    let fields: Vec<_> = fields.iter().copied().chain([("seen", &*seen)]).collect();
+    account.post(&format!("{invoice}/{form}"), &fields).await
+}
 
 /// Asserts that a page has each of these texts.
 #[track_caller]

@@ -8,7 +8,7 @@ use testkit::each_database;
 use testkit::receiver::Receiver;
 use testkit::roles::Operator;
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, seen};
 use crate::support::world::World;
 
 const DONE: &str = "This was done already.";
@@ -70,7 +70,8 @@ async fn the_same_form_twice_has_one_effect_and_leads_to_its_result(world: &Worl
         let path = account.path(&form);
         let once = number().to_string();
         let csrf = account.owner.get("/account/password").await.csrf();
-        let tokens = [("csrf", csrf.as_str()), ("once", once.as_str())];
+        let seen = seen(&account, &format!("/invoices/{}", invoice["id"])).await;
+        let tokens = [("csrf", &*csrf), ("once", &*once), ("seen", &*seen)];
         let fields: Vec<_> = fields.into_iter().chain(tokens).collect();
         let before = footprint(&account, &operator).await;
         let first = account.owner.send(&path, &fields).await;

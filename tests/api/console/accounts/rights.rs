@@ -6,7 +6,7 @@ use testkit::each_database;
 use testkit::receiver::Receiver;
 use uuid::Uuid;
 
-use super::{Account, PASSWORD, signed_in};
+use super::{Account, PASSWORD, post_seen, signed_in};
 use crate::support::supplies;
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -196,10 +196,9 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
         account.post(form, &[]).await.expect(403);
     }
     let fields = [("status", "approved"), ("remark", "as agreed")];
-    account
-        .post(&format!("/invoices/{invoice}/status"), &fields)
-        .await
-        .expect(303);
+    let page = format!("/invoices/{invoice}");
+    let changed = post_seen(&account, &page, "status", &fields).await;
+    changed.expect(303);
 }
 
 #[each_database]

@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, post_seen, seen};
 use crate::support::world::World;
 
 const MISPLACED_COMMAS: [&str; 3] = ["1,5", "1.000,50", "1,2,3"];
@@ -45,12 +45,14 @@ async fn a_line_with_a_decimal_comma_is_neither_saved_nor_corrected(world: &Worl
     let alone = json!({ "irn": signed["irn"] });
     let submitted = account.taxpayer.app().submit_to_the_end(&alone).await;
     submitted.expect_status(200);
-    let edit = format!("/invoices/{}/edit", draft["id"]);
+    let draft_page = format!("/invoices/{}", draft["id"]);
     let preview = format!("/invoices/{}/correct/preview", signed["id"]);
-    for form in [&edit, &preview] {
+    let seen = seen(&account, &draft_page).await;
+    for form in [&format!("{draft_page}/edit"), &preview] {
         for name in ["lines.0.quantity", "lines.0.unit_price"] {
             for typed in MISPLACED_COMMAS {
-                let refused = account.post(form, &[(name, typed)]).await.expect(422);
+                let refused = account.post(form, &[(name, typed), ("seen", &seen)]).await;
+                let refused = refused.expect(422);
                 refused.shows(&format!("The {name} field {ADVICE}."));
             }
         }
@@ -58,7 +60,8 @@ async fn a_line_with_a_decimal_comma_is_neither_saved_nor_corrected(world: &Worl
     let grouped = [("lines.0.unit_price", " 1,500.50 ")];
     let plan = account.post(&preview, &grouped).await.expect(200);
     plan.shows("Line 1, unit price");
-    account.post(&edit, &grouped).await.expect(303);
+    let saved = post_seen(&account, &draft_page, "edit", &grouped).await;
+    saved.expect(303);
     let whole = account.taxpayer.whole(&draft).await;
     assert_eq!(whole["lines"][0]["unit_price"], 1_500.5);
 }
