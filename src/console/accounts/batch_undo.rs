@@ -1,5 +1,6 @@
 //! Undoes a batch that should not have been sent: a preview with the counts and the money, and the result of each invoice.
 
+use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 
@@ -8,7 +9,7 @@ use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, show};
+use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::money::Amount;
 use crate::http::corrections::{Undo, UndoAct, UndoItem, undo};
@@ -33,6 +34,10 @@ struct UndoPage {
     base: String,
     batch_no: String,
     is_preview: bool,
+    /// True if the plan is not the one that was confirmed.
+    has_changed: bool,
+    /// The digest of the plan, to be sent with the confirmation.
+    plan: String,
     credited: usize,
     cancelled: usize,
     kept: usize,
@@ -66,6 +71,8 @@ impl UndoPage {
             base: base(session),
             batch_no,
             is_preview,
+            has_changed: false,
+            plan: done.digest(),
             credited: done.count(UndoAct::Credit),
             cancelled: done.count(UndoAct::Cancel),
             kept: done.count(UndoAct::None),
@@ -108,14 +115,22 @@ async fn preview(
     show(&UndoPage::new(&state, &session, batch_no, planned, true))
 }
 
-/// POST of the confirmed preview.
+/// POST of the confirmed preview. If an invoice would now be undone otherwise, nothing is done and the preview comes again.
 async fn go(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
-    _: Form<FormValues>,
+    form: Form<FormValues>,
 ) -> Answer {
     let batch_no = ids.1.clone();
+    let planned = undo(&state, session.taxpayer, &batch_no, true).await?;
+    if planned.digest() != form.0.text("plan") {
+        let page = UndoPage {
+            has_changed: true,
+            ..UndoPage::new(&state, &session, batch_no, planned, true)
+        };
+        return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
+    }
     let done = undo(&state, session.taxpayer, &batch_no, false).await?;
     show(&UndoPage::new(&state, &session, batch_no, done, false))
 }

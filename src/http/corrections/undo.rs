@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use sha2::{Digest, Sha256};
 
 use crate::actors::taxpayer::commands::SetStatus;
 use crate::domain::correction::plan::Wish;
@@ -63,6 +64,16 @@ pub(crate) struct Undo {
 impl Undo {
     pub(crate) fn count(&self, act: UndoAct) -> usize {
         self.items.iter().filter(|item| item.act == act).count()
+    }
+
+    /// Returns a digest of what is done to each invoice. It is another one as soon as an invoice is undone otherwise.
+    pub(crate) fn digest(&self) -> String {
+        let mut digest = Sha256::new();
+        for item in self.items.iter().filter(|item| item.act != UndoAct::None) {
+            let (act, currency) = (item.act.as_str(), &item.currency);
+            digest.update(format!("{} {act} {currency} {}\n", item.id, item.payable));
+        }
+        hex::encode(digest.finalize())
     }
 
     /// Returns how many more invoices this call looks at. Those that are kept leave room for others, so that a batch with
@@ -248,4 +259,49 @@ async fn cancel(
     };
     state.taxpayers.send(taxpayer, command).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(id: i64, act: UndoAct, payable: i64) -> UndoItem {
+        UndoItem {
+            id: InvoiceId(id),
+            invoice_no: format!("INV-{id}"),
+            act,
+            currency: "NGN".to_owned(),
+            payable: Amount::from(payable),
+            correction_no: None,
+            message: None,
+        }
+    }
+
+    #[test]
+    fn another_plan_has_another_digest() {
+        let digest = |items: Vec<UndoItem>| {
+            let plan = Undo {
+                items,
+                ..Undo::default()
+            };
+            plan.digest()
+        };
+        let plan = || vec![item(1, UndoAct::Cancel, 10), item(2, UndoAct::Credit, 20)];
+        let kept = item(3, UndoAct::None, 30);
+        assert_eq!(
+            digest(plan()),
+            digest(plan().into_iter().chain([kept]).collect())
+        );
+        for other in [
+            vec![],
+            vec![item(1, UndoAct::Cancel, 10)],
+            vec![item(1, UndoAct::Credit, 10), item(2, UndoAct::Credit, 20)],
+            vec![item(1, UndoAct::None, 10), item(2, UndoAct::Credit, 20)],
+            vec![item(1, UndoAct::Cancel, 10), item(2, UndoAct::Credit, 15)],
+            vec![item(1, UndoAct::Cancel, 10), item(4, UndoAct::Credit, 20)],
+        ] {
+            let text = format!("{other:?}");
+            assert_ne!(digest(plan()), digest(other), "{text}");
+        }
+    }
 }

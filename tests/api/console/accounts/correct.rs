@@ -5,7 +5,7 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, field_value};
 use crate::support::world::World;
 
 async fn signed(account: &Account) -> Value {
@@ -120,7 +120,9 @@ async fn a_batch_is_undone_on_its_page(world: &World) {
     let undo = format!("{page}/undo");
     let preview = account.page(&undo).await;
     assert_shows(&preview, &["NGN 2,150.00 in all", "Undo 2 invoices"]);
-    let done = account.post(&undo, &[]).await.expect(200).html;
+    let plan = field_value(&preview, "plan");
+    let done = account.post(&undo, &[("plan", &plan)]).await;
+    let done = done.expect(200).html;
     assert_shows(&done, &["Credit note", "Cancelled"]);
     let again = account.page(&undo).await;
     assert!(!again.contains("<form class"), "{again}");

@@ -29,11 +29,18 @@ mod webhooks;
 pub(super) use crate::support::account::{Account, PASSWORD, signed_in};
 use crate::support::visitor::Seen;
 
+/// Returns the value of the first field with this name on a page.
+#[track_caller]
+fn field_value(page: &str, name: &str) -> String {
+    let start = format!("name=\"{name}\" value=\"");
+    let (_, rest) = page.split_once(&start).unwrap();
+    let value = rest.split('"').next().unwrap();
+    value.replace("&#38;", "&")
+}
+
 /// Returns the field `seen` of the forms on the page of an invoice. `invoice` is the path of the page.
 async fn seen(account: &Account, invoice: &str) -> String {
-    let page = account.page(invoice).await;
-    let (_, rest) = page.split_once("name=\"seen\" value=\"").unwrap();
-    rest.split('"').next().unwrap().to_owned()
+    field_value(&account.page(invoice).await, "seen")
 }
 
 /// Sends a form of an invoice as somebody who sees the invoice as it is now.

@@ -1,9 +1,10 @@
 //! Pages that were open while something changed: their forms do not do what nobody has seen.
 
+use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 
-use super::{Account, seen};
+use super::{Account, assert_shows, field_value, seen};
 use crate::support::world::World;
 
 const APPROVE: &[(&str, &str)] = &[("status", "approved"), ("remark", "as agreed")];
@@ -37,4 +38,39 @@ async fn an_act_on_an_invoice_that_has_changed_is_refused(world: &World) {
         assert_eq!(stored["status"], meanwhile, "{form} of a {before}");
     }
     assert_eq!(account.taxpayer.count_events("invoice.submitted").await, 0);
+}
+
+#[each_database]
+async fn a_batch_is_undone_as_its_preview_showed_or_not_at_all(world: &World) {
+    let account = Account::new(world).await;
+    let bodies = [documents::invoice(), documents::invoice()];
+    let batch = account.taxpayer.create_batch(&bodies).await;
+    let batch = batch.expect_status(201);
+    let outcome = account.taxpayer.outcome(&batch).await;
+    let number = batch.data()["batch_no"].as_str().unwrap();
+    let undo = format!("/batches/{number}/undo");
+    let preview = account.page(&undo).await;
+    assert_shows(&preview, &["Undo 2 invoices"]);
+    let irn = &outcome["items"][0]["irn"];
+    let alone = json!({ "irn": irn });
+    let signed = account.taxpayer.app().submit_to_the_end(&alone).await;
+    signed.expect_status(200);
+    let before = account.taxpayer.count_events("invoice.created").await;
+    for plan in [&*field_value(&preview, "plan"), ""] {
+        let again = account.post(&undo, &[("plan", plan)]).await.expect(412);
+        assert_shows(
+            &again.html,
+            &[
+                "Invoices of the batch have changed since the preview",
+                "Undo 2 invoices",
+            ],
+        );
+    }
+    let unsigned = account.taxpayer.reread(&outcome["items"][1]).await;
+    assert_eq!(unsigned["status"], "draft", "{unsigned}");
+    let after = account.taxpayer.count_events("invoice.created").await;
+    assert_eq!(after, before, "nothing is credited");
+    let plan = field_value(&account.page(&undo).await, "plan");
+    let done = account.post(&undo, &[("plan", &plan)]).await.expect(200);
+    assert_shows(&done.html, &["Credit note", "Cancelled"]);
 }
