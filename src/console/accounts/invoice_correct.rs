@@ -6,9 +6,10 @@ use actix_web::web;
 use askama::Template;
 use serde_json::{Map, Value, json};
 
+use crate::console::accounts::field_changes::{FieldChange, list_changes};
 use crate::console::accounts::invoice::{find_stored, go_to_invoice, refusal_form};
 use crate::console::accounts::invoice_fields::{
-    FieldGroup, LINES_MAX, UpdateBody, form_name, groups, label, present_values,
+    FieldGroup, LINES_MAX, UpdateBody, form_name, groups, present_values,
 };
 use crate::console::accounts::navigation::base;
 use crate::console::filters;
@@ -101,17 +102,10 @@ struct PreviewPage {
     frame: Frame,
     address: String,
     number: String,
-    changes: Vec<Change>,
+    changes: Vec<FieldChange>,
     plan: PlanTable,
     /// The values of the form, to be sent again with the confirmation.
     fields: Vec<(String, String)>,
-}
-
-/// A field that is wanted otherwise.
-struct Change {
-    label: String,
-    old: String,
-    new: String,
 }
 
 /// The documents of a correction and its amounts, as pages show them.
@@ -223,7 +217,7 @@ async fn show_preview(
         changes: if is_cancelled {
             Vec::new()
         } else {
-            changes(invoice, &present, &values)
+            list_changes(invoice, &present, &values)
         },
         plan: PlanTable::new(&correction, &catalog),
         fields: fields.filter(|(_, value)| !value.is_empty()).collect(),
@@ -238,31 +232,6 @@ fn field_names(invoice: &Invoice) -> Vec<String> {
         own.chain([group.removal])
     });
     names.filter(|name| !name.is_empty()).collect()
-}
-
-fn changes(invoice: &Invoice, present: &FormValues, values: &FormValues) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for group in groups(invoice) {
-        if !group.removal.is_empty() && !values.text(&group.removal).is_empty() {
-            changes.push(Change {
-                label: group.title,
-                old: "on the invoice".to_owned(),
-                new: "removed".to_owned(),
-            });
-            continue;
-        }
-        for field in group.fields {
-            let (old, new) = (present.text(&field.name), values.text(&field.name));
-            if old != new {
-                changes.push(Change {
-                    label: label(&field.name),
-                    old: old.to_owned(),
-                    new: new.to_owned(),
-                });
-            }
-        }
-    }
-    changes
 }
 
 /// POST of the confirmed preview.

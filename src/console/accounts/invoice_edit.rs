@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::actors::taxpayer::commands::{
     CreateInvoice, IfUnchanged, ReviseInvoice, RevisedInvoice, SeenInvoice,
 };
+use crate::console::accounts::field_changes::{FieldChange, list_changes, list_lost_lines};
 use crate::console::accounts::invoice::{Forms, find_stored, go_to_invoice, refusal_form, render};
 use crate::console::accounts::invoice_acts::credit_obstacle;
 use crate::console::accounts::invoice_fields::{
@@ -60,6 +61,8 @@ struct EditPage {
     faults: Vec<(String, String)>,
     /// The time of the last change that the page knows of, in microseconds.
     seen: i64,
+    /// The values that are not the stored ones, if the invoice has changed since they were typed.
+    conflicts: Option<Vec<FieldChange>>,
 }
 
 async fn show_form(
@@ -79,17 +82,23 @@ fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> An
     } else {
         StatusCode::OK
     };
-    let page = EditPage {
-        frame: Frame::for_account(session, &format!("Edit {}", invoice.invoice_no))
-            .below("Invoices"),
-        address: format!("{}/invoices/{}", base(session), invoice.id),
-        number: invoice.invoice_no.clone(),
-        groups: groups(invoice),
-        faults: form.summary(),
-        form,
-        seen: seen_invoice::field_value(invoice),
-    };
-    show_with_status(status, &page)
+    show_with_status(status, &EditPage::new(session, invoice, form))
+}
+
+impl EditPage {
+    fn new(session: &AccountSession, invoice: &Invoice, form: FormState) -> Self {
+        Self {
+            frame: Frame::for_account(session, &format!("Edit {}", invoice.invoice_no))
+                .below("Invoices"),
+            address: format!("{}/invoices/{}", base(session), invoice.id),
+            number: invoice.invoice_no.clone(),
+            groups: groups(invoice),
+            faults: form.summary(),
+            form,
+            seen: seen_invoice::field_value(invoice),
+            conflicts: None,
+        }
+    }
 }
 
 /// Refuses an invoice that no form here can hold. The authority's lock is checked by the command.
@@ -114,36 +123,19 @@ async fn edit(
     let stored = find_stored(&state, &session, &ids.1).await?;
     check_editable(&stored.invoice)?;
     let sent = form.0.with_plain_line_breaks();
-    let is_in_place = sent.text("place") == "invoice";
-    let is_submitted = sent.text("then") == "submit";
-    let seen = seen_invoice::read(&sent, &stored.invoice)?;
     let present = present_values(&stored, &state.catalog.get());
-    let values = present.clone().with(sent);
-    if UpdateBody::new(&stored.invoice, &values).body
-        == UpdateBody::new(&stored.invoice, &present).body
-    {
-        return if is_submitted {
-            submit_revised(&state, &session, &request, stored.invoice, seen).await
-        } else {
-            let notice = "Nothing was changed: the invoice was like this already.";
-            Ok(go_to_invoice(&session, &stored.invoice, notice))
-        };
-    }
-    match revise(&state, &session, &stored.invoice, &values, seen).await {
-        Ok(revised) if is_submitted => {
-            let seen = SeenInvoice::from(&revised.invoice);
-            submit_revised(&state, &session, &request, revised.invoice, seen).await
+    let values = present.clone().with(sent.clone());
+    match save(&state, &session, &stored.invoice, &present, &values).await {
+        Ok(saved) if sent.text("then") == "submit" => {
+            submit_revised(&state, &session, &request, saved).await
         }
-        Ok(revised) => Ok(go_to_invoice(
-            &session,
-            &revised.invoice,
-            "The invoice was changed.",
-        )),
-        // A form with these values and the new time of change would overwrite what it does not show.
-        Err(error) if error.status == StatusCode::PRECONDITION_FAILED => Err(error),
+        Ok(saved) => Ok(go_to_invoice(&session, &saved.invoice, saved.notice)),
+        Err(error) if error.status == StatusCode::PRECONDITION_FAILED => {
+            show_conflict(&state, &session, &ids.1, sent).await
+        }
         Err(error) => {
             let form = refusal_form(error, values)?;
-            if is_in_place {
+            if sent.text("place") == "invoice" {
                 let forms = Forms {
                     edit: form,
                     ..Forms::default()
@@ -154,6 +146,60 @@ async fn edit(
             }
         }
     }
+}
+
+/// Shows what was typed for an invoice that has changed meanwhile, beside what is stored. To save it is a new decision:
+/// only this page knows the invoice as it is now.
+async fn show_conflict(
+    state: &ApiState,
+    session: &AccountSession,
+    id: &str,
+    sent: FormValues,
+) -> Answer {
+    let stored = find_stored(state, session, id).await?;
+    let invoice = &stored.invoice;
+    check_editable(invoice)?;
+    let present = present_values(&stored, &state.catalog.get());
+    let values = present.clone().with(sent);
+    let changes = list_changes(invoice, &present, &values).into_iter();
+    let conflicts = changes.chain(list_lost_lines(invoice, &values)).collect();
+    let page = EditPage {
+        conflicts: Some(conflicts),
+        ..EditPage::new(session, invoice, FormState::new(values))
+    };
+    show_with_status(StatusCode::PRECONDITION_FAILED, &page)
+}
+
+/// An invoice after its form was sent.
+struct Saved {
+    invoice: Invoice,
+    /// The invoice as the sender of the form knows it now.
+    seen: SeenInvoice,
+    notice: &'static str,
+}
+
+async fn save(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    present: &FormValues,
+    values: &FormValues,
+) -> Result<Saved, ApiError> {
+    // Before the fields: a fault would show the form again as if its sender knew the present invoice.
+    let seen = seen_invoice::read(values, invoice)?;
+    if UpdateBody::new(invoice, values).body == UpdateBody::new(invoice, present).body {
+        return Ok(Saved {
+            invoice: invoice.clone(),
+            seen,
+            notice: "Nothing was changed: the invoice was like this already.",
+        });
+    }
+    let RevisedInvoice { invoice, .. } = revise(state, session, invoice, values, seen).await?;
+    Ok(Saved {
+        seen: SeenInvoice::from(&invoice),
+        invoice,
+        notice: "The invoice was changed.",
+    })
 }
 
 async fn revise(
@@ -192,9 +238,9 @@ async fn submit_revised(
     state: &ApiState,
     session: &AccountSession,
     request: &HttpRequest,
-    invoice: Invoice,
-    seen: SeenInvoice,
+    saved: Saved,
 ) -> Answer {
+    let Saved { invoice, seen, .. } = saved;
     match perform_submission(state, session, &invoice, seen).await {
         Ok(run) => Ok(go_to_run(session, &invoice, &run)),
         Err(error) => {

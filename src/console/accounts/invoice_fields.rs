@@ -94,12 +94,9 @@ pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
         .map(|(name, _)| field((*name).to_owned()));
     let header = group("Document".to_owned(), header.collect(), String::new());
     let lines = (0..invoice.lines.len()).map(|at| {
-        let fields = LINE_FIELDS
-            .iter()
-            .map(|(name, _)| field(format!("lines.{at}.{name}")));
         group(
             format!("Line {}", at + 1),
-            fields.collect(),
+            line_fields(at),
             format!("lines.{at}.{REMOVAL}"),
         )
     });
@@ -111,6 +108,14 @@ pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
         .into_iter()
         .chain(lines)
         .chain([customer])
+        .collect()
+}
+
+/// Returns the fields of the line at this place.
+pub(super) fn line_fields(at: usize) -> Vec<EditField> {
+    let names = LINE_FIELDS.iter();
+    names
+        .map(|(name, _)| field(format!("lines.{at}.{name}")))
         .collect()
 }
 

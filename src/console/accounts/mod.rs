@@ -10,7 +10,7 @@
 //! | how far an invoice has come, in one word | `lifecycle` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
-//! | the change of a stored invoice, and its fields | `invoice_edit`, `invoice_fields` |
+//! | the change of a stored invoice, its fields, and what a form would change | `invoice_edit`, `invoice_fields`, `field_changes` |
 //! | the correction of a signed invoice; the undoing of a batch | `invoice_correct`, `batch_undo` |
 //! | files of invoices, and what an import of them would do | `import` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
@@ -35,6 +35,7 @@ mod customers;
 mod deliveries;
 mod deliveries_bulk;
 mod delivery_link;
+mod field_changes;
 mod import;
 mod inbox;
 mod integration;

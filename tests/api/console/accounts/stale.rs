@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 
-use super::{Account, assert_shows, field_value, seen};
+use super::{Account, assert_shows, field_value, post_seen, seen};
 use crate::support::world::World;
 
 const APPROVE: &[(&str, &str)] = &[("status", "approved"), ("remark", "as agreed")];
@@ -73,4 +73,45 @@ async fn a_batch_is_undone_as_its_preview_showed_or_not_at_all(world: &World) {
     let plan = field_value(&account.page(&undo).await, "plan");
     let done = account.post(&undo, &[("plan", &plan)]).await.expect(200);
     assert_shows(&done.html, &["Credit note", "Cancelled"]);
+}
+
+#[each_database]
+async fn an_edit_that_is_too_late_keeps_what_was_typed(world: &World) {
+    let account = Account::new(world).await;
+    for place in ["", "invoice"] {
+        let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+        let page = format!("/invoices/{}", invoice["id"]);
+        let edit = format!("{page}/edit");
+        let seen = seen(&account, &page).await;
+        let meanwhile = [("lines.0.unit_price", "700"), ("due_date", "2026-03-05")];
+        let changed = post_seen(&account, &page, "edit", &meanwhile).await;
+        changed.expect(303);
+        let typed = [("note", "As agreed <b>"), ("lines.0.unit_price", "600")];
+        let hidden = [("place", place), ("seen", &*seen)];
+        let fields: Vec<_> = typed.into_iter().chain(hidden).collect();
+        let refused = account.post(&edit, &fields).await.expect(412).html;
+        assert_shows(
+            &refused,
+            &[
+                "The invoice has changed meanwhile",
+                &format!(
+                    "<a href=\"{}\">The invoice as it is now</a>",
+                    account.path(&page)
+                ),
+                "<th scope=\"row\">Line 1, unit price</th><td>700</td><td>600</td>",
+                "As agreed &#60;b&#62;</textarea>",
+                "value=\"2026-03-05\"",
+            ],
+        );
+        let odd = [("lines.0.unit_price", "70,5"), ("seen", &*seen)];
+        account.post(&edit, &odd).await.expect(412);
+        let whole = account.taxpayer.whole(&invoice).await;
+        assert_eq!(whole["lines"][0]["unit_price"], 700, "{place}");
+        let fresh = field_value(&refused, "seen");
+        let again = [("place", place), ("seen", &*fresh)];
+        let fields: Vec<_> = typed.into_iter().chain(again).collect();
+        account.post(&edit, &fields).await.expect(303);
+        let whole = account.taxpayer.whole(&invoice).await;
+        assert_eq!(whole["lines"][0]["unit_price"], 600, "{place}");
+    }
 }
