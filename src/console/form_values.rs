@@ -3,9 +3,13 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use url::form_urlencoded::Serializer;
 
 use crate::domain::kernel::fault::Faults;
 use crate::http::forms::query::Query;
+
+/// The hidden field with the values that a form had when its page was shown.
+const BEFORE: &str = "before";
 
 /// The fields in the order in which the browser sent them. A group of checkboxes has one entry for each checked box.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -37,6 +41,20 @@ impl FormValues {
         self
     }
 
+    /// Returns these fields with a hidden one that keeps them until the form is sent.
+    #[must_use]
+    pub(crate) fn with_before(self) -> Self {
+        let query = Serializer::new(String::new())
+            .extend_pairs(&self.0)
+            .finish();
+        self.with(Self::from([(BEFORE, query.as_str())]))
+    }
+
+    /// Returns the fields as they were when the page of the form was shown.
+    pub(crate) fn before(&self) -> Self {
+        Self::from(&Query::from_text(self.text(BEFORE)))
+    }
+
     /// Returns these fields with the line breaks of stored texts. A browser sends two characters for each.
     #[must_use]
     pub(crate) fn with_plain_line_breaks(self) -> Self {
@@ -58,6 +76,12 @@ impl FormValues {
             .map(|(name, text)| (name.to_owned(), Value::from(text)))
             .collect()
     }
+}
+
+/// Leaves only the fields of a body that differ from those of the page, so that a form does not undo what was changed
+/// elsewhere since its page was shown.
+pub(crate) fn retain_changes(body: &mut Map<String, Value>, before: &Map<String, Value>) {
+    body.retain(|name, value| before.get(name) != Some(&*value));
 }
 
 impl From<&Query> for FormValues {
@@ -174,6 +198,17 @@ mod tests {
     fn a_body_has_the_filled_fields_only() {
         let body = sample_values().object(&["city", "state", "country"]);
         assert_eq!(Value::Object(body), json!({ "city": "Lagos" }));
+    }
+
+    #[test]
+    fn a_form_tells_the_fields_that_its_page_showed() {
+        for city in ["Lagos", "", "A&B=C", "Ìbàdàn %26"] {
+            let form = FormValues::from([("city", city)]).with_before();
+            let sent = form.with(FormValues::from([("city", "Abuja")]));
+            assert_eq!(sent.text("city"), "Abuja");
+            assert_eq!(sent.before().text("city"), city);
+        }
+        assert_eq!(sample_values().before().text("city"), "");
     }
 
     #[test]

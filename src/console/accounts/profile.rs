@@ -10,7 +10,7 @@ use crate::console::accounts::navigation::base;
 use crate::console::accounts::settings::SettingsPart;
 use crate::console::badges::Badge;
 use crate::console::filters;
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::form_values::{FormState, FormValues, retain_changes};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
@@ -121,9 +121,10 @@ async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> An
     show(&page(&session, taxpayer, PageForms::default()))
 }
 
-/// POST of the form: changes the profile, as PATCH …/profile does.
+/// POST of the form: changes the profile, as PATCH …/profile does. A field that is as the page showed it is left alone.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
-    let body = form.0.object(&FIELDS);
+    let mut body = form.0.object(&FIELDS);
+    retain_changes(&mut body, &form.0.before().object(&FIELDS));
     let changed = match reader::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
             let command = ChangeProfile {
@@ -176,7 +177,7 @@ pub(super) fn page(
     taxpayer: Taxpayer,
     forms: PageForms,
 ) -> impl Template {
-    let stored = || FormState::new(form_values(&taxpayer));
+    let stored = || FormState::new(form_values(&taxpayer).with_before());
     ProfilePage {
         form: forms.profile.unwrap_or_else(stored),
         settings: SettingsPart::new(&taxpayer.settings, forms.settings, forms.logo),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::profile::{self, PageForms};
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::form_values::{FormState, FormValues, retain_changes};
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::party::settings::AccountSettings;
@@ -79,7 +79,7 @@ impl SettingsPart {
         Self {
             templates: template_names(),
             switches: SWITCHES,
-            form: form.unwrap_or_else(|| FormState::new(form_values(settings))),
+            form: form.unwrap_or_else(|| FormState::new(form_values(settings).with_before())),
             logo_form: logo_form.unwrap_or_default(),
             logo: logo.unwrap_or_default(),
         }
@@ -122,13 +122,20 @@ fn to_api_body(form: &FormValues) -> Map<String, Value> {
     body
 }
 
+/// Returns the settings that differ from those that the page showed. Another page may have changed the others since.
+fn to_changes(form: &FormValues) -> Map<String, Value> {
+    let mut body = to_api_body(form);
+    retain_changes(&mut body, &to_api_body(&form.before()));
+    body
+}
+
 /// POST of the settings, as PATCH …/profile takes them.
 async fn save_settings(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     form: Form<FormValues>,
 ) -> Answer {
-    let saved = save(&state, &session, &to_api_body(&form.0)).await;
+    let saved = save(&state, &session, &to_changes(&form.0)).await;
     answer(&state, &session, saved, |faults| PageForms {
         settings: Some(FormState::with_faults(form.0, faults.faults)),
         ..PageForms::default()
@@ -229,6 +236,46 @@ mod tests {
             "transmit_after_signing": false,
         });
         assert_eq!(Value::Object(to_api_body(&form)), expected);
+    }
+
+    #[test]
+    fn only_what_was_changed_is_sent() {
+        let stored = AccountSettings {
+            registration_number: Some("RC 1".to_owned()),
+            strict_documents: true,
+            ..AccountSettings::default()
+        };
+        let cases: [(&[(&str, &str)], &str, Value); 6] = [
+            (&[], "", json!({})),
+            (
+                &[("registration_number", "")],
+                "",
+                json!({ "registration_number": null }),
+            ),
+            (&[("registration_number", "RC 1 ")], "", json!({})),
+            (
+                &[("strict_numbers", "true"), ("template", "compact")],
+                "",
+                json!({ "strict_numbers": true, "template": "compact" }),
+            ),
+            (
+                &[],
+                "strict_documents",
+                json!({ "strict_documents": false }),
+            ),
+            (
+                &[("colours.accent", "#aa2200")],
+                "strict_documents",
+                json!({ "colours": { "accent": "#aa2200" }, "strict_documents": false }),
+            ),
+        ];
+        for (typed, unticked, changes) in cases {
+            let unticked = FormValues::from([(unticked, "")]);
+            let typed: FormValues = typed.iter().copied().collect();
+            let page = form_values(&stored).with_before();
+            let sent = page.with(unticked).with(typed);
+            assert_eq!(Value::Object(to_changes(&sent)), changes, "{sent:?}");
+        }
     }
 
     #[test]

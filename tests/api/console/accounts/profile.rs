@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, field_value};
 use crate::support::world::World;
 
 #[each_database]
@@ -118,10 +118,11 @@ async fn an_owner_sets_the_look_and_the_rules(world: &World) {
         .html;
     assert_shows(&page, &["must be one of classic, compact", "#rrggbb"]);
     // A box that is not checked, and a number that is blank, are off.
-    account
-        .post("/profile/settings", &[("template", "classic")])
-        .await
-        .expect(303);
+    let page = account.page("/profile").await;
+    let (_, form) = page.split_once("/profile/settings").unwrap();
+    let before = field_value(form, "before");
+    let blank = [("template", "classic"), ("before", &*before)];
+    account.post("/profile/settings", &blank).await.expect(303);
     let page = account.page("/profile").await;
     assert!(!page.contains("RC "), "{page}");
     assert!(!page.contains(" checked"), "{page}");

@@ -3,6 +3,7 @@
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
+use url::form_urlencoded;
 
 use super::{Account, assert_shows, field_value, post_seen, seen};
 use crate::support::world::World;
@@ -113,5 +114,52 @@ async fn an_edit_that_is_too_late_keeps_what_was_typed(world: &World) {
         account.post(&edit, &fields).await.expect(303);
         let whole = account.taxpayer.whole(&invoice).await;
         assert_eq!(whole["lines"][0]["unit_price"], 600, "{place}");
+    }
+}
+
+/// Sends a form of the profile as a page does that showed these fields, with some of them changed.
+async fn post_changed(account: &Account, form: &str, before: &str, typed: &[(&str, &str)]) {
+    let shown: Vec<_> = form_urlencoded::parse(before.as_bytes()).collect();
+    let shown = shown.iter().map(|(name, value)| (&**name, &**value));
+    let changes = typed.iter().copied().chain([("before", before)]);
+    let fields: Vec<_> = shown.chain(changes).collect();
+    account.post(form, &fields).await.expect(303);
+}
+
+#[each_database]
+async fn two_pages_of_the_profile_do_not_undo_each_other(world: &World) {
+    let account = Account::new(world).await;
+    for (form, first, second, kept) in [
+        (
+            "/profile/settings",
+            ("strict_numbers", "true"),
+            ("registration_number", "RC 7"),
+            [
+                "name=\"strict_numbers\" value=\"true\" checked",
+                "value=\"RC 7\"",
+            ],
+        ),
+        (
+            "/profile/settings",
+            ("template", "compact"),
+            ("submit_after_approval", "true"),
+            [
+                "value=\"compact\" selected",
+                "name=\"submit_after_approval\" value=\"true\" checked",
+            ],
+        ),
+        (
+            "/profile",
+            ("city", "Ibadan"),
+            ("state", "Oyo"),
+            ["value=\"Ibadan\"", "value=\"Oyo\""],
+        ),
+    ] {
+        let page = account.page("/profile").await;
+        let (_, rest) = page.split_once(&format!("{form}\">")).unwrap();
+        let before = field_value(rest, "before");
+        post_changed(&account, form, &before, &[first]).await;
+        post_changed(&account, form, &before, &[second]).await;
+        assert_shows(&account.page("/profile").await, &kept);
     }
 }
