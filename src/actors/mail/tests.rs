@@ -99,7 +99,8 @@ impl Office {
                 email: format!("{role}@mill.example"),
                 role: *role,
             };
-            contacts::add(store, change, &person).await.unwrap();
+            let added = contacts::add(store, change, &person).await.unwrap();
+            assert!(added.is_some());
         }
         self.execute(&format!(
             "INSERT INTO integrators (id, name, email, email_key, created_at) VALUES (1, 'One', '{INTEGRATOR}', \

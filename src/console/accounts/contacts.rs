@@ -3,7 +3,6 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
-use database::StoreError;
 
 use crate::console::accounts::navigation::base;
 use crate::console::filters;
@@ -166,30 +165,24 @@ async fn add(
         email,
         role,
     };
-    match contacts::add(&state.store, contact_change(&state, &session), &person).await {
-        Ok(id) => show_invitation(&state, &request, &session, id).await,
-        Err(StoreError::Duplicate(_)) => {
-            // Without this limit, the form would tell which emails sign in to other accounts.
-            if let Some(integrator) = taxpayers::load_payer(&state.store, session.taxpayer).await? {
-                state
-                    .limits
-                    .count_refused_create(integrator, state.now())
-                    .map_err(limits::limit_error)?;
-            }
-            let taken = Fault::new(
-                "email",
-                "unique",
-                "Somebody signs in with this email already.",
-            );
-            render(
-                &state,
-                &session,
-                FormState::with_faults(form.0, Faults::from(taken)),
-            )
-            .await
-        }
-        Err(error) => Err(error.into()),
+    let added = contacts::add(&state.store, contact_change(&state, &session), &person).await?;
+    if let Some(id) = added {
+        return show_invitation(&state, &request, &session, id).await;
     }
+    // Without this limit, the form would tell which emails sign in to other accounts.
+    if let Some(integrator) = taxpayers::load_payer(&state.store, session.taxpayer).await? {
+        state
+            .limits
+            .count_refused_create(integrator, state.now())
+            .map_err(limits::limit_error)?;
+    }
+    let taken = Fault::new(
+        "email",
+        "unique",
+        "Somebody signs in with this email already.",
+    );
+    let refused = FormState::with_faults(form.0, Faults::from(taken));
+    render(&state, &session, refused).await
 }
 
 /// POST …/invitation: shows a link with which a person chooses a first password, or a new one after forgetting it.

@@ -153,6 +153,7 @@ mod tests {
             role: ContactRole::Owner,
         };
         let id = contacts::add(&test.store, CHANGE, &new).await.unwrap();
+        let id = id.unwrap();
         SessionOwner::Contact {
             taxpayer: TaxpayerId(1),
             id,
