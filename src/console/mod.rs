@@ -20,6 +20,7 @@
 //! | `session` | the person who sent a request, as a parameter that handlers take |
 //! | `live` | parts of a page that change by themselves |
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
+//! | `list_pages` | the pages of a list: the links between them, and a page after the last |
 //! | `frame` | the frame of each page: title, navigation, notice |
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |
@@ -43,6 +44,7 @@ mod form_values;
 mod frame;
 mod invitation;
 mod landing;
+mod list_pages;
 mod live;
 mod mail_choices;
 mod operators;

@@ -57,33 +57,6 @@ pub(crate) fn show_with_status(status: StatusCode, page: &impl Template) -> Answ
         .body(text))
 }
 
-/// The position of a page among the pages of a list.
-#[derive(Debug)]
-pub(crate) struct Pages {
-    pub(crate) number: u64,
-    pub(crate) last: u64,
-    pub(crate) total: u64,
-    base: String,
-}
-
-impl Pages {
-    /// `base` is the path of the list with its filters.
-    pub(crate) fn new(number: u64, total: u64, per_page: u64, base: impl Into<String>) -> Self {
-        Self {
-            number,
-            last: total.div_ceil(per_page.max(1)).max(1),
-            total,
-            base: base.into(),
-        }
-    }
-
-    /// Returns the address of another page of the list.
-    pub(crate) fn address(&self, number: u64) -> String {
-        let separator = if self.base.contains('?') { '&' } else { '?' };
-        format!("{}{separator}page={number}", self.base)
-    }
-}
-
 /// The fields of a posted form. The form must have come from a page of the same session.
 #[derive(Debug)]
 pub(crate) struct Form<T>(pub(crate) T);

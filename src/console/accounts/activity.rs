@@ -10,7 +10,8 @@ use crate::console::actor_name::actor_name;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{Owner, SignedInIntegrator};
 use crate::domain::kernel::audit::{ActorKind, ActorWithName, AuditEntry, NamedActor};
 use crate::http::endpoint::{Path, path};
@@ -104,26 +105,18 @@ async fn show_integrators_activity(
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
         ..AuditFilter::default()
     };
-    let here = filter
-        .taxpayer_id
-        .map(|id| format!("?taxpayer_id={id}"))
-        .unwrap_or_default();
     let (found, total) = audit::page_owned_by(&state.store, integrator.id, filter, page).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
         who: actor_name(&NamedActor::from(&ActorWithName::from(entry.actor))),
         what: describe_action(entry.action.as_str()),
         entry,
     });
-    show(&IntegratorActivityPage {
+    let page = IntegratorActivityPage {
         frame: Frame::for_integrator(&integrator, "Activity"),
         lines: lines.collect(),
-        pages: Pages::new(
-            page.number,
-            total,
-            page.per_page,
-            format!("/dashboard/taxpayers/activity{here}"),
-        ),
-    })
+        pages: Pages::new(page, total, "/dashboard/taxpayers/activity", &query),
+    };
+    show_list(&page.pages, &page)
 }
 
 impl From<ActivityEntry> for ActivityLine {

@@ -7,7 +7,8 @@ use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::batch::{Batch, BatchItem, ItemOutcome};
 use crate::http::endpoint::{Path, path};
@@ -78,14 +79,13 @@ async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query
     let (batches, total) =
         batches::summaries_owned_by(&state.store, session.taxpayer, page).await?;
     let base = base(&session);
-    let here = format!("{base}/batches");
-    let pages = Pages::new(page.number, total, page.per_page, here);
-    show(&BatchesPage {
+    let page = BatchesPage {
         frame: Frame::for_account(&session, "Batches"),
+        pages: Pages::new(page, total, &format!("{base}/batches"), &query),
         base,
         batches,
-        pages,
-    })
+    };
+    show_list(&page.pages, &page)
 }
 
 /// The outcomes of a batch as a file, for the links of the page.

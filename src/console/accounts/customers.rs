@@ -10,7 +10,8 @@ use url::form_urlencoded::Serializer;
 use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::owed::{self, AGES, Balance, OwedInvoice, OwedTotal};
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, parse_number};
@@ -109,22 +110,18 @@ async fn list_customers(
         let shown = usize::try_from(page.per_page).unwrap_or(usize::MAX);
         (lines.into_iter().skip(skipped).take(shown).collect(), total)
     };
-    let mut here = format!("{}/customers", base(&session));
-    if let Some(text) = search_text {
-        here += &link_query("q", text);
-    } else if is_all {
-        here += &link_query("all", "true");
-    }
-    show(&CustomersPage {
+    let here = format!("{}/customers", base(&session));
+    let page = CustomersPage {
         frame: Frame::for_account(&session, "Customers"),
         base: base(&session),
-        pages: Pages::new(page.number, total, page.per_page, here),
+        pages: Pages::new(page, total, &here, &query),
         is_all,
         search: search.unwrap_or_default(),
         totals: owed::totals(&invoices, &catalog, today),
         rows,
         is_cut,
-    })
+    };
+    show_list(&page.pages, &page)
 }
 
 /// Returns the query of a link, with one name and its value.

@@ -10,7 +10,8 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::event::EventKind;
@@ -111,17 +112,16 @@ async fn list_deliveries(
         ),
     };
     let base = base(&session);
-    let query = filter_query(&values);
-    show(&DeliveriesPage {
+    let page = DeliveriesPage {
         frame: Frame::for_account(&session, "Deliveries"),
         pages: Pages::new(
-            page.number,
+            page,
             found.1,
-            page.per_page,
-            filter_address(&base, &query),
+            &format!("{base}/webhooks/deliveries"),
+            &query,
         ),
         base,
-        query,
+        query: filter_query(&values),
         filter,
         states: DeliveryState::ALL
             .iter()
@@ -134,7 +134,8 @@ async fn list_deliveries(
             .map(|(one, _)| (one.key.name(), label(one)))
             .collect(),
         rows: found.0.into_iter().map(DeliveryLine::from).collect(),
-    })
+    };
+    show_list(&page.pages, &page)
 }
 
 /// Returns the description of an endpoint, or else its address.

@@ -5,7 +5,6 @@ use askama::Template;
 use authority_client::encode_path_segment;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::Value;
-use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::bulk_selection::ticked_rows;
 use crate::console::accounts::invoices_bulk::error_text;
@@ -13,7 +12,8 @@ use crate::console::accounts::navigation::base;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::money::{Amount, group_digits};
@@ -119,35 +119,16 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
     let frame = Frame::for_account(&session, "Inbox");
     let mut invoices = rows.iter().map(|row| &row.line.invoice);
     let has_open = invoices.any(|invoice| invoice.acknowledged_at.is_none());
-    show(&InboxPage {
+    let page = InboxPage {
         can_choose: frame.can_act && has_open,
         frame,
         rows,
-        pages: Pages::new(
-            page.number,
-            total,
-            page.per_page,
-            list_address(&here, is_open_only, &search),
-        ),
+        pages: Pages::new(page, total, &here, &query),
         is_open_only,
         search,
         here,
-    })
-}
-
-/// Returns the address of the list with these filters.
-fn list_address(here: &str, is_open_only: bool, search: &str) -> String {
-    let mut query = Serializer::new(String::new());
-    if is_open_only {
-        query.append_pair("open", "true");
-    }
-    if !search.is_empty() {
-        query.append_pair("q", search);
-    }
-    match query.finish().as_str() {
-        "" => here.to_owned(),
-        query => format!("{here}?{query}"),
-    }
+    };
+    show_list(&page.pages, &page)
 }
 
 /// Returns the amount with its currency; an empty text if the document has none.

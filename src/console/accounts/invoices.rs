@@ -18,7 +18,8 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::Answer;
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
@@ -232,7 +233,7 @@ async fn list_invoices(
     });
     let is_set = |name: &str| !values.text(name).is_empty();
     let words = |status: &WorkflowStatus| (status.as_str(), Badge::from(*status));
-    show(&InvoicesPage {
+    let page = InvoicesPage {
         frame: Frame::for_account(&session, "Invoices"),
         tabs: tabs(&base, &values, &counts),
         views: saved_views::load(&state, &session, &values).await?,
@@ -253,17 +254,13 @@ async fn list_invoices(
         sums: found.sums,
         bulk: BulkBar::new(&list_query),
         counted: count_text(found.total, found.is_more),
-        pages: Pages::new(
-            page.number,
-            found.total,
-            page.per_page,
-            format!("{base}/invoices{list_query}"),
-        ),
+        pages: Pages::new(page, found.total, &format!("{base}/invoices"), &query),
         query: list_query,
         rows: rows.collect(),
         filter,
         base,
-    })
+    };
+    show_list(&page.pages, &page)
 }
 
 fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {

@@ -10,7 +10,8 @@ use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{AccountSession, Owner, SignedInIntegrator};
 use crate::domain::request_log::{
     BodyExtent, ErrorGroup, LoggedBody, LoggedRequest, PATH_CHARS_MAX,
@@ -141,7 +142,7 @@ async fn render_list(
         }
     }
     let filters = filter_query(&values);
-    show(&RequestsPage {
+    let page = RequestsPage {
         frame,
         is_integrators: matches!(reader, LogReader::Integrator(_)),
         is_errors,
@@ -152,14 +153,10 @@ async fn render_list(
             .into_iter()
             .map(|group| GroupLine::new(&here, group))
             .collect(),
-        pages: Pages::new(
-            page.number,
-            found.1,
-            page.per_page,
-            format!("{here}?{filters}"),
-        ),
+        pages: Pages::new(page, found.1, &here, query),
         here,
-    })
+    };
+    show_list(&page.pages, &page)
 }
 
 /// Adds the filters that only links of pages set: the invoice by its id and its IRN, and the taxpayer.

@@ -12,7 +12,8 @@ use url::form_urlencoded::Serializer;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Pages, redirect, show};
+use crate::console::list_pages::{Pages, show_list};
+use crate::console::page::{Answer, redirect};
 use crate::console::session::accounts::SignedInIntegrator;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::kernel::codes::Subscription;
@@ -136,22 +137,18 @@ async fn show_taxpayers(
     let filter = filter_text(search, list.need);
     let total = totals.count(list.need).unsigned_abs();
     let month = Offset::UTC.to_datetime(list.usage.0).date();
-    show(&TaxpayersPage {
+    let page = TaxpayersPage {
         frame: Frame::for_integrator(&integrator, "All taxpayers"),
         need: list.need.map(|need| need.to_string()).unwrap_or_default(),
         totals,
         tabs: tabs.into(),
         rows: rows.into_iter().map(TaxpayerLine::from).collect(),
-        pages: Pages::new(
-            page.number,
-            total,
-            page.per_page,
-            format!("{LIST_PATH}?{filter}"),
-        ),
+        pages: Pages::new(page, total, LIST_PATH, &query),
         filter,
         search: list.search.unwrap_or_default(),
         month: month.strftime("%Y-%m").to_string(),
-    })
+    };
+    show_list(&page.pages, &page)
 }
 
 /// GET /dashboard/taxpayers/usage.csv: all taxpayers that match, with their usage in a month.

@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::sign_ins::{PersonLine, person_path};
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::Confirmed;
 use crate::console::session::operators::{Admin, OperatorSession, Viewer};
 use crate::domain::access::api_key::{KeyHolder, KeyOwner};
@@ -77,11 +78,12 @@ async fn list_integrators(
         };
         IntegratorLine { holder, person }
     });
-    show(&IntegratorsPage {
+    let page = IntegratorsPage {
         frame: Frame::for_operator(&session, "Integrators"),
         rows: rows.collect(),
         pages: list.pages("/console/integrators", total),
-    })
+    };
+    show_list(&page.pages, &page)
 }
 
 #[derive(Debug, Deserialize)]

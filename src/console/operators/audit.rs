@@ -8,8 +8,9 @@ use database::page::Page;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::audit::{Actor, ActorKind, AuditAction, AuditEntry};
 use crate::http::api::ops::records;
@@ -58,7 +59,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         audit: lines(&state, found).await?,
         list,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 /// Returns the newest entries that match.

@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
 use crate::domain::breaker::{BreakerCondition, BreakerFigures, BreakerOrderKind, SharedBreaker};
 use crate::domain::invoice::invoice_view::plain_time;
@@ -88,7 +89,7 @@ async fn show_breakers(
             .collect(),
         pages: list.pages("/console/breakers", total),
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 /// Loads a page of outages, the number of all outages, and how many taxpayers were told of these.

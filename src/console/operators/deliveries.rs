@@ -7,13 +7,14 @@ use url::form_urlencoded::Serializer;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::dead_letter_moves::DeadLetters;
 use crate::console::operators::endpoint_moves::Endpoints;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::taxpayers::name_or_number;
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
 use crate::domain::events::endpoint_health::{CircuitState, EndpointHealth, FailureStreak};
 use crate::domain::invoice::invoice_view::plain_time;
@@ -122,7 +123,7 @@ async fn list_endpoints(
         bulk: BulkBar::new::<Endpoints>(&list),
         list,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 /// GET /console/deliveries/dead-letters: lists the deliveries that were given up.
@@ -153,7 +154,7 @@ async fn list_dead_letters(
         bulk: BulkBar::new::<DeadLetters>(&list),
         list,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 /// POST /console/deliveries/dead-letters/{id}/replay: queues a dead letter for delivery again.

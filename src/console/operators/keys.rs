@@ -9,10 +9,11 @@ use crate::actors::taxpayer::commands::RevokeKey;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::access::account_change;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::Confirmed;
 use crate::console::session::operators::{Admin, Viewer};
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
@@ -76,7 +77,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
             .collect(),
         list,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 /// POST /console/keys/{kind}/{owner}/{key}/revoke: ends one key at once. The sessions of an operator or an integrator

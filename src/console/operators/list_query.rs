@@ -3,7 +3,7 @@
 use database::page::Page;
 use url::form_urlencoded::Serializer;
 
-use crate::console::page::Pages;
+use crate::console::list_pages::{self, Pages};
 use crate::http::forms::query::Query;
 
 /// The rows on one page of a list.
@@ -38,17 +38,12 @@ impl ListQuery {
 
     /// Returns the links to the pages of the list at `path`, which keep the filters.
     pub(crate) fn pages(&self, path: &str, total: u64) -> Pages {
-        let page = self.page();
-        Pages::new(page.number, total, page.per_page, self.address(path))
+        Pages::new(self.page(), total, path, &self.0)
     }
 
     /// Returns the filters as text; empty without any.
     pub(crate) fn filter_text(&self) -> String {
-        let mut filters = Serializer::new(String::new());
-        for (name, value) in self.0.pairs().filter(|(name, _)| *name != "page") {
-            filters.append_pair(name, value);
-        }
-        filters.finish()
+        list_pages::filter_text(&self.0)
     }
 
     /// True if the list may lack something: it has a filter beside its order.
@@ -59,12 +54,7 @@ impl ListQuery {
 
     /// Returns the address of the list at `path` with its filters.
     pub(crate) fn address(&self, path: &str) -> String {
-        let filters = self.filter_text();
-        if filters.is_empty() {
-            path.to_owned()
-        } else {
-            format!("{path}?{filters}")
-        }
+        list_pages::list_address(path, &self.0)
     }
 }
 

@@ -6,8 +6,9 @@ use askama::Template;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
@@ -44,10 +45,11 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         },
         mail,
     });
-    show(&MailsPage {
+    let page = MailsPage {
         frame: Frame::for_operator(&session, "Mails"),
         is_readable: state.settings.mails.are_readable,
         rows: lines.collect(),
         pages: list.pages("/console/mails", total),
-    })
+    };
+    show_list(&page.pages, &page)
 }

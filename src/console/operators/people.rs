@@ -4,9 +4,10 @@ use actix_web::web;
 use askama::Template;
 
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::sign_ins::{PersonLine, person_path};
-use crate::console::page::{Answer, Pages, show};
+use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, Rights};
@@ -69,10 +70,11 @@ async fn list_operators(
             person,
         }
     });
-    show(&PeoplePage {
+    let page = PeoplePage {
         frame: Frame::for_operator(&session, "Operators"),
         rows: rows.collect(),
         roles: OperatorRole::ALL.iter().map(|role| role.as_str()).collect(),
         pages: list.pages("/console/operators", total),
-    })
+    };
+    show_list(&page.pages, &page)
 }

@@ -7,11 +7,12 @@ use askama::Template;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::quarantine_moves::Quarantine;
 use crate::console::operators::reason::ReasonForm;
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
 use crate::domain::quarantine::{QuarantineState, QuarantinedWork, WorkKind};
 use crate::http::api::ops::quarantine as api;
@@ -66,7 +67,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         bulk: BulkBar::new::<Quarantine>(&list),
         list,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 /// POST /console/quarantine/{reference}/replay: executes a command again, at most once.

@@ -7,9 +7,10 @@ use serde::Deserialize;
 
 use crate::console::badges::Badge;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
-use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::Fault;
@@ -96,7 +97,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         today: state.today().to_string(),
         list,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 /// POST /console/reconciliations: queues the comparison of a day of a taxpayer.
@@ -147,7 +148,7 @@ async fn show_reconciliation(
         pages: list.pages(&format!("/console/reconciliations/{id}"), total),
         reconciliation,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 fn not_found() -> ApiError {

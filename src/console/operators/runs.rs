@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list_with_status};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::run_moves::Runs;
 use crate::console::operators::taxpayers::name_or_number;
-use crate::console::page::{Answer, Pages, show_with_status};
+use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -76,7 +77,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         bulk: BulkBar::new::<Runs>(&list),
         list,
     };
-    show_with_status(status, &page)
+    show_list_with_status(status, &page.pages, &page)
 }
 
 /// Returns the newest runs that match a filter.

@@ -8,8 +8,9 @@ use askama::Template;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::page::{Answer, Pages, show};
+use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
@@ -58,7 +59,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         rows: found.into_iter().map(TaxpayerLine::from).collect(),
         list,
     };
-    show(&page)
+    show_list(&page.pages, &page)
 }
 
 impl From<Taxpayer> for TaxpayerLine {

@@ -6,6 +6,7 @@ mod breakers;
 mod bulk;
 mod invitations;
 mod keys;
+mod list_pages;
 mod listeners;
 mod mails;
 mod overview;
