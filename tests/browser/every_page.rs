@@ -93,14 +93,14 @@ const OVERFLOW_SCRIPT: &str = "
     return cut ? `a table is cut on a phone: ${cut.caption.textContent}` : null;";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+pub(crate) enum Look {
     Light,
     Dark,
     Phone,
 }
 
 impl Look {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Light => "light",
             Self::Dark => "dark",
@@ -108,7 +108,7 @@ impl Look {
         }
     }
 
-    async fn apply_to(self, visitor: &Visitor) {
+    pub(crate) async fn apply_to(self, visitor: &Visitor) {
         let scheme = if self == Self::Dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         visitor

@@ -7,6 +7,7 @@
 
 mod every_page;
 mod journeys;
+mod layout;
 mod once;
 mod person;
 mod showcase;
