@@ -6,6 +6,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::webhook_target::endpoint_label;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -13,11 +14,11 @@ use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
-use crate::domain::events::delivery::{DeliveryState, Endpoint};
+use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
@@ -85,11 +86,13 @@ async fn list_deliveries(
     query: Query,
 ) -> Answer {
     let page = query.page(PER_PAGE);
-    let values = FormValues::from(&query);
     let endpoints = webhooks::all_owned_by(state.store.reader(), session.taxpayer).await?;
-    let name = query.trimmed_text("endpoint").unwrap_or_default();
-    let chosen = endpoints.iter().find(|(one, _)| one.key.name() == name);
-    let endpoint = chosen.map(|(one, _)| one.key);
+    let name = query.trimmed_text("endpoint");
+    let mut keys = endpoints.iter().map(|(one, _)| one.key);
+    // The list is that of one endpoint: without a name, of the first.
+    let endpoint = keys.find(|key| name.as_ref().is_none_or(|name| key.name() == *name));
+    let shown = endpoint.map(EndpointKey::name).unwrap_or_default();
+    let values = FormValues::from(&query).with([("endpoint", shown.as_str())].into());
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
     let (found, filter) = match wanted {
         Ok(wanted) => {
@@ -131,17 +134,11 @@ async fn list_deliveries(
         endpoints: endpoints
             .iter()
             .filter(|_| endpoints.len() > 1)
-            .map(|(one, _)| (one.key.name(), label(one)))
+            .map(|(one, _)| (one.key.name(), endpoint_label(one)))
             .collect(),
         rows: found.0.into_iter().map(DeliveryLine::from).collect(),
     };
     show_list(&page.pages, &page)
-}
-
-/// Returns the description of an endpoint, or else its address.
-fn label(endpoint: &Endpoint) -> String {
-    let description = endpoint.description.as_ref();
-    description.unwrap_or(&endpoint.url).clone()
 }
 
 /// Returns the address of the list with this query.
@@ -194,7 +191,7 @@ async fn show_delivery(
     show(&DeliveryPage {
         frame: Frame::for_account(&session, "Delivery"),
         base: base(&session),
-        endpoint: endpoint.as_ref().map(label).unwrap_or_default(),
+        endpoint: endpoint.as_ref().map(endpoint_label).unwrap_or_default(),
         invoice: format!("{}/invoices?{query}", base(&session)),
         body,
         why,

@@ -19,7 +19,7 @@
 //! | a link to one delivery, for support | `delivery_link` |
 //! | the catalogue of events | `webhook_events` |
 //! | sending many deliveries again, and how far that is | `deliveries_bulk` |
-//! | the endpoint that a page is about, its form, its health | `webhook_target`, `webhook_form`, `webhook_health` |
+//! | the endpoint that a page is about, its form, its health, and that of all endpoints | `webhook_target`, `webhook_form`, `webhook_health`, `webhook_summary` |
 //! | business profile with the settings, API keys, ERP integration | `profile`, `settings`, `keys`, `integration` |
 //! | the VAT of a month | `reports` |
 //! | the people of the account, what they are told, and what everybody did | `contacts`, `notifications`, `activity` |
@@ -76,6 +76,7 @@ mod webhook_events;
 mod webhook_form;
 mod webhook_health;
 mod webhook_new;
+mod webhook_summary;
 mod webhook_target;
 mod webhooks;
 

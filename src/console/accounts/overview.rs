@@ -52,8 +52,8 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
     let id = session.taxpayer;
     let taxpayer = taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX).await?;
-    let endpoint = webhooks::with_failure_streak(store.reader(), id.into()).await?;
-    let steps = next_steps(&state, &taxpayer, &counts, endpoint.is_some()).await?;
+    let endpoints = webhooks::all_owned_by(store.reader(), id).await?;
+    let steps = next_steps(&state, &taxpayer, &counts, !endpoints.is_empty()).await?;
     show(&OverviewPage {
         frame: Frame::for_account(&session, "Overview"),
         base: base(&session),

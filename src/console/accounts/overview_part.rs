@@ -8,7 +8,7 @@ use crate::console::accounts::overview_money::{self, MoneyLine};
 use crate::console::accounts::overview_work::{
     NeededLine, ProgressLine, needed_lines, progress_lines,
 };
-use crate::console::accounts::webhook_health::Health;
+use crate::console::accounts::webhook_summary::WebhookSummary;
 use crate::console::accounts::{invoices, outage_banner};
 use crate::console::badges::Badge;
 use crate::console::deadline_words::NEAR_S;
@@ -21,8 +21,6 @@ use crate::store::invoices::list;
 use crate::store::invoices::work_tabs::{self, WorkTab};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs::{self, StoppedCounts};
-use crate::store::webhooks;
-use crate::store::webhooks::delivery_log;
 
 /// Everything is counted up to this number, so that the page of a large account is as fast as any other.
 pub(super) const COUNTED_MAX: u64 = 1_000;
@@ -42,16 +40,16 @@ struct OverviewPart {
     is_money_cut: bool,
     has_invoices: bool,
     counts: Vec<StatusCount>,
-    health: Health,
+    webhook: WebhookSummary,
 }
 
 /// Something of which there is some, and that a person has to do.
 struct Task {
     class: &'static str,
     count: String,
-    what: &'static str,
+    what: String,
     act: &'static str,
-    path: &'static str,
+    path: String,
 }
 
 struct StatusCount {
@@ -66,16 +64,12 @@ struct Needs {
     rejected: u64,
     stopped: StoppedCounts,
     unacknowledged: u64,
-    dead_deliveries: u64,
 }
 
 pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<String, ApiError> {
     let store = &state.store;
     let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
-    let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), taxpayer.into())
-        .await?
-        .unzip();
-    let health = Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref());
+    let webhook = WebhookSummary::load(state, taxpayer).await?;
     let needs = Needs::load(state, taxpayer).await?;
     let waiting = count_text(needs.stopped.waiting);
     let report = state.incidents.last_report();
@@ -83,7 +77,7 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
     let base = format!("/dashboard/{taxpayer}");
     let part = OverviewPart {
         banner: outage_banner::banner(&report.incidents, &waiting),
-        tasks: tasks(&needs, &health),
+        tasks: tasks(&needs, &webhook),
         needed: needed_lines(state, taxpayer, &base).await?,
         in_progress: waiting,
         progress: progress_lines(state, taxpayer, &base).await?,
@@ -94,7 +88,7 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
             .into_iter()
             .map(|(status, count)| StatusCount::new(status, count))
             .collect(),
-        health,
+        webhook,
         base,
     };
     part.render().map_err(ApiError::internal)
@@ -110,13 +104,11 @@ impl Needs {
         let max = COUNTED_MAX + 1;
         let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
         let rejected = tabs.iter().find(|one| one.tab == WorkTab::Rejected);
-        let open = delivery_log::open_owned_by(store, taxpayer, None).await?;
         Ok(Self {
             rejected: rejected.map_or(0, |one| one.count + u64::from(one.is_more)),
             stopped: runs::count_stopped_owned_by(store, taxpayer, near, max).await?,
             unacknowledged: supplier_invoices::count_unacknowledged_owned_by(store, taxpayer, max)
                 .await?,
-            dead_deliveries: open.dead.unsigned_abs(),
         })
     }
 }
@@ -127,64 +119,76 @@ fn count_text(count: u64) -> String {
 }
 
 /// Returns what needs a person, gravest first.
-fn tasks(needs: &Needs, health: &Health) -> Vec<Task> {
-    let task = |class, count: u64, what, act, path| {
-        (count > 0).then(|| Task {
-            class,
-            count: count_text(count),
-            what,
-            act,
-            path,
-        })
-    };
-    let is_failing = ["bad", "warn"].contains(&health.badge.class);
-    [
-        task(
+fn tasks(needs: &Needs, webhook: &WebhookSummary) -> Vec<Task> {
+    let mut tasks = vec![
+        Task::new(
             "bad",
             needs.rejected,
             "rejected",
             "Correct and send again",
             "/invoices?authority_status=REJECTED",
         ),
-        task(
+        Task::new(
             "bad",
             needs.stopped.paused,
             "failed",
             "Try again",
             "/invoices?authority_status=FAILED",
         ),
-        task(
+        Task::new(
             "warn",
             needs.stopped.near,
             "waiting with a deadline in less than a day",
             "Look at them",
             "/invoices?authority_status=QUEUED,VALIDATED",
         ),
-        task(
+        Task::new(
             "warn",
             needs.unacknowledged,
             "received and not acknowledged",
             "Acknowledge",
             "/inbox",
         ),
-        task(
-            "bad",
-            u64::from(is_failing),
-            "webhook that fails",
-            "Mend it",
-            "/webhooks",
-        ),
-        task(
+    ];
+    let (what, path) = match webhook.failing {
+        0 | 1 => ("webhook that fails", webhook.path.as_str()),
+        _ => ("webhooks that fail", "/webhooks"),
+    };
+    tasks.push(Task::new("bad", webhook.failing, what, "Mend it", path));
+    for dead in &webhook.dead {
+        let endpoint = match dead.endpoint.as_str() {
+            "" => "your webhook",
+            label => label,
+        };
+        let what = format!("failed deliveries to {endpoint}");
+        tasks.push(Task::new(
             "warn",
-            needs.dead_deliveries,
-            "failed deliveries to your webhook",
+            dead.count,
+            what,
             "Send again",
-            "/webhooks/deliveries?state=dead",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+            &dead.path,
+        ));
+    }
+    tasks.into_iter().flatten().collect()
+}
+
+impl Task {
+    /// Returns a task with the path of its page, below that of the account; `None` if there is nothing to do.
+    fn new(
+        class: &'static str,
+        count: u64,
+        what: impl Into<String>,
+        act: &'static str,
+        path: &str,
+    ) -> Option<Self> {
+        (count > 0).then(|| Self {
+            class,
+            count: count_text(count),
+            what: what.into(),
+            act,
+            path: path.to_owned(),
+        })
+    }
 }
 
 impl StatusCount {

@@ -58,6 +58,21 @@ impl Health {
             }
         }
     }
+
+    /// True if deliveries do not arrive.
+    pub(super) fn is_failing(&self) -> bool {
+        ["bad", "warn"].contains(&self.badge.class)
+    }
+
+    /// Returns a number that is higher for a worse health.
+    pub(super) fn severity(&self) -> u8 {
+        match self.badge.class {
+            "bad" => 3,
+            "warn" => 2,
+            "ok" => 1,
+            _ => 0,
+        }
+    }
 }
 
 #[cfg(test)]

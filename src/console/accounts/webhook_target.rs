@@ -1,6 +1,8 @@
 //! The endpoint that a page is about. The pages of the default endpoint are under `/webhooks`, those of another one under
 //! `/webhooks/endpoints/{endpoint}`.
 
+use std::collections::HashMap;
+
 use actix_web::HttpRequest;
 
 use crate::console::accounts::navigation::base;
@@ -13,7 +15,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks;
-use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
+use crate::store::webhooks::delivery_log::OpenDeliveries;
 
 pub(super) struct Target {
     pub(super) key: EndpointKey,
@@ -23,12 +25,7 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn new(session: &AccountSession, key: EndpointKey) -> Self {
-        let webhooks = format!("{}/webhooks", base(session));
-        let path = if key.is_default() {
-            webhooks
-        } else {
-            format!("{webhooks}/endpoints/{}", key.name())
-        };
+        let path = base(session) + &endpoint_path(key);
         Self { key, path }
     }
 
@@ -60,6 +57,21 @@ impl Target {
     }
 }
 
+/// Returns the path that the pages of an endpoint begin with, below that of its taxpayer.
+pub(super) fn endpoint_path(key: EndpointKey) -> String {
+    if key.is_default() {
+        "/webhooks".to_owned()
+    } else {
+        format!("/webhooks/endpoints/{}", key.name())
+    }
+}
+
+/// Returns the description of an endpoint, or else its address.
+pub(super) fn endpoint_label(endpoint: &Endpoint) -> String {
+    let description = endpoint.description.as_ref();
+    description.unwrap_or(&endpoint.url).clone()
+}
+
 /// An added endpoint in the list of the page of webhooks.
 pub(super) struct EndpointLine {
     pub(super) endpoint: Endpoint,
@@ -68,10 +80,11 @@ pub(super) struct EndpointLine {
     pub(super) open: OpenDeliveries,
 }
 
-/// Returns the endpoints that were added beside the default one.
+/// Returns the endpoints that were added beside the default one, with their numbers of open deliveries.
 pub(super) async fn added_endpoints(
     state: &ApiState,
     session: &AccountSession,
+    open: &HashMap<EndpointKey, OpenDeliveries>,
 ) -> Result<Vec<EndpointLine>, ApiError> {
     let id = session.taxpayer;
     let mut lines = Vec::new();
@@ -82,7 +95,7 @@ pub(super) async fn added_endpoints(
         lines.push(EndpointLine {
             path: Target::new(session, endpoint.key).path,
             badge: Health::from_endpoint(Some(&endpoint), failing.as_ref()).badge,
-            open: delivery_log::open_owned_by(&state.store, id, Some(endpoint.key)).await?,
+            open: open.get(&endpoint.key).copied().unwrap_or_default(),
             endpoint,
         });
     }

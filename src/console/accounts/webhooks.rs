@@ -170,8 +170,9 @@ async fn render(
         Some((values, faults)) => FormState::with_faults(values, faults),
         None => FormState::new(form_values(endpoint.as_ref(), target.url_field())),
     };
+    let open = delivery_log::count_open_by_endpoint(store, session.taxpayer).await?;
     let (frame, others) = if target.is_default() {
-        let others = added_endpoints(state, session).await?;
+        let others = added_endpoints(state, session, &open).await?;
         (Frame::for_account(session, "Webhooks"), others)
     } else {
         let frame = Frame::for_account(session, "Webhook endpoint").below("Webhooks");
@@ -180,7 +181,7 @@ async fn render(
     let page = WebhookPage {
         frame,
         base: base(session),
-        open: delivery_log::open_owned_by(store, session.taxpayer, Some(target.key)).await?,
+        open: open.get(&target.key).copied().unwrap_or_default(),
         health: Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
         charts: charts(&hours),
         events: event_choices(endpoint.as_ref(), &form),

@@ -223,43 +223,41 @@ fn is_attempt_for(row: &Model) -> Condition {
         .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN_MAX)))
 }
 
-/// The numbers of a taxpayer's deliveries that have not arrived.
+/// The numbers of an endpoint's deliveries that have not arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenDeliveries {
     pub pending: i64,
     pub dead: i64,
 }
 
-/// Counts the pending deliveries and the dead letters of a taxpayer, or of one of its endpoints.
-pub async fn open_owned_by(
+/// Counts the pending deliveries and the dead letters of each endpoint of a taxpayer. An endpoint without any is left out.
+pub async fn count_open_by_endpoint(
     store: &Store,
     taxpayer: TaxpayerId,
-    endpoint: Option<EndpointKey>,
-) -> Result<OpenDeliveries, StoreError> {
-    let endpoints = endpoint.map_or_else(
-        || is_owned_by(taxpayer),
-        |endpoint| Column::EndpointKey.eq(endpoint.0),
-    );
+) -> Result<HashMap<EndpointKey, OpenDeliveries>, StoreError> {
     let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
-    let rows: Vec<(String, i64)> = Entity::find()
+    let rows: Vec<(i64, String, i64)> = Entity::find()
         .select_only()
+        .column(Column::EndpointKey)
         .column(Column::State)
         .column_as(Column::Id.count(), "deliveries")
-        .filter(endpoints)
+        .filter(is_owned_by(taxpayer))
         .filter(Column::State.is_in(states))
+        .group_by(Column::EndpointKey)
         .group_by(Column::State)
         .into_tuple()
         .all(store.reader())
         .await?;
-    let of = |wanted: DeliveryState| {
-        rows.iter()
-            .find(|(state, _)| state == wanted.as_str())
-            .map_or(0, |(_, count)| *count)
-    };
-    Ok(OpenDeliveries {
-        pending: of(DeliveryState::Pending),
-        dead: of(DeliveryState::Dead),
-    })
+    let mut counts: HashMap<_, OpenDeliveries> = HashMap::new();
+    for (endpoint, state, count) in rows {
+        let open = counts.entry(EndpointKey(endpoint)).or_default();
+        if state == DeliveryState::Dead.as_str() {
+            open.dead = count;
+        } else {
+            open.pending = count;
+        }
+    }
+    Ok(counts)
 }
 
 /// Finds a dead letter of a taxpayer by its id.

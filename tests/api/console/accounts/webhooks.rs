@@ -1,9 +1,11 @@
 //! The webhook: its settings, what its owner does with it, and the log of its deliveries.
 
+use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
+use testkit::roles::webhook;
 
 use super::{Account, assert_shows};
 use crate::support::world::World;
@@ -180,4 +182,37 @@ async fn an_owner_adds_changes_and_deletes_an_endpoint(world: &World) {
         .expect(303);
     assert!(!account.page("/webhooks").await.contains("The store"));
     account.post(&one, &changed).await.expect(404);
+}
+
+#[each_database]
+async fn the_overview_has_the_worst_endpoint_and_leads_to_its_failed_deliveries(world: &World) {
+    let account = Account::new(world).await;
+    let [erp, warehouse] = [Receiver::start(), Receiver::start()];
+    set_up(&account, &erp).await;
+    warehouse.answer_always(Reply::Status(500));
+    let endpoint = json!({
+        "url": warehouse.url(), "enabled_events": ["invoice.created"], "description": "The warehouse",
+    });
+    let path = format!("{}/endpoints", webhook(account.taxpayer.id));
+    let added = world.integrator().send("POST", &path, &endpoint).await;
+    let added = added.expect_status(201);
+    let id = added.data()["id"].as_str().unwrap();
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let failed = async || {
+        let page = account.page("").await;
+        let says_so = page.contains("failed deliveries to The warehouse");
+        says_so.then_some(page)
+    };
+    let overview = eventually("a failed delivery", failed).await;
+    let list = format!("/webhooks/deliveries?endpoint={id}");
+    let page = format!("/webhooks/endpoints/{id}\">The warehouse</a>: ");
+    assert_shows(&overview, &[&page, &format!("{list}&#38;state=dead\"")]);
+    assert!(!overview.contains(">Healthy<"), "{overview}");
+    let dead = account.page(&format!("{list}&state=dead")).await;
+    assert_shows(&dead, &[invoice["irn"].as_str().unwrap()]);
+    let subject = format!("failed deliveries of <code>{}</code>", erp.url());
+    assert_shows(
+        &account.page("/webhooks").await,
+        &[&subject, "Those of the other endpoints are below"],
+    );
 }

@@ -1,0 +1,166 @@
+//! All webhook endpoints of an account in one: the worst health, and where the failed deliveries are.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use crate::console::accounts::webhook_health::Health;
+use crate::console::accounts::webhook_target::{endpoint_label, endpoint_path};
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
+use crate::store::webhooks::{self, EndpointWithStreak};
+
+pub(super) struct WebhookSummary {
+    /// The health of the worst endpoint.
+    pub(super) health: Health,
+    /// The label of that endpoint; empty if the account has no other one.
+    pub(super) endpoint: String,
+    /// The page of that endpoint, below that of the account.
+    pub(super) path: String,
+    /// The number of endpoints that fail or are out of service.
+    pub(super) failing: u64,
+    /// The endpoints with failed deliveries, most first.
+    pub(super) dead: Vec<DeadLetters>,
+}
+
+/// The failed deliveries to one endpoint.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DeadLetters {
+    pub(super) count: u64,
+    /// The label of the endpoint; empty if the account has no other one.
+    pub(super) endpoint: String,
+    /// The list of these deliveries, below the page of the account.
+    pub(super) path: String,
+}
+
+impl WebhookSummary {
+    pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
+        let endpoints = webhooks::all_owned_by(state.store.reader(), taxpayer).await?;
+        let open = delivery_log::count_open_by_endpoint(&state.store, taxpayer).await?;
+        Ok(Self::new(taxpayer, &endpoints, &open))
+    }
+
+    fn new(
+        taxpayer: TaxpayerId,
+        endpoints: &[EndpointWithStreak],
+        open: &HashMap<EndpointKey, OpenDeliveries>,
+    ) -> Self {
+        let healths = endpoints.iter().map(health);
+        let failing = healths.map(|health| u64::from(health.is_failing())).sum();
+        let worst = endpoints
+            .iter()
+            .min_by_key(|one| Reverse(health(one).severity()));
+        let key = worst.map_or(taxpayer.into(), |(endpoint, _)| endpoint.key);
+        let dead = open.iter().filter(|(_, open)| open.dead > 0);
+        let mut dead: Vec<_> = dead
+            .map(|(key, open)| DeadLetters {
+                count: open.dead.unsigned_abs(),
+                endpoint: label(endpoints, *key),
+                path: format!("/webhooks/deliveries?endpoint={}&state=dead", key.name()),
+            })
+            .collect();
+        dead.sort_by_key(|one| (Reverse(one.count), one.path.clone()));
+        Self {
+            health: worst.map_or_else(|| Health::from_endpoint(None, None), health),
+            endpoint: label(endpoints, key),
+            path: endpoint_path(key),
+            failing,
+            dead,
+        }
+    }
+}
+
+fn health((endpoint, failing): &EndpointWithStreak) -> Health {
+    Health::from_endpoint(Some(endpoint), failing.as_ref())
+}
+
+/// Returns the label of one of several endpoints; an empty text if there is nothing to tell apart.
+fn label(endpoints: &[EndpointWithStreak], key: EndpointKey) -> String {
+    let mut all = endpoints.iter().map(|(endpoint, _)| endpoint);
+    let found = all.find(|endpoint| endpoint.key == key);
+    let found = found.filter(|_| endpoints.len() > 1);
+    found.map(endpoint_label).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::events::delivery::Endpoint;
+
+    const TAXPAYER: TaxpayerId = TaxpayerId(7);
+    const ADDED: EndpointKey = EndpointKey(-3);
+
+    fn endpoint(key: EndpointKey, is_active: bool) -> EndpointWithStreak {
+        let url = format!("https://{}.example", key.name());
+        let endpoint = Endpoint::new(1, TAXPAYER, url, Timestamp::UNIX_EPOCH);
+        let endpoint = Endpoint {
+            key,
+            is_active,
+            ..endpoint
+        };
+        (endpoint, None)
+    }
+
+    #[test]
+    fn the_worst_endpoint_speaks_for_all_and_failed_deliveries_are_found_at_their_own() {
+        let default = EndpointKey::from(TAXPAYER);
+        let (fine, bad) = (true, false);
+        // The endpoints, the endpoints with a failed delivery, and the badge, label and page of the summary.
+        let cases = [
+            (vec![], vec![], ("Not set up", "", "/webhooks", 0)),
+            (
+                vec![(default, fine)],
+                vec![],
+                ("Healthy", "", "/webhooks", 0),
+            ),
+            (
+                vec![(default, bad)],
+                vec![default],
+                ("Disabled", "", "/webhooks", 1),
+            ),
+            (
+                vec![(default, fine), (ADDED, bad)],
+                vec![ADDED],
+                ("Disabled", "https://3.example", "/webhooks/endpoints/3", 1),
+            ),
+            (
+                vec![(default, bad), (ADDED, bad)],
+                vec![default, ADDED],
+                ("Disabled", "https://default.example", "/webhooks", 2),
+            ),
+            (
+                vec![(ADDED, fine)],
+                vec![],
+                ("Healthy", "", "/webhooks/endpoints/3", 0),
+            ),
+        ];
+        for (endpoints, dead, expected) in cases {
+            let all: Vec<_> = endpoints
+                .iter()
+                .map(|(key, is_active)| endpoint(*key, *is_active))
+                .collect();
+            let counts = OpenDeliveries {
+                pending: 5,
+                dead: 2,
+            };
+            let open = dead.iter().map(|key| (*key, counts)).collect();
+            let summary = WebhookSummary::new(TAXPAYER, &all, &open);
+            let (badge, label, path, failing) = expected;
+            assert_eq!(summary.health.badge.text, badge, "{endpoints:?}");
+            assert_eq!(summary.endpoint, label, "{endpoints:?}");
+            assert_eq!(summary.path, path, "{endpoints:?}");
+            assert_eq!(summary.failing, failing, "{endpoints:?}");
+            let links: Vec<_> = summary.dead.iter().map(|one| one.path.clone()).collect();
+            let wanted = dead.iter().map(|key| {
+                let name = key.name();
+                format!("/webhooks/deliveries?endpoint={name}&state=dead")
+            });
+            let mut wanted: Vec<_> = wanted.collect();
+            wanted.sort();
+            assert_eq!(links, wanted, "{endpoints:?}");
+        }
+    }
+}
