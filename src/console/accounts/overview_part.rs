@@ -33,7 +33,8 @@ struct OverviewPart {
     banner: Option<String>,
     tasks: Vec<Task>,
     needed: Vec<NeededLine>,
-    in_progress: String,
+    /// The number of invoices in the tab Waiting; `None` without any.
+    in_progress: Option<String>,
     progress: Vec<ProgressLine>,
     money: Vec<MoneyLine>,
     /// True if only the newest invoices were summed up.
@@ -59,9 +60,10 @@ struct StatusCount {
     is_none: bool,
 }
 
-/// The numbers of things that need a person.
+/// The numbers of things that need a person, and of invoices that go on by themselves.
 struct Needs {
     rejected: u64,
+    in_progress: u64,
     stopped: StoppedCounts,
     unacknowledged: u64,
 }
@@ -71,15 +73,14 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
     let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
     let webhook = WebhookSummary::load(state, taxpayer).await?;
     let needs = Needs::load(state, taxpayer).await?;
-    let waiting = count_text(needs.stopped.waiting);
     let report = state.incidents.last_report();
     let money = overview_money::load(state, taxpayer).await?;
     let base = format!("/dashboard/{taxpayer}");
     let part = OverviewPart {
-        banner: outage_banner::banner(&report.incidents, &waiting),
+        banner: outage_banner::banner(&report.incidents, &count_text(needs.stopped.waiting)),
         tasks: tasks(&needs, &webhook),
         needed: needed_lines(state, taxpayer, &base).await?,
-        in_progress: waiting,
+        in_progress: (needs.in_progress > 0).then(|| count_text(needs.in_progress)),
         progress: progress_lines(state, taxpayer, &base).await?,
         money: money.lines,
         is_money_cut: money.is_cut,
@@ -103,9 +104,13 @@ impl Needs {
             .unwrap_or(now);
         let max = COUNTED_MAX + 1;
         let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
-        let rejected = tabs.iter().find(|one| one.tab == WorkTab::Rejected);
+        let count = |tab: WorkTab| {
+            let found = tabs.iter().find(|one| one.tab == tab);
+            found.map_or(0, |one| one.count + u64::from(one.is_more))
+        };
         Ok(Self {
-            rejected: rejected.map_or(0, |one| one.count + u64::from(one.is_more)),
+            rejected: count(WorkTab::Rejected),
+            in_progress: count(WorkTab::Waiting),
             stopped: runs::count_stopped_owned_by(store, taxpayer, near, max).await?,
             unacknowledged: supplier_invoices::count_unacknowledged_owned_by(store, taxpayer, max)
                 .await?,

@@ -101,3 +101,24 @@ async fn the_overview_changes_by_itself_for_its_own_people_only(world: &World) {
     );
     other.owner.get(&path).await.expect(404);
 }
+
+#[each_database]
+async fn the_overview_counts_what_goes_on_as_the_tab_of_the_list_does(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    for (status, tab, overview) in [
+        ("PENDING", "0", "Nothing waits."),
+        ("QUEUED", "1", ">1 waiting</a>"),
+        ("VALIDATED", "1", ">1 waiting</a>"),
+        ("REJECTED", "0", "Nothing waits."),
+    ] {
+        let plant = format!(
+            "UPDATE invoices SET authority_status = '{status}' WHERE id = {}",
+            invoice["id"]
+        );
+        assert_eq!(world.execute(&plant).await, 1, "{plant}");
+        assert_shows(&account.page("").await, &[overview]);
+        let count = format!(r#"Waiting <span class="count">{tab}</span>"#);
+        assert_shows(&account.page("/invoices").await, &[&count]);
+    }
+}
