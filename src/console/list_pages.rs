@@ -58,12 +58,15 @@ pub(crate) fn show_list_with_status(
 }
 
 /// Returns the parameters of a list without its page and without those that its form sent blank.
+pub(crate) fn filled_pairs(query: &Query) -> impl Iterator<Item = (&str, &str)> {
+    let filled = query.pairs().filter(|(_, value)| !value.trim().is_empty());
+    filled.filter(|(name, _)| *name != "page")
+}
+
+/// Returns the parameters of a list as text, without its page.
 pub(crate) fn filter_text(query: &Query) -> String {
     let mut filters = Serializer::new(String::new());
-    let filled = query.pairs().filter(|(_, value)| !value.trim().is_empty());
-    for (name, value) in filled.filter(|(name, _)| *name != "page") {
-        filters.append_pair(name, value);
-    }
+    filters.extend_pairs(filled_pairs(query));
     filters.finish()
 }
 

@@ -21,6 +21,7 @@
 //! | `live` | parts of a page that change by themselves |
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
 //! | `list_pages` | the pages of a list: the links between them, and a page after the last |
+//! | `kept_filters` | the filters of a list that no field of its form shows |
 //! | `frame` | the frame of each page: title, navigation, notice |
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |
@@ -43,6 +44,7 @@ mod forgotten;
 mod form_values;
 mod frame;
 mod invitation;
+mod kept_filters;
 mod landing;
 mod list_pages;
 mod live;

@@ -18,6 +18,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
+use crate::console::kept_filters::{KeptFilters, ListForm};
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::Answer;
 use crate::console::session::accounts::Reader;
@@ -60,6 +61,7 @@ struct InvoicesPage {
     /// The filters and the order as a view keeps them; empty without any.
     view_query: String,
     filter: FormState,
+    kept: KeptFilters,
     /// The filters that the page keeps folded: the types of their inputs, their names and their labels.
     folded: [(&'static str, &'static str, &'static str); 6],
     /// True if one of them is set.
@@ -226,6 +228,7 @@ async fn list_invoices(
     let counts = work_tabs::count(&state.store, session.taxpayer, today, TAB_COUNTED_MAX).await?;
     let base = base(&session);
     let list_query = list_query(&values, &[]);
+    let here = format!("{base}/invoices");
     let catalog = state.catalog.get();
     let rows = found.invoices.into_iter().map(|invoice| {
         let digits = catalog.currency_digits(&invoice.currency);
@@ -254,7 +257,8 @@ async fn list_invoices(
         sums: found.sums,
         bulk: BulkBar::new(&list_query),
         counted: count_text(found.total, found.is_more),
-        pages: Pages::new(page, found.total, &format!("{base}/invoices"), &query),
+        pages: Pages::new(page, found.total, &here, &query),
+        kept: KeptFilters::new(&here, &query, &FORM),
         query: list_query,
         rows: rows.collect(),
         filter,
@@ -262,6 +266,29 @@ async fn list_invoices(
     };
     show_list(&page.pages, &page)
 }
+
+/// The form of the list, and the words of the filters that it keeps without a field.
+const FORM: ListForm = ListForm {
+    fields: &[
+        "q",
+        "status",
+        "payment_status",
+        "authority_status",
+        "date_from",
+        "date_to",
+        "due_after",
+        "due_before",
+        "amount_min",
+        "amount_max",
+    ],
+    chips: &[
+        ("customer_no", "Customer"),
+        ("batch_no", "Batch"),
+        ("invoice_category", "Category"),
+        ("overdue", "Overdue"),
+        ("updated_since", "Changed since"),
+    ],
+};
 
 fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
     let filters = list_query(values, &["sort", "per_page"]);

@@ -10,6 +10,7 @@ use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
+use crate::console::kept_filters::{KeptFilters, ListForm};
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::{AccountSession, Owner, SignedInIntegrator};
@@ -35,16 +36,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const TITLE: &str = "Requests";
 const PER_PAGE: u64 = 25;
-const FILTERS: [&str; 8] = [
-    "status",
-    "path",
-    "route",
-    "error_code",
-    "request_id",
-    "since",
-    "invoice",
-    "irn",
-];
+const FORM: ListForm = ListForm {
+    fields: &["status", "path", "error_code", "request_id", "since"],
+    chips: &[
+        ("route", "Route"),
+        ("invoice", "Invoice"),
+        ("taxpayer_id", "Taxpayer"),
+    ],
+};
 /// The value of `tab` that shows the failures in groups.
 const ERRORS_TAB: &str = "errors";
 
@@ -59,6 +58,7 @@ struct RequestsPage {
     is_errors: bool,
     is_filtered: bool,
     filter: FormState,
+    kept: KeptFilters,
     rows: Vec<RequestLine>,
     groups: Vec<GroupLine>,
     pages: Pages,
@@ -141,13 +141,15 @@ async fn render_list(
             Err(faults) => filter = FormState::with_faults(values.clone(), faults),
         }
     }
-    let filters = filter_query(&values);
+    let kept = KeptFilters::new(&here, query, &FORM);
+    let has_field = FORM.fields.iter().any(|name| !values.text(name).is_empty());
     let page = RequestsPage {
         frame,
         is_integrators: matches!(reader, LogReader::Integrator(_)),
         is_errors,
-        is_filtered: !filters.is_empty(),
+        is_filtered: has_field || !kept.chips.is_empty(),
         filter,
+        kept,
         rows: found.0.into_iter().map(RequestLine::from).collect(),
         groups: groups
             .into_iter()
@@ -168,17 +170,6 @@ fn with_page_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
         taxpayer: query.taxpayer_id("taxpayer_id"),
         ..filter
     }
-}
-
-fn filter_query(values: &FormValues) -> String {
-    let mut pairs = Serializer::new(String::new());
-    let filled = FILTERS
-        .into_iter()
-        .filter(|name| !values.text(name).is_empty());
-    for name in filled {
-        pairs.append_pair(name, values.text(name));
-    }
-    pairs.finish()
 }
 
 /// Returns a request of the log. Fails if the reader has no such request.

@@ -25,6 +25,17 @@ const PER_PAGE_MAX: u64 = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
+impl<'a> FromIterator<(&'a str, &'a str)> for Query {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(pairs: I) -> Self {
+        let pairs = pairs.into_iter();
+        Self(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
+    }
+}
+
 impl Query {
     pub(crate) fn from_text(text: &str) -> Self {
         Self(

@@ -287,3 +287,37 @@ async fn the_filtered_list_and_a_batch_are_downloaded(world: &World) {
     }
     other.owner.get(&other.path(&path)).await.expect(404);
 }
+
+#[each_database]
+async fn a_search_keeps_every_filter_and_each_without_a_field_can_be_removed(world: &World) {
+    let account = Account::new(world).await;
+    let own = account.taxpayer.invoice(&documents::invoice()).await;
+    let other = with(&documents::invoice(), "customer.no", json!("C-4"));
+    let other = with(&other, "customer.tin", json!("87654321-0004"));
+    account.taxpayer.invoice(&other).await;
+    let own_no = own["invoice_no"].as_str().unwrap();
+    for (filter, value, chip) in [
+        ("customer_no", "C-4", "Customer C-4"),
+        ("batch_no", "B20260101-1", "Batch B20260101-1"),
+        ("invoice_category", "B2C", "Category B2C"),
+        ("overdue", "true", "Overdue"),
+        ("updated_since", "2026-01-15", "Changed since 2026-01-15"),
+    ] {
+        let page = account
+            .page(&format!("/invoices?{filter}={value}&q=a&sort=-payable"))
+            .await;
+        let others = format!("{}?q=a&#38;sort=-payable", account.path("/invoices"));
+        assert_shows(
+            &page,
+            &[
+                &format!(r#"<input type="hidden" name="{filter}" value="{value}">"#),
+                r#"<input type="hidden" name="sort" value="-payable">"#,
+                &format!(r#"<a href="{others}" aria-label="{chip}: remove this filter">"#),
+            ],
+        );
+    }
+    let page = account.page("/invoices?customer_no=C-4&q=INV").await;
+    assert!(!page.contains(own_no), "{page}");
+    let page = account.page("/invoices?q=a&sort=-payable").await;
+    assert!(!page.contains("remove this filter"), "{page}");
+}
