@@ -9,16 +9,17 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpRequest, web};
 use askama::Template;
+use jiff::Timestamp;
 
 use crate::actors::taxpayer::commands::PreviewImport;
 use crate::console::accounts::navigation::base;
-use crate::console::badges::Badge;
+use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::console::session::{self, Refusal};
-use crate::domain::import::record::{Import, ImportItem, ImportState};
+use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportState};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::role::NeedsRole;
@@ -62,11 +63,19 @@ struct ImportResult {
     base: String,
     import: Import,
     state: ImportState,
+    /// The time at which the same file was imported before; `None` for a new file.
+    earlier: Option<Timestamp>,
     /// The hundredths of the file that are imported.
     percent: usize,
     items: Vec<ItemLine>,
     /// The number of invoices that are not listed, among those that are done.
     hidden: usize,
+}
+
+/// An import or its preview, with the time of an earlier import of the same file.
+struct ShownImport {
+    import: Import,
+    earlier: Option<Timestamp>,
 }
 
 struct ItemLine {
@@ -123,7 +132,7 @@ async fn show_result(
         .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
     show(&ImportShown {
         frame: Frame::for_account(&session, "Import"),
-        result: ImportResult::new(&session, import),
+        result: ImportResult::new(&session, ShownImport::new(import)),
     })
 }
 
@@ -139,7 +148,7 @@ async fn receive_file(
         Err(error) => Err(error),
     };
     match done {
-        Ok(import) => show(&ImportResult::new(&session, import)),
+        Ok(shown) => show(&ImportResult::new(&session, shown)),
         Err(error) if error.status.is_client_error() => {
             let message = error.message.into_string();
             show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &ImportFailure { message })
@@ -153,7 +162,7 @@ async fn import(
     session: &AccountSession,
     wanted: FileRequest,
     body: Body,
-) -> Result<Import, ApiError> {
+) -> Result<ShownImport, ApiError> {
     let read = import_files::read(state, session.taxpayer, &wanted, body.file()?).await?;
     let (command, _turn) = match read {
         ReadFile::Small { command, turn } => (command, turn),
@@ -161,38 +170,98 @@ async fn import(
             let preview = file.preview(state, async |piece: PreviewImport| {
                 session.send(state, piece).await
             });
-            return preview.await;
+            return with_earlier_time(state, session, preview.await?).await;
         }
-        ReadFile::Large(file) => return file.start(&state.store, state.now()).await,
-        ReadFile::Imported(import) => return Ok(import),
+        ReadFile::Large(file) => {
+            let started = file.start(&state.store, state.now()).await?;
+            return Ok(ShownImport::new(started));
+        }
+        ReadFile::Imported(import) => return with_earlier_time(state, session, import).await,
     };
-    let import = if wanted.is_preview {
-        session.send(state, PreviewImport::first(command)).await?.0
-    } else {
-        session.send(state, command).await?.import
-    };
-    Ok(import)
+    if wanted.is_preview {
+        let (preview, _) = session.send(state, PreviewImport::first(command)).await?;
+        return with_earlier_time(state, session, preview).await;
+    }
+    let done = session.send(state, command).await?;
+    if done.is_new {
+        return Ok(ShownImport::new(done.import));
+    }
+    with_earlier_time(state, session, done.import).await
+}
+
+/// Adds the time at which the same file was imported before.
+async fn with_earlier_time(
+    state: &ApiState,
+    session: &AccountSession,
+    import: Import,
+) -> Result<ShownImport, ApiError> {
+    let taxpayer = session.taxpayer;
+    let earlier =
+        imports::time_owned_by_with_number(&state.store, taxpayer, &import.import_no).await?;
+    Ok(ShownImport { import, earlier })
+}
+
+impl ShownImport {
+    fn new(import: Import) -> Self {
+        Self {
+            import,
+            earlier: None,
+        }
+    }
 }
 
 impl ImportResult {
     /// Lists the invoices that were not created first, because somebody has to correct them.
-    fn new(session: &AccountSession, mut import: Import) -> Self {
+    fn new(session: &AccountSession, shown: ShownImport) -> Self {
+        let ShownImport {
+            mut import,
+            earlier,
+        } = shown;
+        let state = import.state();
         let done = import.counts.total();
         let mut items = std::mem::take(&mut import.items);
         let hidden = done.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
         items.sort_by_key(|item| !item.is_refused());
         items.truncate(ITEMS_SHOWN_MAX);
         let items = items.into_iter().map(|item| ItemLine {
-            badge: item.outcome.into(),
+            badge: item_badge(state, item.outcome),
             item,
         });
         Self {
             base: base(session),
-            state: import.state(),
+            state,
+            earlier,
             percent: done * 100 / import.documents.max(1),
             items: items.collect(),
             hidden,
             import,
+        }
+    }
+}
+
+/// A preview has created nothing yet.
+fn item_badge(state: ImportState, outcome: ImportOutcome) -> Badge {
+    match (state, outcome) {
+        (ImportState::Preview, ImportOutcome::Created) => badge("info", "To create"),
+        (_, outcome) => outcome.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_import_says_that_an_invoice_was_created() {
+        for (state, outcome, words) in [
+            (ImportState::Preview, ImportOutcome::Created, "To create"),
+            (ImportState::Preview, ImportOutcome::Duplicate, "Duplicate"),
+            (ImportState::Preview, ImportOutcome::Failed, "Rejected"),
+            (ImportState::Running, ImportOutcome::Created, "Created"),
+            (ImportState::Stopped, ImportOutcome::Created, "Created"),
+            (ImportState::Done, ImportOutcome::Created, "Created"),
+        ] {
+            assert_eq!(item_badge(state, outcome).text, words, "{state} {outcome}");
         }
     }
 }

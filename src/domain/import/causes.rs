@@ -27,8 +27,10 @@ impl Causes {
                 count: 0,
                 amount: Amount::ZERO,
                 currency: document.currency.clone(),
+                unread: 0,
             });
             cause.count += 1;
+            cause.unread += usize::from(document.amount.is_none());
             let amount = document.amount.unwrap_or_default();
             let sum = cause.amount.plus(amount);
             cause.amount = sum.unwrap_or(cause.amount);

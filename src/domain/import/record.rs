@@ -55,7 +55,7 @@ pub struct ImportedDocument {
     pub warnings: Vec<String>,
     pub customer: NamedCustomer,
     pub currency: Option<String>,
-    /// The sum of the document as far as it can be read, for the causes.
+    /// The sum of the document as far as it can be read, for the causes; `None` if nothing of it can be.
     pub amount: Option<Amount>,
     /// The rows of the table, by their position in it.
     pub rows: Vec<usize>,
@@ -136,8 +136,12 @@ pub struct RefusalCause {
     pub rule: String,
     pub field: String,
     pub count: usize,
+    /// The money of those documents whose amount can be read.
     pub amount: Amount,
     pub currency: Option<String>,
+    /// The number of documents of which no amount can be read.
+    #[serde(default)]
+    pub unread: usize,
 }
 
 /// The fields of a customer that the profile could answer.
@@ -257,6 +261,7 @@ impl Import {
         });
         if let Some(known) = known {
             known.count += cause.count;
+            known.unread += cause.unread;
             let sum = known.amount.plus(cause.amount);
             known.amount = sum.unwrap_or(known.amount);
         } else if self.causes.len() < CAUSES_MAX {
@@ -484,6 +489,40 @@ mod tests {
         };
         assert_eq!(import.questions, [question]);
         assert_eq!(import.items[0].warnings.len(), WARNINGS_MAX + 1);
+    }
+
+    #[test]
+    fn a_cause_counts_the_documents_whose_money_cannot_be_read() {
+        let unread = ImportedDocument {
+            amount: None,
+            ..document("C-1", 0)
+        };
+        // The documents, and the money and the unread documents of the cause.
+        let cases = [
+            (vec![document("C-1", 5)], (5, 0)),
+            (vec![unread.clone()], (0, 1)),
+            (vec![unread.clone(), document("C-1", 5), unread], (5, 2)),
+        ];
+        for (documents, (amount, unread)) in cases {
+            let file = ImportedFile {
+                import_no: "I1".to_owned(),
+                form: ImportForm::Standard,
+                documents,
+                documents_before: 0,
+                warnings: Vec::new(),
+                table: None,
+            };
+            let results = || failed(&[("due_date", FieldRule::DATE)]);
+            let piece = Import::new(&file, None, std::iter::repeat_with(results));
+            let mut whole = Import::start("I1".to_owned(), ImportForm::Standard, None, 6);
+            whole.add(piece.clone());
+            whole.add(piece);
+            let [cause] = &whole.causes[..] else {
+                panic!("{:?}", whole.causes)
+            };
+            let found = (cause.amount, cause.unread);
+            assert_eq!(found, ((2 * amount).into(), 2 * unread));
+        }
     }
 
     #[test]

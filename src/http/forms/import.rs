@@ -173,7 +173,7 @@ fn currency(form: ImportForm, body: &Map<String, Value>) -> Option<String> {
 }
 
 /// Returns the money of a document as far as it can be read: the payable amount of the full form, and the lines before
-/// tax of the standard one.
+/// tax of the standard one. `None` if no line can be read.
 fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> {
     let amount = |value: &Value, name: &str| match value.get(name)? {
         Value::Number(number) => Amount::parse(&number.to_string()).ok(),
@@ -183,10 +183,12 @@ fn stated_amount(form: ImportForm, body: &Map<String, Value>) -> Option<Amount> 
         ImportForm::Full => amount(body.get("legal_monetary_total")?, "payable_amount"),
         ImportForm::Standard => {
             let lines = body.get(form.lines_field())?.as_array()?;
-            Amount::sum(lines.iter().filter_map(|line| {
+            let amounts = lines.iter().filter_map(|line| {
                 let whole = amount(line, "unit_price")?.times(amount(line, "quantity")?)?;
                 whole.minus(amount(line, "discount_amount").unwrap_or_default())
-            }))
+            });
+            let amounts: Vec<_> = amounts.collect();
+            Amount::sum(amounts.iter().copied()).filter(|_| !amounts.is_empty())
         }
     }
 }

@@ -134,6 +134,21 @@ pub async fn owned_by_with_number(
         .transpose()
 }
 
+/// Returns the time at which a file was imported; `None` if it was not.
+pub async fn time_owned_by_with_number(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    import_no: &str,
+) -> Result<Option<Timestamp>, StoreError> {
+    let found: Option<i64> = Entity::find_by_id((taxpayer.0, import_no.to_owned()))
+        .select_only()
+        .column(Column::CreatedAt)
+        .into_tuple()
+        .one(store.reader())
+        .await?;
+    row_ref(taxpayer, import_no).optional_moment(found)
+}
+
 /// Returns the imports of a taxpayer that have one of these numbers.
 pub async fn owned_by_with_numbers(
     connection: &impl ConnectionTrait,

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
-use testkit::edit::without;
+use testkit::edit::{with, without};
 
 use super::{Account, assert_shows};
 use crate::support::visitor::Visitor;
@@ -79,4 +79,58 @@ async fn a_file_counts_only_from_a_page_of_the_session(world: &World) {
     kind.expect(422).shows("The file must be application/json");
     let listed = account.taxpayer.list_invoices("").await;
     assert_eq!(listed.data()["total"], 0);
+}
+
+#[each_database]
+async fn a_file_that_is_sent_again_says_what_it_did_before_and_unread_money_is_no_zero(
+    world: &World,
+) {
+    let account = Account::new(world).await;
+    let token = account.owner.get(&account.path("/import")).await.csrf();
+    let odd = with(
+        &documents::invoice(),
+        "invoice_lines.0.unit_price",
+        json!("many"),
+    );
+    let file = json!([documents::invoice(), odd]).to_string();
+    let before = "This file was imported";
+    for (is_preview, heading, outcome, earlier) in [
+        (true, "<h2>Preview</h2>", "badge info\">To create<", None),
+        (false, "<h2>Imported</h2>", "badge ok\">Created<", None),
+        (
+            true,
+            "<h2>Preview</h2>",
+            "badge idle\">Duplicate<",
+            Some("before, on"),
+        ),
+        (
+            false,
+            "<h2>Imported before</h2>",
+            "badge ok\">Created<",
+            Some("Nothing was created now"),
+        ),
+    ] {
+        let path = format!("/import/file?preview={is_preview}&form=standard");
+        let answer = account
+            .owner
+            .upload(
+                &account.path(&path),
+                "application/json",
+                &token,
+                file.clone(),
+            )
+            .await
+            .expect(200)
+            .html;
+        assert_shows(
+            &answer,
+            &[heading, outcome, "data-label=\"Money\">Unknown<"],
+        );
+        match earlier {
+            Some(words) => assert_shows(&answer, &[before, words]),
+            None => assert!(!answer.contains(before), "{answer}"),
+        }
+    }
+    let listed = account.taxpayer.list_invoices("").await;
+    assert_eq!(listed.data()["total"], 1);
 }
