@@ -5,12 +5,15 @@ use std::io;
 use std::time::Duration;
 
 use address_policy::UrlFault;
+use hyper_util::client::legacy::Error as ClientError;
 use timing::retry_after::RetryAfter;
 
 use super::auth::AuthFault;
 use crate::http::LoggedHeaders;
 use crate::http::connect_policy::AddressesRefused;
 use crate::http::phases::PhaseTimes;
+use crate::http::read_budget::ReadBudgetSpent;
+use crate::http::resolver::LookupError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptResult {
@@ -62,6 +65,8 @@ pub enum TransportFault {
     Tls,
     /// The connection was cut, or the response was not HTTP.
     Reset,
+    /// The receiver sent more than an answer may have, so the connection was closed.
+    Excess,
 }
 
 impl AttemptResult {
@@ -108,6 +113,7 @@ impl AttemptOutcome {
             Self::Unreachable(TransportFault::Connect) => "connect",
             Self::Unreachable(TransportFault::Tls) => "tls",
             Self::Unreachable(TransportFault::Reset) => "reset",
+            Self::Unreachable(TransportFault::Excess) => "excess",
             Self::Forbidden(_) => "forbidden",
         }
     }
@@ -144,6 +150,9 @@ impl AttemptOutcome {
             Self::Unreachable(TransportFault::Reset) => {
                 "the connection ended without an HTTP answer".to_owned()
             }
+            Self::Unreachable(TransportFault::Excess) => {
+                "the endpoint sent more than an HTTP answer may have".to_owned()
+            }
             Self::Forbidden(fault) => fault.to_string(),
         };
         Some(sentence)
@@ -159,19 +168,19 @@ impl AttemptOutcome {
         }
     }
 
-    pub(super) fn from_error(error: &reqwest::Error) -> Self {
-        if sources(error).any(<dyn Error>::is::<AddressesRefused>) {
+    pub(super) fn from_error(error: &ClientError) -> Self {
+        let has_cause = |is: fn(&(dyn Error + 'static)) -> bool| causes(error).any(is);
+        if has_cause(<dyn Error>::is::<AddressesRefused>) {
             Self::Forbidden(UrlFault::AddressRefused)
-        } else if error.is_timeout() {
+        } else if has_cause(is_timeout) {
             Self::TimedOut
-        } else if error.is_dns() {
+        } else if has_cause(<dyn Error>::is::<ReadBudgetSpent>) {
+            Self::Unreachable(TransportFault::Excess)
+        } else if has_cause(<dyn Error>::is::<LookupError>) {
             Self::Unreachable(TransportFault::Dns)
         } else if !error.is_connect() {
             Self::Unreachable(TransportFault::Reset)
-        } else if sources(error)
-            .filter_map(|source| source.downcast_ref())
-            .any(is_tls_fault)
-        {
+        } else if has_cause(is_tls_fault) {
             Self::Unreachable(TransportFault::Tls)
         } else {
             Self::Unreachable(TransportFault::Connect)
@@ -179,17 +188,26 @@ impl AttemptOutcome {
     }
 }
 
-/// True for an error of TLS: `InvalidData` or `UnexpectedEof`, perhaps inside another `io::Error`.
-fn is_tls_fault(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-    ) || error
-        .get_ref()
-        .and_then(|inner| inner.downcast_ref())
-        .is_some_and(is_tls_fault)
+fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
+    io_kind(cause) == Some(io::ErrorKind::TimedOut)
 }
 
-fn sources<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(error.source(), |error| (*error).source())
+fn is_tls_fault(cause: &(dyn Error + 'static)) -> bool {
+    matches!(
+        io_kind(cause),
+        Some(io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+    )
+}
+
+fn io_kind(cause: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
+    cause.downcast_ref().map(io::Error::kind)
+}
+
+/// Returns the causes of an error, the outermost first.
+fn causes<'a>(error: &'a ClientError) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |cause| match cause.downcast_ref() {
+        // The source of an `io::Error` is not the error inside it, but the source of that.
+        Some(outer) => io::Error::get_ref(outer).map(|inner| inner as &(dyn Error + 'static)),
+        None => (*cause).source(),
+    })
 }

@@ -1,6 +1,7 @@
 //! An HTTP server for tests. It records its connections and their first requests, and sends a fixed response.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub(super) enum AfterResponse {
     Stall,
     /// Sends more bytes without end.
     Flood,
+    /// Sends this text again and again, without end and without a pause.
+    Repeat(&'static str),
     /// Sends these bytes one at a time, and starts again after the last one.
     Drip(&'static str),
     /// Sends the same response to each further request on the connection.
@@ -25,6 +28,7 @@ pub(super) enum AfterResponse {
 pub(super) struct TestReceiver {
     pub(super) address: SocketAddr,
     connections: Arc<Mutex<Vec<String>>>,
+    flood_bytes: Arc<AtomicUsize>,
 }
 
 impl TestReceiver {
@@ -37,22 +41,23 @@ impl TestReceiver {
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&connections);
+        let flood_bytes = Arc::new(AtomicUsize::new(0));
+        let flood_count = Arc::clone(&flood_bytes);
         let answer = answer.to_owned();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let index = log.lock().unwrap().len();
                 log.lock().unwrap().push(String::new());
-                tokio::spawn(serve(
-                    stream,
-                    answer.clone(),
-                    then,
-                    (Arc::clone(&log), index),
-                ));
+                let answer = answer.clone();
+                let log = (Arc::clone(&log), index);
+                let flood_count = Arc::clone(&flood_count);
+                tokio::spawn(serve(stream, answer, then, log, flood_count));
             }
         });
         Self {
             address,
             connections,
+            flood_bytes,
         }
     }
 
@@ -74,6 +79,11 @@ impl TestReceiver {
         self.connections.lock().unwrap().len()
     }
 
+    /// Returns the number of bytes that the operating system has taken for `Flood` and `Repeat`.
+    pub(super) fn flood_bytes(&self) -> usize {
+        self.flood_bytes.load(Ordering::Relaxed)
+    }
+
     pub(super) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -84,6 +94,7 @@ async fn serve(
     answer: String,
     then: AfterResponse,
     log: (Arc<Mutex<Vec<String>>>, usize),
+    flood_count: Arc<AtomicUsize>,
 ) {
     let mut buffer = [0; 4_096];
     let read = stream.read(&mut buffer).await.unwrap_or_default();
@@ -94,7 +105,8 @@ async fn serve(
     match then {
         AfterResponse::Close => {}
         AfterResponse::Stall => std::future::pending().await,
-        AfterResponse::Flood => while stream.write_all(&[b'x'; 16_384]).await.is_ok() {},
+        AfterResponse::Flood => flood(stream, "x", &flood_count).await,
+        AfterResponse::Repeat(text) => flood(stream, text, &flood_count).await,
         AfterResponse::Drip(drops) => {
             for drop in drops.bytes().cycle() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -110,5 +122,12 @@ async fn serve(
                 }
             }
         }
+    }
+}
+
+async fn flood(mut stream: TcpStream, text: &str, count: &AtomicUsize) {
+    let block = text.repeat(16_384 / text.len());
+    while stream.write_all(block.as_bytes()).await.is_ok() {
+        count.fetch_add(block.len(), Ordering::Relaxed);
     }
 }

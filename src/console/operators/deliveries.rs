@@ -236,6 +236,7 @@ fn cause_words(cause: &str) -> (String, String) {
         "dns" => ("Name not found", "have names that are not found"),
         "tls" => ("No trusted TLS", "offer no trusted TLS connection"),
         "reset" => ("Connection cut", "end the connection without an answer"),
+        "excess" => ("Too long an answer", "send more than an answer may have"),
         "forbidden" => (
             "Address not allowed",
             "are at addresses that are not called",

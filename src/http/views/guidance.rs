@@ -30,6 +30,7 @@ impl Guidance {
             ("connect", None) => "No connection to the endpoint could be made".to_owned(),
             ("tls", None) => "No trusted TLS connection to the endpoint could be made".to_owned(),
             ("reset", None) => "The connection ended without an HTTP answer".to_owned(),
+            ("excess", None) => "The endpoint sent more than an HTTP answer may have".to_owned(),
             ("forbidden", None) => "The URL leads to an address that is not called".to_owned(),
             ("auth", None) => {
                 "The request could not be authenticated, so it was not sent".to_owned()
@@ -80,6 +81,9 @@ fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
         ("tls", None) => {
             "Renew the endpoint's certificate, with its whole chain, then replay this one."
         }
+        ("excess", None) => {
+            "Let the endpoint answer with one short head and body, then replay this one."
+        }
         ("auth", None) => {
             "Read in `response` why. Where the credentials were set for another host, have the operator set the \
              credentials again for this host, or set the URL of the host they are for. Then replay this one."
@@ -122,6 +126,7 @@ mod tests {
             AttemptOutcome::Unreachable(TransportFault::Connect),
             AttemptOutcome::Unreachable(TransportFault::Tls),
             AttemptOutcome::Unreachable(TransportFault::Reset),
+            AttemptOutcome::Unreachable(TransportFault::Excess),
             AttemptOutcome::Forbidden(UrlFault::AddressRefused),
             AttemptOutcome::Unauthenticated(AuthFault::OtherOrigin),
         ] {

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+use http::header::{HeaderMap, WWW_AUTHENTICATE};
 use secrecy::SecretString;
 
 use super::credentials::Credentials;

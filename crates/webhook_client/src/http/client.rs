@@ -1,26 +1,35 @@
 //! The HTTP client for URLs that strangers have chosen.
 //!
 //! The client checks the URL before each request. At each connection the resolver checks the addresses of a host name,
-//! and the connector checks an address that the URL contains. Redirects, proxies and decompression are off. Time and
-//! size are limited.
+//! and the connector checks an address that the URL contains. There are no redirects, no proxies and no decompression.
+//! Time and size are limited.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use address_policy::{AddressPolicy, AllowedNetwork};
 use dashmap::DashMap;
-use reqwest::header::{CONNECTION, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, Response};
+use http::header::{
+    ACCEPT, CONNECTION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    USER_AGENT,
+};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use timing::retry_after::RetryAfter;
+use tokio::time::timeout_at;
 use url::Url;
 
-use crate::attempt::{AttemptOutcome, AttemptResult};
+use crate::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::auth::{Credentials, challenge};
 use crate::http::connect_policy::{ConnectPolicy, ConnectScope};
+use crate::http::connector::{ConnectionLimits, GuardedConnector, tls_config};
 use crate::http::keep_alive::KeepAliveHosts;
 use crate::http::logged_headers::{RequestSecrets, log_request};
-use crate::http::request_context::{ConnectPolicyLayer, RequestContext};
-use crate::http::resolver::{GuardedResolver, Lookup, SystemLookup};
+use crate::http::read_budget::ReadBudget;
+use crate::http::request_context::RequestContext;
+use crate::http::resolver::{Lookup, SystemLookup};
 
 /// The timeout for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,13 +42,19 @@ const IDLE_PER_HOST_MAX: usize = 64;
 const NETWORK_CLIENTS_MAX: usize = 1_000;
 /// The largest number of receivers to which idle connections are kept.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
+/// The number of bytes that a connection may take beside the body of a response: a TLS handshake, interim responses, the
+/// head, and the sizes of chunks.
+const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// The response header with which a receiver asks not to get this message again.
 const ABORT_HEADER: (&str, &str) = ("webhook-delivery", "abort-message");
 
 /// The client cannot be built, because the system has no usable certificates.
 #[derive(Debug, thiserror::Error)]
 #[error("the webhook client cannot be built")]
-pub struct ClientBuildError(#[source] reqwest::Error);
+pub struct ClientBuildError(#[source] rustls::Error);
+
+type HttpClient = Client<GuardedConnector, Full<Bytes>>;
+pub(crate) type Request = http::Request<Full<Bytes>>;
 
 /// One request. The body is JSON, unless a header names another content type.
 #[derive(Debug, Clone, Copy)]
@@ -62,9 +77,9 @@ impl PostRequest<'_> {
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     policy: Arc<AddressPolicy>,
-    https: Client,
+    https: HttpClient,
     /// Used for plain http. Connects only to addresses of the allow-list.
-    plain_http: Client,
+    plain_http: HttpClient,
     /// Resolves host names; the policy then filters the addresses.
     lookup: Arc<dyn Lookup>,
     /// One client for each list of allowed networks. These clients share no connections, because an open connection is
@@ -97,36 +112,24 @@ impl GuardedClient {
         user_agent: &'static str,
     ) -> Result<Self, ClientBuildError> {
         let policy = Arc::new(policy);
+        let tls = Arc::new(tls_config().map_err(ClientBuildError)?);
+        let limits = ConnectionLimits {
+            timeout: CONNECT_TIMEOUT.min(timeout),
+            read_bytes_max: HEAD_BYTES_MAX + body_bytes_max,
+        };
         let build = |scope| {
-            let connect_policy = ConnectPolicy {
-                addresses: Arc::clone(&policy),
-                scope,
-            };
-            let resolver = GuardedResolver {
-                policy: connect_policy.clone(),
-                lookup: Arc::clone(lookup),
-            };
-            Client::builder()
-                .user_agent(user_agent)
-                .timeout(timeout)
-                .connect_timeout(CONNECT_TIMEOUT.min(timeout))
+            let addresses = Arc::clone(&policy);
+            let policy = ConnectPolicy { addresses, scope };
+            let (lookup, tls) = (Arc::clone(lookup), Arc::clone(&tls));
+            let connector = GuardedConnector::new(policy, lookup, tls, limits);
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE_TIMEOUT)
                 .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
-                .redirect(reqwest::redirect::Policy::none())
-                .retry(reqwest::retry::never())
-                .no_proxy()
-                .no_gzip()
-                .no_brotli()
-                .no_zstd()
-                .no_deflate()
-                .https_only(scope == ConnectScope::Public)
-                .dns_resolver(Arc::new(resolver))
-                .connector_layer(ConnectPolicyLayer(connect_policy))
-                .build()
-                .map_err(ClientBuildError)
+                .build(connector)
         };
-        let https = build(ConnectScope::Public)?;
-        let plain_http = build(ConnectScope::AllowList)?;
+        let https = build(ConnectScope::Public);
+        let plain_http = build(ConnectScope::AllowList);
         let lookup = Arc::clone(lookup);
         let by_networks = Arc::default();
         let keep_alive = Arc::new(KeepAliveHosts::new(KEEP_ALIVE_HOSTS_MAX, IDLE_TIMEOUT));
@@ -238,38 +241,35 @@ impl GuardedClient {
             &self.plain_http
         };
         let context = RequestContext::start(&url);
-        let url_origin = url.origin();
-        let mut request = client
-            .post(url)
-            .headers(credentials.headers())
-            .body(post.body.to_vec());
-        if !post
-            .headers
-            .iter()
-            .any(|(name, _)| *name == CONTENT_TYPE.as_str())
-        {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        for (name, value) in post.headers {
-            request = request.header(*name, value);
-        }
-        if !self.keep_alive.may_keep_alive(url_origin, Instant::now()) {
-            request = request.header(CONNECTION, "close");
-        }
-        let request = match request.build() {
-            Ok(request) => request,
-            Err(error) => return (without_response(&error), None),
+        let deadline = tokio::time::Instant::now() + self.timeout;
+        let Ok(request) = self.build_request(&url, post, credentials) else {
+            let unsendable = AttemptOutcome::Unreachable(TransportFault::Reset);
+            return (AttemptResult::without_response(unsendable), None);
         };
-        let request_headers = log_request(&request, self.user_agent);
+        let request_headers = log_request(&request);
         let secrets = RequestSecrets::find(&request);
-        let (attempt, challenge) = match context.scope(client.execute(request)).await {
-            Ok(response) => {
+        let answer = timeout_at(deadline, context.scope(client.request(request))).await;
+        let (attempt, challenge) = match answer {
+            Ok(Ok(response)) => {
                 context.clock().record_answer();
                 let challenge = challenge(response.headers());
-                let answer = self.read_answer(response, &secrets, post.keep_bytes).await;
-                (answer, challenge)
+                let (answer, body) = read_answer(response, &secrets);
+                let body = read_body(body, self.body_bytes_max, deadline).await;
+                let response_head = body_head(&body, post.keep_bytes);
+                let attempt = AttemptResult {
+                    response_head,
+                    ..answer
+                };
+                (attempt, challenge)
             }
-            Err(error) => (without_response(&error), None),
+            Ok(Err(error)) => {
+                let outcome = AttemptOutcome::from_error(&error);
+                (AttemptResult::without_response(outcome), None)
+            }
+            Err(_) => (
+                AttemptResult::without_response(AttemptOutcome::TimedOut),
+                None,
+            ),
         };
         let attempt = AttemptResult {
             phases: context.clock().phases(),
@@ -279,37 +279,54 @@ impl GuardedClient {
         (attempt, challenge)
     }
 
-    async fn read_answer(
+    fn build_request(
         &self,
-        response: Response,
-        secrets: &RequestSecrets,
-        keep_bytes: usize,
-    ) -> AttemptResult {
-        let status = response.status().as_u16();
-        let header = |name| {
-            response
-                .headers()
-                .get(name)
-                .and_then(|value| value.to_str().ok())
-        };
-        let retry_after =
-            header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
-        let outcome = AttemptOutcome::from_response(status, has_abort_header(response.headers()));
-        let response_headers = secrets.log_response(response.headers());
-        let body = read_body(response, self.body_bytes_max).await;
-        let response_head = body_head(&body, keep_bytes);
-        AttemptResult {
-            status: Some(status),
-            retry_after,
-            response_head,
-            response_headers,
-            ..AttemptResult::without_response(outcome)
+        url: &Url,
+        post: PostRequest<'_>,
+        credentials: &Credentials,
+    ) -> Result<Request, http::Error> {
+        let body = Full::from(post.body.to_vec());
+        let mut request = http::Request::post(url.as_str()).body(body)?;
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, HeaderValue::from_str(self.user_agent)?);
+        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        headers.extend(credentials.headers());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in post.headers {
+            headers.insert(HeaderName::try_from(*name)?, HeaderValue::from_str(value)?);
         }
+        if !self.keep_alive.may_keep_alive(url.origin(), Instant::now()) {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(request)
     }
 }
 
-fn without_response(error: &reqwest::Error) -> AttemptResult {
-    AttemptResult::without_response(AttemptOutcome::from_error(error))
+/// Reads the head of a response. Returns the result without the body, and the body.
+fn read_answer(
+    response: http::Response<Incoming>,
+    secrets: &RequestSecrets,
+) -> (AttemptResult, Incoming) {
+    // The body has a budget of its own, and leaves enough of it for the next head on this connection.
+    if let Some(budget) = response.extensions().get::<ReadBudget>() {
+        budget.renew();
+    }
+    let status = response.status().as_u16();
+    let header = |name| {
+        response
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
+    let retry_after = header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
+    let outcome = AttemptOutcome::from_response(status, has_abort_header(response.headers()));
+    let attempt = AttemptResult {
+        status: Some(status),
+        retry_after,
+        response_headers: secrets.log_response(response.headers()),
+        ..AttemptResult::without_response(outcome)
+    };
+    (attempt, response.into_body())
 }
 
 /// Returns true if the response asks us not to send this message again.
@@ -324,16 +341,18 @@ fn has_abort_header(headers: &HeaderMap) -> bool {
 }
 
 /// Reads up to `max` bytes of the body. If the body breaks off or times out, returns the bytes read so far.
-async fn read_body(mut response: Response, max: usize) -> Vec<u8> {
-    let mut body = Vec::new();
-    while body.len() < max {
-        let Ok(Some(chunk)) = response.chunk().await else {
+async fn read_body(mut body: Incoming, max: usize, deadline: tokio::time::Instant) -> Vec<u8> {
+    let mut read = Vec::new();
+    while read.len() < max {
+        let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await else {
             break;
         };
-        body.extend_from_slice(&chunk);
+        if let Some(chunk) = frame.data_ref() {
+            read.extend_from_slice(chunk);
+        }
     }
-    body.truncate(max);
-    body
+    read.truncate(max);
+    read
 }
 
 /// Returns the start of the body as text of at most `keep_bytes` bytes. Invalid bytes and NUL become U+FFFD.
@@ -349,7 +368,6 @@ mod tests {
     use address_policy::UrlFault;
 
     use super::*;
-    use crate::attempt::TransportFault;
     use crate::http::phases::PhaseTimes;
     use crate::testing::{AfterResponse, TestReceiver};
 
@@ -379,6 +397,12 @@ mod tests {
                 keep_bytes: PostRequest::KEEP_BYTES_FOR_LOG,
             })
             .await
+    }
+
+    fn empty_post(url: &Url) -> Request {
+        http::Request::post(url.as_str())
+            .body(Full::default())
+            .unwrap()
     }
 
     async fn post_hastily(url: &str) -> AttemptResult {
@@ -557,7 +581,7 @@ mod tests {
         ] {
             for (client, scheme) in [(&guarded.https, "https"), (&guarded.plain_http, "http")] {
                 let url: Url = format!("{scheme}://{host}:{port}/").parse().unwrap();
-                let call = client.post(url.clone()).send();
+                let call = client.request(empty_post(&url));
                 let error = RequestContext::start(&url).scope(call).await.unwrap_err();
                 assert_eq!(
                     AttemptOutcome::from_error(&error),
@@ -572,12 +596,9 @@ mod tests {
     #[tokio::test]
     async fn a_request_without_a_context_makes_no_connection() {
         let canary = TestReceiver::with_answer(200, "", "").await;
-        let error = client(&LOOPBACK)
-            .plain_http
-            .post(canary.url("/"))
-            .send()
-            .await
-            .unwrap_err();
+        let url = canary.url("/").parse().unwrap();
+        let call = client(&LOOPBACK).plain_http.request(empty_post(&url));
+        let error = call.await.unwrap_err();
         assert_eq!(
             AttemptOutcome::from_error(&error),
             AttemptOutcome::Forbidden(UrlFault::AddressRefused)
@@ -589,7 +610,7 @@ mod tests {
     async fn the_client_for_https_makes_no_plain_request() {
         let canary = TestReceiver::with_answer(200, "", "").await;
         let url = canary.url("/").parse().unwrap();
-        let call = client(&LOOPBACK).https.post(canary.url("/")).send();
+        let call = client(&LOOPBACK).https.request(empty_post(&url));
         assert!(RequestContext::start(&url).scope(call).await.is_err());
         assert!(canary.connections().is_empty());
     }
@@ -678,18 +699,13 @@ mod tests {
             AfterResponse::Close,
         )
         .await;
-        let early = TestReceiver::start(
-            &"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000),
-            AfterResponse::Close,
-        )
-        .await;
-        for endpoint in [line, lines, early] {
+        for (endpoint, fault) in [
+            (line, TransportFault::Excess),
+            (lines, TransportFault::Reset),
+        ] {
             let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
-            assert_eq!(
-                attempt.outcome,
-                AttemptOutcome::Unreachable(TransportFault::Reset),
-                "{attempt:?}"
-            );
+            let expected = AttemptOutcome::Unreachable(fault);
+            assert_eq!(attempt.outcome, expected, "{attempt:?}");
         }
         let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(99));
         let endpoint = TestReceiver::start(&many, AfterResponse::Close).await;
@@ -697,6 +713,57 @@ mod tests {
             post(&LOOPBACK, &endpoint.url("/")).await.outcome,
             AttemptOutcome::Delivered
         );
+    }
+
+    #[tokio::test]
+    async fn a_storm_of_interim_responses_ends_by_its_bytes() {
+        for storm in [
+            "HTTP/1.1 100 Continue\r\n\r\n",
+            "HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n",
+            "HTTP/1.1 199 Other\r\nx-long: some more text in the head\r\n\r\n",
+        ] {
+            let endpoint = TestReceiver::start("", AfterResponse::Repeat(storm)).await;
+            let attempt = post(&LOOPBACK, &endpoint.url("/")).await;
+            assert_eq!(
+                attempt.outcome,
+                AttemptOutcome::Unreachable(TransportFault::Excess),
+                "{storm}"
+            );
+            assert!(attempt.duration < Duration::from_secs(10), "{attempt:?}");
+            // The buffers of the two sockets hold a few megabytes that are sent, but not read.
+            assert!(endpoint.flood_bytes() < 32 * 1_024 * 1_024, "{storm}");
+        }
+        let few = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100);
+        let answer = format!("{few}HTTP/1.1 204 No Content\r\n\r\n");
+        let endpoint = TestReceiver::start(&answer, AfterResponse::Close).await;
+        assert_eq!(
+            post(&LOOPBACK, &endpoint.url("/")).await.outcome,
+            AttemptOutcome::Delivered
+        );
+    }
+
+    #[tokio::test]
+    async fn each_answer_on_a_connection_may_be_as_long_as_the_first() {
+        let body = "x".repeat(60 * 1_024);
+        let length = body.len();
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}");
+        let endpoint = TestReceiver::start(&answer, AfterResponse::Again).await;
+        let client = client(&LOOPBACK);
+        for _ in 0..6 {
+            let url = endpoint.url("/");
+            let post = PostRequest {
+                url: &url,
+                headers: &[],
+                body: b"{}",
+                keep_bytes: usize::MAX,
+            };
+            let attempt = client.post(post).await;
+            assert_eq!(
+                (attempt.outcome, attempt.response_head.len()),
+                (AttemptOutcome::Delivered, length)
+            );
+        }
+        assert_eq!(endpoint.calls(), 1);
     }
 
     #[tokio::test]
@@ -728,7 +795,7 @@ mod tests {
                 AttemptOutcome::Delivered
             );
             // A default client uses the proxies, which proves that the environment is set up correctly.
-            Client::new()
+            reqwest::Client::new()
                 .post("http://proxied.invalid/")
                 .send()
                 .await

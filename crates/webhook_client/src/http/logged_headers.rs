@@ -1,10 +1,10 @@
 //! The headers of a request and of its response, as the log of attempts keeps them: at most 4 KiB of each, and without
 //! anything that could be used by a reader of the log.
 
-use reqwest::Request;
-use reqwest::header::{
-    ACCEPT, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
-};
+use http::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::body::Body;
+
+use crate::http::client::Request;
 
 /// The text that stands in place of a hidden value.
 const HIDDEN: &str = "(hidden)";
@@ -66,18 +66,12 @@ impl RequestSecrets {
 }
 
 /// Returns the headers that the client sends for this request. The transport adds some of them itself.
-pub(crate) fn log_request(request: &Request, user_agent: &str) -> LoggedHeaders {
-    let url = request.url();
-    let host = url.host_str().unwrap_or_default();
-    let host = url
-        .port()
-        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    let body = request.body().and_then(|body| body.as_bytes());
+pub(crate) fn log_request(request: &Request) -> LoggedHeaders {
+    let authority = request.uri().authority();
+    let body_bytes = request.body().size_hint().lower();
     let added = [
-        (HOST, host),
-        (USER_AGENT, user_agent.to_owned()),
-        (ACCEPT, "*/*".to_owned()),
-        (CONTENT_LENGTH, body.map_or(0, <[u8]>::len).to_string()),
+        (HOST, authority.map(ToString::to_string).unwrap_or_default()),
+        (CONTENT_LENGTH, body_bytes.to_string()),
     ];
     let headers = request.headers();
     let added = added
@@ -130,20 +124,19 @@ fn keep_within_limit<'n>(headers: impl Iterator<Item = (&'n str, String)>) -> Lo
 
 #[cfg(test)]
 mod tests {
-    use reqwest::Client;
+    use http_body_util::Full;
 
     use super::*;
     use crate::auth::Credentials;
 
     fn request(credentials: &Credentials) -> Request {
         let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE= v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw==";
-        Client::new()
-            .post("http://receiver.example:8080/hook")
-            .headers(credentials.headers())
+        let mut request = http::Request::post("http://receiver.example:8080/hook")
             .header(SIGNATURE_HEADER, signature)
-            .body("{}")
-            .build()
-            .unwrap()
+            .body(Full::from("{}"))
+            .unwrap();
+        request.headers_mut().extend(credentials.headers());
+        request
     }
 
     fn value<'l>(logged: &'l [(String, String)], wanted: &str) -> &'l str {
@@ -161,18 +154,13 @@ mod tests {
                 "x-erp-key",
             ),
         ] {
-            let logged = log_request(&request(&credentials.unwrap()), "caller/1.0");
+            let logged = log_request(&request(&credentials.unwrap()));
             assert_eq!(value(&logged, name), HIDDEN);
             assert_eq!(
                 value(&logged, SIGNATURE_HEADER),
                 "v1,g0hM9SsE… (hidden) v1a,hnO3f9T8… (hidden)"
             );
-            for (name, expected) in [
-                ("host", "receiver.example:8080"),
-                ("user-agent", "caller/1.0"),
-                ("accept", "*/*"),
-                ("content-length", "2"),
-            ] {
+            for (name, expected) in [("host", "receiver.example:8080"), ("content-length", "2")] {
                 assert_eq!(value(&logged, name), expected, "{name}");
             }
         }

@@ -3,18 +3,21 @@
 //! | Concept | File |
 //! |---|---|
 //! | the client: limits of time and size, no redirects, no proxy | `client` |
-//! | the check of `address_policy` at each connection | `connect_policy`, applied by `resolver` and `request_context` |
+//! | the check of `address_policy` at each connection | `connect_policy`, applied by `resolver` and `connector` |
+//! | how much is read from a connection | `read_budget`, applied by `connector` |
 //! | connections that are kept open | `keep_alive` |
 //! | headers for the log of attempts, without secrets | `logged_headers` |
 //! | times of the phases of an attempt | `phases` |
 
 pub(super) mod client;
 pub(super) mod connect_policy;
+mod connector;
 mod keep_alive;
 mod logged_headers;
 pub(super) mod phases;
+pub(super) mod read_budget;
 mod request_context;
-mod resolver;
+pub(super) mod resolver;
 #[cfg(test)]
 mod ssrf;
 

@@ -1,14 +1,11 @@
-//! The data of a request that its connector and resolver need. Reqwest does not pass it on, so a task-local variable
+//! The data of a request that its connector and resolver need. Hyper does not pass it on, so a task-local variable
 //! does.
 
 use std::net::IpAddr;
-use std::task::{Context, Poll};
 
-use futures_util::future::BoxFuture;
-use tower::{BoxError, Layer, Service};
 use url::Url;
 
-use super::connect_policy::{AddressesRefused, ConnectPolicy};
+use super::connect_policy::ConnectPolicy;
 use super::phases::PhaseClock;
 
 tokio::task_local! {
@@ -45,6 +42,12 @@ impl RequestContext {
         CURRENT.try_with(Self::clone).ok()
     }
 
+    /// Returns true if the URL contains a host name, or an address that the policy permits.
+    pub(crate) fn may_try(&self, policy: &ConnectPolicy) -> bool {
+        self.literal
+            .is_none_or(|address| self.may_connect(policy, address))
+    }
+
     pub(crate) fn may_connect(&self, policy: &ConnectPolicy, address: IpAddr) -> bool {
         policy.permits(address, self.port)
     }
@@ -56,60 +59,5 @@ impl RequestContext {
     /// Runs a future. Inside it, `current` returns this context.
     pub(crate) async fn scope<T>(&self, request: impl Future<Output = T>) -> T {
         CURRENT.scope(self.clone(), request).await
-    }
-}
-
-/// The layer that puts a `PolicyConnector` around reqwest's connector.
-#[derive(Debug, Clone)]
-pub(crate) struct ConnectPolicyLayer(pub(crate) ConnectPolicy);
-
-/// A connector that checks each connection against a policy. Without a request context it makes no connection.
-#[derive(Debug, Clone)]
-pub(crate) struct PolicyConnector<C> {
-    policy: ConnectPolicy,
-    connector: C,
-}
-
-impl<C> Layer<C> for ConnectPolicyLayer {
-    type Service = PolicyConnector<C>;
-
-    fn layer(&self, connector: C) -> Self::Service {
-        PolicyConnector {
-            policy: self.0.clone(),
-            connector,
-        }
-    }
-}
-
-impl<C, D> Service<D> for PolicyConnector<C>
-where
-    C: Service<D, Error = BoxError>,
-    C::Future: Send + 'static,
-{
-    type Response = C::Response;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<C::Response, BoxError>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.connector.poll_ready(context)
-    }
-
-    /// Reads the context here, because the returned future may run in another task.
-    fn call(&mut self, destination: D) -> Self::Future {
-        let permitted = RequestContext::current().filter(|request| {
-            request
-                .literal
-                .is_none_or(|address| request.may_connect(&self.policy, address))
-        });
-        let Some(request) = permitted else {
-            return Box::pin(async { Err(AddressesRefused.into()) });
-        };
-        request.clock.record_connect_start();
-        let connecting = self.connector.call(destination);
-        Box::pin(async move {
-            let connection = request.scope(connecting).await?;
-            request.clock.record_connection();
-            Ok(connection)
-        })
     }
 }

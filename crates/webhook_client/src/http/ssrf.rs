@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use address_policy::{AddressPolicy, UrlFault};
 use futures_util::future::BoxFuture;
-use reqwest::dns::Resolve;
 use serde_json::Value;
+use tower::Service;
 
 use crate::attempt::{AttemptOutcome, AttemptResult};
 use crate::http::client::{GuardedClient, PostRequest};
@@ -208,13 +208,13 @@ async fn only_the_permitted_addresses_of_a_name_are_tried() {
             addresses: Arc::new(AddressPolicy::new(allowed)),
             scope,
         };
-        let resolver = GuardedResolver {
+        let mut resolver = GuardedResolver {
             policy,
             lookup: Arc::new(FixedLookup(addresses(&mixed))),
         };
         let context = RequestContext::start(&"https://hooks.example/".parse().unwrap());
         let found = context
-            .scope(async { resolver.resolve("hooks.example".parse().unwrap()).await })
+            .scope(async { resolver.call("hooks.example".parse().unwrap()).await })
             .await;
         found
             .map(|found| found.map(|address| address.ip()).collect::<Vec<_>>())
