@@ -1,8 +1,7 @@
 //! Hides secrets in a text that a caller sent or got: a body, or a path with its query string. The text need not be
 //! valid, nor whole: what a caller got wrong, or what is cut off, holds secrets too. So nothing is parsed. A field is
-//! recognised by its name, in whatever notation, and a key or a link also by its own beginning.
-
-use std::iter;
+//! recognised by its name, in whatever notation, and a key or a link also by its own beginning. Escapes of JSON and of
+//! URLs are read as the characters that they stand for, so that nothing is hidden from this search by them.
 
 /// What stands for a secret.
 const REPLACEMENT: &str = "(hidden)";
@@ -39,6 +38,9 @@ const SECRET_BEGINNINGS: [&str; 9] = [
     "Bearer ",
 ];
 
+/// The longest row of backslashes that is read as one escape: that of a text in a text in a text.
+const BACKSLASHES_MAX: usize = 7;
+
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted {
@@ -65,37 +67,43 @@ impl Redacted {
     fn take_piece<'a>(&mut self, rest: &'a str) -> &'a str {
         if let Some(start) = secret_beginning(rest) {
             let (shown, follows) = rest.split_at(start);
-            let length = follows.find(ends_secret).unwrap_or(follows.len());
             self.text.push_str(shown);
-            return self.hide(follows, length, REPLACEMENT);
+            return self.hide(follows, secret_length(follows), REPLACEMENT);
         }
-        if let Some(follows) = rest.strip_prefix("://") {
-            self.text.push_str("://");
-            return match credentials_length(follows) {
+        if let Some((start, slash_length)) = scheme_end(rest) {
+            let (shown, follows) = rest.split_at(start);
+            self.text.push_str(shown);
+            return match credentials_length(follows, slash_length) {
                 Some(length) => self.hide(follows, length, REPLACEMENT),
                 None => follows,
             };
         }
         let length = name_length(rest);
         if length == 0 {
-            let first = rest.chars().next().map_or(0, char::len_utf8);
+            let first = first_step(rest).map_or(0, |step| step.length);
             let (sign, follows) = rest.split_at(first);
             self.text.push_str(sign);
             return follows;
         }
         // A key may stand in the middle of what looks like a name.
-        let key = (1..length).find(|at| rest.get(*at..).and_then(secret_beginning).is_some());
+        let key = steps(&rest[..length])
+            .map(|(at, _)| at)
+            .find(|at| secret_beginning(&rest[*at..]).is_some());
         let (name, follows) = rest.split_at(key.unwrap_or(length));
         self.text.push_str(name);
         if !is_secret_name(name) {
             return follows;
         }
-        let Some(start) = value_start(follows) else {
+        let Some(ValueStart { at, is_in_url }) = value_start(follows) else {
             return follows;
         };
-        let (between, value) = follows.split_at(start);
+        let (between, value) = follows.split_at(at);
         self.text.push_str(between);
-        let length = value_length(value);
+        let length = if is_in_url {
+            url_part_length(value)
+        } else {
+            value_length(value)
+        };
         let (shown, _) = value.split_at(length);
         if ["", "null", "true", "false"].contains(&shown) {
             return value;
@@ -116,13 +124,103 @@ impl Redacted {
     }
 }
 
+/// A character, and how many bytes it takes: an escaped one takes more than one.
+#[derive(Clone, Copy)]
+struct Step {
+    letter: char,
+    length: usize,
+    is_percent: bool,
+}
+
+/// Returns the first character of the text; `None` if the text is empty.
+fn first_step(text: &str) -> Option<Step> {
+    let letter = text.chars().next()?;
+    let escaped = match letter {
+        '\\' => backslash_step(text),
+        '%' => percent_step(text),
+        _ => None,
+    };
+    Some(escaped.unwrap_or(Step {
+        letter,
+        length: letter.len_utf8(),
+        is_percent: false,
+    }))
+}
+
+/// Reads `\/` and `\u0041`. In a JSON text inside JSON, several backslashes stand before them.
+fn backslash_step(text: &str) -> Option<Step> {
+    let backslashes = text.bytes().take(BACKSLASHES_MAX);
+    let escape = &text[backslashes.take_while(|byte| *byte == b'\\').count()..];
+    let (letter, length) = match escape.strip_prefix('u') {
+        Some(code) => (hex_letter(code.get(..4)?)?, 5),
+        None => (escape.chars().next().filter(|sign| *sign == '/')?, 1),
+    };
+    Some(Step {
+        letter,
+        length: text.len() - escape.len() + length,
+        is_percent: false,
+    })
+}
+
+/// Reads `%41`. In a URL inside a URL, the percent sign itself is escaped: `%2541`.
+fn percent_step(text: &str) -> Option<Step> {
+    let mut code = text.strip_prefix('%')?;
+    while let Some(inner) = code.strip_prefix("25")
+        && inner.get(..2).and_then(hex_letter).is_some()
+    {
+        code = inner;
+    }
+    Some(Step {
+        letter: hex_letter(code.get(..2)?)?,
+        length: text.len() - code.len() + 2,
+        is_percent: true,
+    })
+}
+
+fn hex_letter(digits: &str) -> Option<char> {
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
+    char::from_u32(code)
+}
+
+/// Returns the characters of the text, each with where it begins.
+fn steps(text: &str) -> impl Iterator<Item = (usize, Step)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let step = first_step(&text[at..])?;
+        at += step.length;
+        Some((at - step.length, step))
+    })
+}
+
+/// Returns how many bytes of the text stand for `beginning`; `None` if the text begins otherwise.
+fn beginning_length(text: &str, beginning: &str) -> Option<usize> {
+    let mut length = 0;
+    for expected in beginning.chars() {
+        let step = first_step(&text[length..])?;
+        // In a query string a plus sign is a space.
+        let is_space = expected == ' ' && step.letter == '+';
+        if !is_space && !step.letter.eq_ignore_ascii_case(&expected) {
+            return None;
+        }
+        length += step.length;
+    }
+    Some(length)
+}
+
 /// Returns the length of what comes before the secret, if the text begins with a text that a secret follows.
 fn secret_beginning(text: &str) -> Option<usize> {
-    let found = SECRET_BEGINNINGS.iter().find(|beginning| {
-        text.get(..beginning.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(beginning))
-    });
-    found.map(|beginning| beginning.len())
+    let first = first_step(text)?.letter;
+    SECRET_BEGINNINGS
+        .iter()
+        .filter(|beginning| beginning.starts_with(|letter| first.eq_ignore_ascii_case(&letter)))
+        .find_map(|beginning| beginning_length(text, beginning))
+}
+
+/// Returns the length of the key or token that the text begins with. All that is percent-encoded belongs to it.
+fn secret_length(text: &str) -> usize {
+    let end = steps(text).find(|(_, step)| !step.is_percent && ends_secret(step.letter));
+    end.map_or(text.len(), |(at, _)| at)
 }
 
 /// True for a sign that no key and no token has.
@@ -130,67 +228,78 @@ fn ends_secret(sign: char) -> bool {
     !(sign.is_ascii_alphanumeric() || "-_.+/=~%".contains(sign))
 }
 
-/// Returns the length of the user and the password of a URL, whose scheme stands before the text.
-fn credentials_length(text: &str) -> Option<usize> {
-    let end = text.find(|sign: char| "/?#\"'<> \\".contains(sign));
-    text[..end.unwrap_or(text.len())].rfind('@')
+/// Returns the length of the `://` that the text begins with, and that of its last slash.
+fn scheme_end(text: &str) -> Option<(usize, usize)> {
+    let before_slash = beginning_length(text, ":/")?;
+    let whole = beginning_length(text, "://")?;
+    Some((whole, whole - before_slash))
 }
 
-/// Returns the length of the name that the text begins with; 0 if it begins with none. Escaped characters are part of it.
-fn name_length(text: &str) -> usize {
-    let mut length = 0;
-    while let Some(step) = name_step(&text[length..]) {
-        length += step.length;
+/// Returns the length of the user and the password of a URL, whose scheme stands before the text. `slash_length` is that
+/// of a slash of the URL.
+fn credentials_length(text: &str, slash_length: usize) -> Option<usize> {
+    let mut length = None;
+    for (at, step) in steps(text) {
+        // If the URL is not percent-encoded as a whole, what is so belongs to the user or the password.
+        if step.is_percent && step.length != slash_length {
+            continue;
+        }
+        if step.letter == '@' {
+            length = Some(at);
+        } else if "/?#\"'<> \\".contains(step.letter) {
+            break;
+        }
     }
     length
 }
 
-/// A character of a name, and how many bytes it takes: an escaped one takes more than one.
-struct NameStep {
-    letter: char,
-    length: usize,
+/// Returns the length of the name that the text begins with; 0 if it begins with none. Escaped characters are part of it.
+fn name_length(text: &str) -> usize {
+    let end = steps(text).find(|(_, step)| !is_in_name(*step));
+    end.map_or(text.len(), |(at, _)| at)
 }
 
-fn name_step(text: &str) -> Option<NameStep> {
-    let escaped = |prefix: &str, digits: usize| {
-        let code = text.strip_prefix(prefix)?.get(..digits)?;
-        let letter = char::from_u32(u32::from_str_radix(code, 16).ok()?)?;
-        let length = prefix.len() + digits;
-        Some(NameStep { letter, length })
-    };
-    let first = text.chars().next()?;
-    match first {
-        '\\' => escaped("\\u", 4),
-        '%' => escaped("%", 2),
-        first if first.is_ascii_alphanumeric() || "-_.".contains(first) => Some(NameStep {
-            letter: first,
-            length: 1,
-        }),
-        _ => None,
-    }
+fn is_in_name(step: Step) -> bool {
+    let Step { letter, length, .. } = step;
+    let is_escaped = length > letter.len_utf8();
+    let is_plain = letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    is_plain || (is_escaped && !"/:?#&=,;\"'{}".contains(letter))
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let mut rest = name;
-    let letters = iter::from_fn(|| {
-        let step = name_step(rest)?;
-        rest = &rest[step.length..];
-        Some(step.letter)
-    });
-    let plain: String = letters
+    let plain: String = steps(name)
+        .map(|(_, step)| step.letter.to_ascii_lowercase())
         .filter(char::is_ascii_alphanumeric)
-        .map(|letter| letter.to_ascii_lowercase())
         .collect();
     SECRET_NAMES.contains(&plain.as_str())
         || SECRET_NAME_PARTS.iter().any(|part| plain.contains(part))
 }
 
+struct ValueStart {
+    at: usize,
+    /// True if the sign before the value is percent-encoded: the field is in a text that is a part of a URL.
+    is_in_url: bool,
+}
+
 /// Returns where the value of a field begins whose name stands before the text; `None` if no value follows.
-fn value_start(text: &str) -> Option<usize> {
-    let after_quote = text.trim_start_matches(['\\', '"', '\'']);
-    let sign = after_quote.trim_start();
-    let value = sign.strip_prefix([':', '='])?.trim_start();
-    Some(text.len() - value.len())
+fn value_start(text: &str) -> Option<ValueStart> {
+    let mut signs = steps(text)
+        .skip_while(|(_, step)| "\\\"'".contains(step.letter))
+        .skip_while(|(_, step)| step.letter.is_whitespace());
+    let (_, sign) = signs
+        .next()
+        .filter(|(_, step)| ":=".contains(step.letter))?;
+    let value = signs.find(|(_, step)| !step.letter.is_whitespace());
+    Some(ValueStart {
+        at: value.map_or(text.len(), |(at, _)| at),
+        is_in_url: sign.is_percent,
+    })
+}
+
+/// Returns the length of what is percent-encoded at the beginning of the text, up to the next part of the URL.
+fn url_part_length(text: &str) -> usize {
+    text.find(|sign: char| sign.is_whitespace() || "&\"'<>".contains(sign))
+        .unwrap_or(text.len())
 }
 
 /// Returns the length of the value that the text begins with. A value without an end goes to the end of the text.
@@ -297,6 +406,71 @@ mod tests {
                 r#"{"url":"https://u:p@h.example/p"}"#,
                 r#"{"url":"https://(hidden)@h.example/p"}"#,
             ),
+            // Slashes that JSON writers escape, also in a text inside a text.
+            (
+                r#"{"url":"https:\/\/u:p@h.example\/a@b"}"#,
+                r#"{"url":"https:\/\/(hidden)@h.example\/a@b"}"#,
+            ),
+            (
+                r#"{"raw":"{\"url\":\"https:\\\/\\\/u:p@h\\\/a\"}"}"#,
+                r#"{"raw":"{\"url\":\"https:\\\/\\\/(hidden)@h\\\/a\"}"}"#,
+            ),
+            (
+                r#"{"url":"https:\/\/h\/sign-in\/invitation\/aB-c","n":1}"#,
+                r#"{"url":"https:\/\/h\/sign-in\/invitation\/(hidden)","n":1}"#,
+            ),
+            (
+                r#"{"note":"whsec_a+b\/c\u002fd=","n":1}"#,
+                r#"{"note":"whsec_(hidden)","n":1}"#,
+            ),
+            // Keys and signs that are escaped.
+            (
+                r#"{"note":"\u0074pk_Abc-123 is it"}"#,
+                r#"{"note":"\u0074pk_(hidden) is it"}"#,
+            ),
+            (
+                r#"{"url":"https\u003a\u002F\u002fu\u003ap\u0040h/a"}"#,
+                r#"{"url":"https\u003a\u002F\u002f(hidden)\u0040h/a"}"#,
+            ),
+            ("/v1/x?q=%74pk_abc&page=2", "/v1/x?q=%74pk_(hidden)&page=2"),
+            (
+                "/v1/x?q=%2574pk%255Fabc&n=1",
+                "/v1/x?q=%2574pk%255F(hidden)&n=1",
+            ),
+            ("/v1/x?q=Bearer+abc.def&n=1", "/v1/x?q=Bearer+(hidden)&n=1"),
+            (
+                "/v1/x?q=Bearer%20abc.def&n=1",
+                "/v1/x?q=Bearer%20(hidden)&n=1",
+            ),
+            // A URL in a query string.
+            (
+                "/v1/x?to=http%3A%2F%2Fh%2Fshared%2Fdeliveries%2FAAAA&page=2",
+                "/v1/x?to=http%3A%2F%2Fh%2Fshared%2Fdeliveries%2F(hidden)&page=2",
+            ),
+            (
+                "/v1/x?to=http%3a%2f%2fu%3ap%252Fq%40h%2fa%40b&page=2",
+                "/v1/x?to=http%3a%2f%2f(hidden)%40h%2fa%40b&page=2",
+            ),
+            (
+                "/v1/x?to=http%253A%252F%252Fu%253Ap%2540h%252Fa",
+                "/v1/x?to=http%253A%252F%252F(hidden)%2540h%252Fa",
+            ),
+            (
+                "/v1/x?to=https://ada%40x.example:p%2Fq@h/a",
+                "/v1/x?to=https://(hidden)@h/a",
+            ),
+            (
+                "/v1/x?to=%2Flogin%3Fauth%3Dabc%26n%3D1&page=2",
+                "/v1/x?to=%2Flogin%3Fauth%3D(hidden)&page=2",
+            ),
+            (
+                "/v1/x?q=%7B%22pass%5Fwd%22%3A%22a%20b%22%7D&page=2",
+                "/v1/x?q=%7B%22pass%5Fwd%22%3A(hidden)&page=2",
+            ),
+            (
+                "/v1/x?user%5Bpassword%5D=abc&page=2",
+                "/v1/x?user%5Bpassword%5D=(hidden)&page=2",
+            ),
         ] {
             let redacted = redact(text);
             assert_eq!(redacted.text, expected);
@@ -313,6 +487,8 @@ mod tests {
             "/v1/tax-payers/invoices?q=a%20b&page=2",
             r#"{"webhook_url":"https://h.example:8443/a@b"}"#,
             "50% and \\u12 and \u{e9}",
+            r#"{"url":"https:\/\/h.example:8443\/a@b","note":"a\\b \ud83d %+a %2"}"#,
+            "/v1/x?to=https%3A%2F%2Fh.example%2Fa%40b&page=2",
         ] {
             let redacted = redact(text);
             assert_eq!((redacted.text.as_str(), redacted.hides), (text, false));
