@@ -1,6 +1,7 @@
 //! The numbers of invoices as series: numbers with the same text before the digits at their end (`INV-0017`). A
-//! series shows its last number and the numbers that are missing between its first and its last. Memory is bounded:
-//! runs of numbers are kept as ranges, and a series whose numbers are too scattered gives up its ranges.
+//! series shows its last number and the numbers that are missing between its first and its last. `7` and `007` are the
+//! same number of a series. Memory is bounded: runs of numbers are kept as ranges, and a series whose numbers are too
+//! scattered gives up its ranges.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -22,11 +23,11 @@ pub struct NumberSeries {
 
 #[derive(Debug, Default)]
 struct Series {
-    /// The number of digits to write a number with, so that `7` becomes `0007`.
+    /// The number of digits to write a missing number with, so that `7` becomes `0007`.
     width: usize,
     count: u64,
-    first: u64,
-    last: u64,
+    first: Sequence,
+    last: Sequence,
     /// The numbers that were seen, as ranges from a first to a last; `None` if they are too scattered to be kept.
     ranges: Option<BTreeMap<u64, u64>>,
 }
@@ -56,8 +57,30 @@ pub struct Gap {
 /// A number, taken apart.
 struct Numbered<'a> {
     prefix: &'a str,
-    sequence: u64,
+    sequence: Sequence,
+}
+
+/// The end of a number: its value, and the digits that it is written with.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sequence {
+    value: u64,
     digits: usize,
+}
+
+impl Sequence {
+    /// Returns true if zeros stand before the value.
+    fn is_padded(self) -> bool {
+        self.digits > self.value.to_string().len()
+    }
+
+    fn format(self, prefix: &str) -> String {
+        format_number(prefix, self.value, self.digits)
+    }
+}
+
+/// Writes a number with at least `width` digits.
+fn format_number(prefix: &str, value: u64, width: usize) -> String {
+    format!("{prefix}{value:0width$}")
 }
 
 impl<'a> Numbered<'a> {
@@ -65,11 +88,11 @@ impl<'a> Numbered<'a> {
         let trimmed = number.trim_end_matches(|sign: char| sign.is_ascii_digit());
         let start = trimmed.len().max(number.len().saturating_sub(DIGITS_MAX));
         let (prefix, digits) = number.split_at(start);
-        Some(Self {
-            prefix,
-            sequence: digits.parse().ok()?,
+        let sequence = Sequence {
+            value: digits.parse().ok()?,
             digits: digits.len(),
-        })
+        };
+        Some(Self { prefix, sequence })
     }
 }
 
@@ -85,10 +108,10 @@ impl NumberSeries {
             return;
         }
         let series = self.series.entry(numbered.prefix.to_owned()).or_default();
-        series.count_number(&numbered);
+        series.count_number(numbered.sequence);
         let before = series.range_count();
         let may_grow = self.ranges < RANGES_MAX;
-        series.insert(numbered.sequence, may_grow);
+        series.insert(numbered.sequence.value, may_grow);
         self.ranges = self.ranges.saturating_sub(before) + series.range_count();
     }
 
@@ -97,7 +120,7 @@ impl NumberSeries {
         if let Some(numbered) = Numbered::parse(number)
             && let Some(series) = self.series.get_mut(numbered.prefix)
         {
-            series.insert(numbered.sequence, true);
+            series.insert(numbered.sequence.value, true);
         }
     }
 
@@ -109,14 +132,23 @@ impl NumberSeries {
         all
     }
 
-    /// Returns the first missing numbers of the longest series.
+    /// Returns the first missing numbers of the longest series, each in every spelling: with and without zeros before it.
     pub fn missing_numbers(&self, series_max: usize, numbers_max: usize) -> Vec<String> {
         let all = self.longest(series_max).into_iter();
         let numbers = all.flat_map(|(prefix, series)| {
             let gaps = series.gaps().flat_map(|(from, to)| from..=to);
-            gaps.map(move |sequence| series.format_number(prefix, sequence))
+            gaps.map(move |value| (prefix, series.width, value))
         });
-        numbers.take(numbers_max).collect()
+        let mut spellings = Vec::new();
+        for (prefix, width, value) in numbers.take(numbers_max) {
+            let plain = format_number(prefix, value, 0);
+            let padded = format_number(prefix, value, width);
+            if padded != plain {
+                spellings.push(padded);
+            }
+            spellings.push(plain);
+        }
+        spellings
     }
 
     /// Returns the longest series, longest first, each with its first gaps.
@@ -132,20 +164,22 @@ impl NumberSeries {
 }
 
 impl Series {
-    fn count_number(&mut self, numbered: &Numbered<'_>) {
+    fn count_number(&mut self, sequence: Sequence) {
         if self.count == 0 {
-            self.first = numbered.sequence;
-            self.last = numbered.sequence;
+            self.first = sequence;
+            self.last = sequence;
             self.ranges = Some(BTreeMap::new());
         }
         self.count += 1;
-        self.first = self.first.min(numbered.sequence);
-        self.last = self.last.max(numbered.sequence);
+        if sequence.value < self.first.value {
+            self.first = sequence;
+        }
+        if sequence.value > self.last.value {
+            self.last = sequence;
+        }
         // Only a number with a zero before it shows how wide the numbers are.
-        if numbered.sequence.checked_ilog10().unwrap_or(0) + 1
-            < u32::try_from(numbered.digits).unwrap_or(u32::MAX)
-        {
-            self.width = self.width.max(numbered.digits);
+        if sequence.is_padded() {
+            self.width = self.width.max(sequence.digits);
         }
     }
 
@@ -182,24 +216,19 @@ impl Series {
             .map(|((_, end), (start, _))| (end + 1, start - 1))
     }
 
-    fn format_number(&self, prefix: &str, sequence: u64) -> String {
-        let width = self.width;
-        format!("{prefix}{sequence:0width$}")
-    }
-
     fn summary(&self, prefix: &str, gaps_max: usize) -> SeriesSummary {
         let shown = self.gaps().take(gaps_max).map(|(from, to)| Gap {
-            from: self.format_number(prefix, from),
-            to: self.format_number(prefix, to),
+            from: format_number(prefix, from, self.width),
+            to: format_number(prefix, to, self.width),
             count: to - from + 1,
         });
         let missing = self.gaps().map(|(from, to)| to - from + 1);
         SeriesSummary {
             prefix: prefix.to_owned(),
             count: self.count,
-            first: self.format_number(prefix, self.first),
-            last: self.format_number(prefix, self.last),
-            last_sequence: self.last,
+            first: self.first.format(prefix),
+            last: self.last.format(prefix),
+            last_sequence: self.last.value,
             missing: self.ranges.is_some().then(|| missing.sum()),
             gaps: shown.collect(),
         }
@@ -234,7 +263,7 @@ mod tests {
 
     #[test]
     fn gaps_are_between_the_first_and_the_last_of_a_prefix() {
-        let cases: [(&[&str], &[&str]); 12] = [
+        let cases: [(&[&str], &[&str]); 14] = [
             (&[], &[]),
             (&["INV-7"], &["1 INV-7-INV-7: "]),
             (&["INV-3", "INV-1", "INV-2"], &["3 INV-1-INV-3: "]),
@@ -250,6 +279,12 @@ mod tests {
             (&["é1", "é3"], &["2 é1-é3: é2"]),
             (&["X", "", "1A"], &[]),
             (&["N0", "N2"], &["2 N0-N2: N1"]),
+            // First and last are as they were written, a missing number is as wide as the others.
+            (
+                &["INV007", "INV8", "INV11"],
+                &["3 INV007-INV11: INV009-INV010 (2)"],
+            ),
+            (&["B8", "B011", "B13"], &["3 B8-B13: B009-B010 (2), B012"]),
         ];
         for (numbers, expected) in cases {
             assert_eq!(texts(&series(numbers)), expected, "{numbers:?}");
@@ -274,6 +309,39 @@ mod tests {
         series.fill("Z9");
         assert_eq!(texts(&series), ["2 A1-A5: A2, A4"]);
         assert_eq!(series.summaries(1, 1)[0].missing, Some(2));
+    }
+
+    #[test]
+    fn a_number_fills_its_gap_with_and_without_zeros() {
+        let cases: [(&[&str], &[&str], &str, &str); 4] = [
+            (
+                &["INV007", "INV8", "INV11"],
+                &["INV009", "INV9", "INV010", "INV10"],
+                "INV9",
+                "3 INV007-INV11: INV010",
+            ),
+            (
+                &["INV007", "INV8", "INV11"],
+                &["INV009", "INV9", "INV010", "INV10"],
+                "INV010",
+                "3 INV007-INV11: INV009",
+            ),
+            (&["A001", "A003"], &["A002", "A2"], "A2", "2 A001-A003: "),
+            (
+                &["A098", "A100"],
+                &["A099", "A99"],
+                "A98",
+                "2 A098-A100: A099",
+            ),
+        ];
+        for (numbers, looked_for, used, expected) in cases {
+            let mut series = series(numbers);
+            assert_eq!(series.missing_numbers(9, 9), looked_for, "{numbers:?}");
+            series.fill(used);
+            assert_eq!(texts(&series), [expected], "{numbers:?}");
+        }
+        // A number that is sought in two spellings counts once.
+        assert_eq!(series(&["A001", "A9"]).missing_numbers(9, 2).len(), 4);
     }
 
     #[test]

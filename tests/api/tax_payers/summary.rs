@@ -103,12 +103,12 @@ async fn gaps_in_the_numbers_are_told_and_filled_by_other_months(world: &World) 
     for no in ["A001", "A002", "A005", "A009", "B7", "odd"] {
         taxpayer.invoice(&documents::invoice_numbered(no)).await;
     }
-    let later = with(
-        &documents::invoice_numbered("A006"),
-        "invoice_date",
-        json!("2026-02-01"),
-    );
-    taxpayer.invoice(&later).await;
+    // `A8` is the number `A008`, written otherwise.
+    for no in ["A006", "A8"] {
+        let later = documents::invoice_numbered(no);
+        let later = with(&later, "invoice_date", json!("2026-02-01"));
+        taxpayer.invoice(&later).await;
+    }
     other.invoice(&documents::invoice_numbered("A003")).await;
     let found = summary(&taxpayer, "2026-01").await;
     let gap = |from: &str, to: &str, count: u64| json!({ "from": from, "to": to, "count": count });
@@ -116,8 +116,8 @@ async fn gaps_in_the_numbers_are_told_and_filled_by_other_months(world: &World) 
         found["numbers"],
         json!({
             "series": [
-                { "prefix": "A", "count": 4, "first": "A001", "last": "A009", "last_sequence": 9, "missing": 4,
-                  "gaps": [gap("A003", "A004", 2), gap("A007", "A008", 2)] },
+                { "prefix": "A", "count": 4, "first": "A001", "last": "A009", "last_sequence": 9, "missing": 3,
+                  "gaps": [gap("A003", "A004", 2), gap("A007", "A007", 1)] },
                 { "prefix": "B", "count": 1, "first": "B7", "last": "B7", "last_sequence": 7, "missing": 0, "gaps": [] },
             ],
             "series_left_out": 0,
