@@ -48,6 +48,7 @@ async fn make_invitation(
         token: &token,
         by,
         reason: None,
+        claim: None,
         now: SystemClock.now(),
     };
     let made = invitations::add(&store, new).await;

@@ -3,10 +3,12 @@
 //! set a password.
 
 use actix_web::HttpRequest;
+use database::StoreError;
 use jiff::Timestamp;
 use rand::RngExt as _;
 use timing::clock;
 
+use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::invitation::InvitationToken;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::invoice_view::precise_time;
@@ -45,6 +47,8 @@ pub(crate) struct InvitationRequest {
     pub(crate) owner: SessionOwner,
     pub(crate) by: Actor,
     pub(crate) reason: Option<String>,
+    /// The claim of a request with an idempotency key. A repeat of the request makes no second link.
+    pub(crate) claim: Option<IdempotencyClaim>,
 }
 
 /// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person or the account
@@ -54,7 +58,12 @@ pub(crate) async fn make(
     request: &HttpRequest,
     order: InvitationRequest,
 ) -> Result<Option<Invitation>, ApiError> {
-    let InvitationRequest { owner, by, reason } = order;
+    let InvitationRequest {
+        owner,
+        by,
+        reason,
+        claim,
+    } = order;
     if by == owner.actor() {
         let message = "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
@@ -68,10 +77,14 @@ pub(crate) async fn make(
         token: &token,
         by,
         reason,
+        claim,
         now: state.now(),
     };
-    let Some(expires_at) = invitations::add(&state.store, new).await? else {
-        return Ok(None);
+    let expires_at = match invitations::add(&state.store, new).await {
+        Ok(Some(expires_at)) => expires_at,
+        Ok(None) => return Ok(None),
+        Err(StoreError::Duplicate(_)) => return Err(ApiError::idempotency_in_progress()),
+        Err(error) => return Err(error.into()),
     };
     let link = page_url(state, request, owner, token.path());
     Ok(Some(Invitation {

@@ -12,6 +12,8 @@ use testkit::roles::{
     INVOICES, SUBMIT, TAXPAYERS, Taxpayer, UPDATE_PAYMENT, UPDATE_STATUS, webhook,
 };
 
+use crate::support::account::link_path;
+use crate::support::visitor::Visitor;
 use crate::support::world::World;
 
 /// A key that no other test has.
@@ -376,9 +378,11 @@ async fn a_secret_is_shown_once_whatever_the_key(world: &World) {
         .set_webhook(taxpayer.id, "http://127.0.0.1:9/", &[])
         .await
         .expect_status(200);
-    let rotate = format!("{TAXPAYERS}/{}/api-key/rotate", taxpayer.id);
+    let path = format!("{TAXPAYERS}/{}", taxpayer.id);
+    let owner = integrator.get(&path).await.expect_status(200).data()["users"][0]["id"].clone();
     for (path, pointer) in [
-        (rotate, "api_key"),
+        (format!("{path}/api-key/rotate"), "api_key"),
+        (format!("{path}/contacts/{owner}/invitation"), "link"),
         (format!("{}/secret", webhook(taxpayer.id)), "secret"),
     ] {
         let key = key();
@@ -394,14 +398,19 @@ async fn a_secret_is_shown_once_whatever_the_key(world: &World) {
             "{}",
             again.text
         );
-        if pointer == "api_key" {
-            // It was not rotated a second time.
-            world
-                .anonymous()
-                .with_key(&secret)
-                .get(INVOICES)
-                .await
-                .expect_status(200);
+        // Nothing was done a second time: the first secret is still good.
+        match pointer {
+            "api_key" => {
+                let renewed = world.anonymous().with_key(&secret);
+                renewed.get(INVOICES).await.expect_status(200);
+            }
+            "link" => drop(
+                Visitor::new(world)
+                    .get(&link_path(&secret))
+                    .await
+                    .expect(200),
+            ),
+            _ => {}
         }
         let other = integrator
             .send_keyed(&self::key(), "POST", &path, &json!({}))

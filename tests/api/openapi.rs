@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use einvoice::internals::EventKind;
+use reqwest::RequestBuilder;
 use reqwest::redirect::Policy;
 use sandbox::{FaultKind, FaultOrder, Inbound, Operation as Upstream};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
+use testkit::documents::number;
 use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
@@ -185,6 +187,26 @@ const STORY: &[(&str, u16)] = &[
     ("revoke_operator_keys", 200),
 ];
 
+/// Operations of `/v1` that change nothing although they are POST; a test of a webhook only calls its receiver.
+const READS: &[&str] = &[
+    "confirm",
+    "download",
+    "get_by_unique_no",
+    "get_supplier_invoice",
+    "test_webhook",
+    "test_webhook_endpoint",
+    "validate",
+];
+
+/// Operations whose answer has a secret, which is not stored.
+const SHOW_SECRETS: &[&str] = &[
+    "add_webhook_endpoint",
+    "invite_contact",
+    "rotate_api_key",
+    "rotate_webhook_endpoint_secret",
+    "rotate_webhook_secret",
+];
+
 /// Told in a format of its own.
 const NO_JSON: [&str; 1] = ["metrics"];
 
@@ -210,11 +232,26 @@ async fn every_operation_answers_as_the_document_says_with_the_examples_it_shows
     walk.events_are_as_the_catalogue_says().await;
 }
 
+#[each_database(&[("WEBHOOKS__RETRY_SCHEDULE_S", "[0]"), ("PIPELINE__WAIT_S", "5")])]
+async fn every_write_that_is_repeated_with_its_key_is_carried_out_once(world: &World) {
+    let document = world.anonymous().get("/openapi.json").await;
+    let mut walk = Walk::through(world, &document.expect_status(200).body).await;
+    walk.repeats_writes = true;
+    for (name, status) in STORY {
+        walk.prepare(name).await;
+        let answer = walk.call(name).await;
+        assert_eq!(answer.status, *status, "{name}: {}", answer.body);
+        walk.note(name, &answer);
+    }
+}
+
 /// One operation of the document.
 struct Operation {
     method: String,
     path: String,
     example: Option<Value>,
+    /// True if it takes an `Idempotency-Key`.
+    is_keyed: bool,
     /// Each status with its description: of a failure, its codes.
     statuses: BTreeMap<String, String>,
     schemes: Vec<String>,
@@ -226,9 +263,22 @@ struct Walk<'w> {
     keys: BTreeMap<&'static str, String>,
     /// What stands in the place of a path's parameter.
     places: BTreeMap<&'static str, String>,
+    /// True if each write is sent twice, with one `Idempotency-Key`.
+    repeats_writes: bool,
 }
 
 impl Operation {
+    /// Returns true if it is an operation of `/v1` that changes something.
+    fn is_write(&self, name: &str) -> bool {
+        let is_v1 = self.path.starts_with("/v1/");
+        let may_change = !["GET", "HEAD"].contains(&self.method.as_str());
+        let is_read = READS.iter().any(|read| {
+            let rest = name.strip_prefix(read);
+            rest.is_some_and(|method| method.is_empty() || method.starts_with("_by_"))
+        });
+        is_v1 && may_change && !is_read
+    }
+
     /// Takes the body of the command that the operation's page shows, so that the story sends what a developer pastes.
     fn take_pasted_body(&mut self, command: PastedCommand) {
         assert_eq!(command.method, self.method, "{}", self.path);
@@ -278,6 +328,7 @@ impl<'w> Walk<'w> {
             operations,
             keys: keys.into(),
             places: places.into(),
+            repeats_writes: false,
         }
     }
 
@@ -369,9 +420,17 @@ impl<'w> Walk<'w> {
             "nothing stands for a parameter of {path}"
         );
         let caller = self.caller(name);
-        let answer = match body {
-            Some(body) => caller.send(&operation.method, &path, body).await,
-            None => caller.call(&operation.method, &path).await,
+        let request = || {
+            let request = caller.request(&operation.method, &path);
+            match body {
+                Some(body) => request.json(body),
+                None => request,
+            }
+        };
+        let answer = if self.repeats_writes && operation.is_keyed {
+            answer_of_repeated(name, request).await
+        } else {
+            Answer::to(request()).await
         };
         let told = operation.statuses.get(&answer.status.to_string());
         let told = told
@@ -476,6 +535,35 @@ impl<'w> Walk<'w> {
     }
 }
 
+/// Sends a write twice with one key, and checks that the second request does nothing. Returns the first answer.
+async fn answer_of_repeated(name: &str, request: impl Fn() -> RequestBuilder) -> Answer {
+    let key = format!("{name}-{}", number());
+    let keyed = || Answer::to(request().header("idempotency-key", &key));
+    let first = keyed().await;
+    let again = keyed().await;
+    assert_eq!(first.header("idempotent-replayed"), "", "{name}");
+    let is_replayed = again.header("idempotent-replayed") == "true";
+    let is_same = (first.status, &first.text) == (again.status, &again.text);
+    let is_as_documented = match first.status {
+        // A secret is shown once.
+        200 | 201 if SHOW_SECRETS.contains(&name) => again.code() == "IDEMPOTENCY_KEY_REUSED",
+        202 if name == "undo_batch" => again.status == 202 && !is_replayed,
+        200..=299 | 409 => is_replayed && is_same,
+        _ => true,
+    };
+    assert!(is_as_documented, "{name}: {} {}", first.text, again.text);
+    first
+}
+
+#[each_database]
+async fn the_document_names_the_idempotency_key_of_every_write(world: &World) {
+    let document = world.anonymous().get("/openapi.json").await;
+    let all = operations(&document.expect_status(200).body);
+    for (name, operation) in &all {
+        assert_eq!(operation.is_keyed, operation.is_write(name), "{name}");
+    }
+}
+
 fn operations(document: &Value) -> BTreeMap<String, Operation> {
     let mut all = BTreeMap::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -494,6 +582,7 @@ fn operations(document: &Value) -> BTreeMap<String, Operation> {
                 example: operation
                     .pointer("/requestBody/content/application~1json/example")
                     .cloned(),
+                is_keyed: takes_key(operation),
                 statuses: operation["responses"]
                     .as_object()
                     .unwrap()
@@ -506,6 +595,13 @@ fn operations(document: &Value) -> BTreeMap<String, Operation> {
         }
     }
     all
+}
+
+fn takes_key(operation: &Value) -> bool {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    parameters
+        .map(|parameter| &parameter["name"])
+        .any(|name| name == "Idempotency-Key")
 }
 
 /// The example of each operation that takes an IRN, with one that is none and with one of nobody's: whatever code the

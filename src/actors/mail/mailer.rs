@@ -243,6 +243,7 @@ impl Mailer {
             token: &token,
             by: Actor::Service,
             reason: Some("sent by mail".to_owned()),
+            claim: None,
             now: self.clock.now(),
         };
         let made = invitations::add(&self.store, new).await?;

@@ -227,6 +227,7 @@ async fn show_invitation(
         owner: owner(session, id),
         by: session.by,
         reason: None,
+        claim: None,
     };
     let made = invitations::make(state, request, order)
         .await?

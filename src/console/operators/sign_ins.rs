@@ -103,6 +103,7 @@ async fn invite(
         owner,
         by: Actor::Operator(session.id),
         reason,
+        claim: None,
     };
     let made = invitations::make(&state, &request, order)
         .await?

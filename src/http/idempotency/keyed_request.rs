@@ -257,6 +257,11 @@ impl IdempotentRequest {
         Ok(show(&output).with_mark(AlreadyStored))
     }
 
+    /// Returns the claim, for a change that stores the key itself, in its own transaction.
+    pub(crate) fn into_claim(self) -> Option<IdempotencyClaim> {
+        self.0
+    }
+
     /// Executes a command once for the key. The response contains a secret, so it is never stored.
     pub(crate) async fn send<C: TaxpayerCommand>(
         self,
@@ -308,7 +313,8 @@ fn replayed_response(kept: StoredResponse) -> HttpResponse {
 }
 
 /// Returns true if the response is to be stored now: a success, except a 202 (the same request later returns the
-/// outcome), a secret response (marked by `Cache-Control`) and a response that the command has already stored.
+/// outcome, or goes on), a secret response (marked by `Cache-Control`) and a response that the command has already
+/// stored.
 fn must_be_stored(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();

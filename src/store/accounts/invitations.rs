@@ -6,12 +6,14 @@ use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
 
+use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::invitation::{INVITATION_LIFETIME, InvitationToken};
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::Store;
 use crate::store::accounts::invitation_row::{Column, Entity, Model};
 use crate::store::accounts::{owners, people, sessions};
+use crate::store::idempotency::{self, KeyEntry};
 use crate::store::operations::audit;
 
 /// An invitation that is not stored yet.
@@ -21,17 +23,20 @@ pub struct NewInvitation<'a> {
     pub token: &'a InvitationToken,
     pub by: Actor,
     pub reason: Option<String>,
+    /// The claim of the request for it. A link is secret, so no response is stored for the key.
+    pub claim: Option<IdempotencyClaim>,
     pub now: Timestamp,
 }
 
 /// Stores an invitation and ends the previous one of the person. Returns the time at which the new one expires; `None`
-/// if there is no such person.
+/// if there is no such person. Fails with `Duplicate` if another request has taken the key of the claim.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
     let NewInvitation {
         owner,
         token,
         by,
         reason,
+        claim,
         now,
     } = new;
     let expires_at = now
@@ -60,6 +65,14 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
     let entry = sessions::audit_entry(by, owner, AuditAction::MakeInvitation, now);
     let entry = AuditEntry { reason, ..entry };
     audit::append(&tx, &[entry]).await?;
+    if let Some(claim) = claim {
+        let key = KeyEntry {
+            claim,
+            command_id: None,
+            answer: None,
+        };
+        idempotency::keep(store, &tx, &[&key], now).await?;
+    }
     tx.commit().await?;
     Ok(Some(expires_at))
 }
@@ -133,6 +146,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::domain::access::api_key::KeyOwner;
+    use crate::domain::access::caller::KeyKind;
     use crate::domain::access::session::ContactRole;
     use crate::domain::kernel::ids::{ContactId, TaxpayerId};
     use crate::store::accounts::contacts::{self, ContactChange, NewPerson};
@@ -167,6 +182,7 @@ mod tests {
             token: &token,
             by: Actor::CommandLine,
             reason: None,
+            claim: None,
             now: CHANGE.now,
         };
         let expires_at = add(&test.store, new).await.unwrap().unwrap();
@@ -180,6 +196,44 @@ mod tests {
 
     async fn is_open(test: &TestStore, token: &InvitationToken, now: Timestamp) -> bool {
         find(&test.store, token, now).await.unwrap().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_key_is_taken_makes_no_link_and_ends_none() {
+        for test in stores().await {
+            let owner = person(&test, "Ada").await;
+            let tokens = [1, 2].map(|byte| InvitationToken::new([byte; 32]));
+            let key_owner = KeyOwner {
+                kind: KeyKind::Integrator,
+                id: 7,
+            };
+            let claim = IdempotencyClaim::new(
+                key_owner,
+                "key",
+                &[b"POST"],
+                CHANGE.now + Duration::from_hours(1),
+            );
+            let mut made = Vec::new();
+            for token in &tokens {
+                let new = NewInvitation {
+                    owner,
+                    token,
+                    by: Actor::CommandLine,
+                    reason: None,
+                    claim: Some(claim.clone()),
+                    now: CHANGE.now,
+                };
+                made.push(add(&test.store, new).await);
+            }
+            assert!(
+                matches!(made[..], [Ok(Some(_)), Err(StoreError::Duplicate(_))]),
+                "{made:?}"
+            );
+            let kept = idempotency::find(&test.store, &claim, CHANGE.now).await;
+            assert_eq!(kept.unwrap().unwrap().answer, None);
+            assert!(is_open(&test, &tokens[0], CHANGE.now).await);
+            assert!(!is_open(&test, &tokens[1], CHANGE.now).await);
+        }
     }
 
     #[tokio::test]
@@ -266,6 +320,7 @@ mod tests {
                 token: &token,
                 by: owner.actor(),
                 reason: None,
+                claim: None,
                 now: CHANGE.now,
             };
             assert_eq!(

@@ -107,6 +107,7 @@ async fn invite(
         owner,
         by: Actor::Operator(operator),
         reason: form.value.0,
+        claim: None,
     };
     let made = invitations::make(state, request, order).await?;
     Ok(made.map(|made| {

@@ -7,6 +7,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::Actor;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::invitations::{self, InvitationRequest};
 use crate::http::openapi::doc;
 use crate::http::respond::code::ErrorCode;
@@ -30,6 +31,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                      The present password stays until the link is used.",
                 )
                 .gives::<InvitationView<'_>>(200, "Invitation created successfully")
+                .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
             },
         ),
@@ -40,6 +42,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 async fn invite_contact(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
     request: HttpRequest,
     ids: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
@@ -54,6 +57,7 @@ async fn invite_contact(
         owner,
         by: Actor::Integrator(integrator),
         reason: None,
+        claim: idempotent.into_claim(),
     };
     let made = invitations::make(&state, &request, order)
         .await?

@@ -5,6 +5,7 @@ use actix_web::web;
 
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::events::replay::Replay;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::http::delivery_selection::to_range;
 use crate::http::endpoint::{Path, path};
@@ -12,6 +13,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
 use crate::http::forms::query::Query;
 use crate::http::forms::{delivery_selection, reader};
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -61,34 +63,50 @@ fn describe(doc: OperationDoc) -> OperationDoc {
     .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::InvalidTransition])
 }
 
+/// The endpoint whose deliveries are sent again, and its taxpayer.
+struct Target {
+    taxpayer: TaxpayerId,
+    endpoint: EndpointKey,
+}
+
 /// POST …/webhook/deliveries/replay: sends deliveries to the default endpoint again.
 async fn replay_selected(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
     id: web::Path<String>,
     query: Query,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = find_taxpayer(&state, integrator, &id).await?;
-    start(&state, taxpayer.id, taxpayer.id.into(), &query, body).await
+    let found = find_taxpayer(&state, integrator, &id).await?;
+    let target = Target {
+        taxpayer: found.id,
+        endpoint: found.id.into(),
+    };
+    start(&state, target, idempotent, &query, body).await
 }
 
 /// POST `…/webhook/endpoints/{endpoint_id}/deliveries/replay`: sends deliveries to this endpoint again.
 async fn replay_selected_for_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
     ids: web::Path<(String, String)>,
     query: Query,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    start(&state, endpoint.taxpayer_id, endpoint.key, &query, body).await
+    let target = Target {
+        taxpayer: endpoint.taxpayer_id,
+        endpoint: endpoint.key,
+    };
+    start(&state, target, idempotent, &query, body).await
 }
 
 async fn start(
     state: &ApiState,
-    taxpayer: TaxpayerId,
-    endpoint: EndpointKey,
+    Target { taxpayer, endpoint }: Target,
+    idempotent: IdempotentRequest,
     query: &Query,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -108,11 +126,18 @@ async fn start(
         range,
         by: None,
     };
-    let replay = state.taxpayers.send(taxpayer, command).await?;
+    idempotent
+        .answer(&state.taxpayers, taxpayer, command, move |replay| {
+            started_response(taxpayer, replay).warn(&warnings)
+        })
+        .await
+}
+
+fn started_response(taxpayer: TaxpayerId, replay: &Replay) -> ApiResponse {
     let place = format!(
         "/v1/system-integrators/taxpayers/{taxpayer}/webhook/replays/{}",
         replay.id
     );
-    let answer = ApiResponse::with_status(StatusCode::ACCEPTED, STARTED, ReplayView::from(&replay));
-    Ok(answer.with_location(&place).warn(&warnings))
+    ApiResponse::with_status(StatusCode::ACCEPTED, STARTED, ReplayView::from(replay))
+        .with_location(&place)
 }
