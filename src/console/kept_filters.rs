@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn each_filter_without_a_field_is_kept_and_can_be_removed() {
         // The query, the hidden fields, and the text and address of each chip.
-        let cases: [(&str, &[(&str, &str)], &[(&str, &str)]); 5] = [
+        type Pairs = &'static [(&'static str, &'static str)];
+        let cases: [(&str, Pairs, Pairs); 5] = [
             ("", &[], &[]),
             ("q=a&status=draft&page=3&customer_no=", &[], &[]),
             (

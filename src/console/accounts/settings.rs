@@ -240,12 +240,13 @@ mod tests {
 
     #[test]
     fn only_what_was_changed_is_sent() {
+        type Fields = &'static [(&'static str, &'static str)];
         let stored = AccountSettings {
             registration_number: Some("RC 1".to_owned()),
             strict_documents: true,
             ..AccountSettings::default()
         };
-        let cases: [(&[(&str, &str)], &str, Value); 6] = [
+        let cases: [(Fields, &str, Value); 6] = [
             (&[], "", json!({})),
             (
                 &[("registration_number", "")],

@@ -406,6 +406,14 @@ mod tests {
                 r#"{"url":"https://u:p@h.example/p"}"#,
                 r#"{"url":"https://(hidden)@h.example/p"}"#,
             ),
+        ] {
+            check_hidden(text, expected);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_hidden_also_where_it_is_escaped() {
+        for (text, expected) in [
             // Slashes that JSON writers escape, also in a text inside a text.
             (
                 r#"{"url":"https:\/\/u:p@h.example\/a@b"}"#,
@@ -472,10 +480,14 @@ mod tests {
                 "/v1/x?user%5Bpassword%5D=(hidden)&page=2",
             ),
         ] {
-            let redacted = redact(text);
-            assert_eq!(redacted.text, expected);
-            assert!(redacted.hides, "{text}");
+            check_hidden(text, expected);
         }
+    }
+
+    fn check_hidden(text: &str, expected: &str) {
+        let redacted = redact(text);
+        assert_eq!(redacted.text, expected);
+        assert!(redacted.hides, "{text}");
     }
 
     #[test]

@@ -164,10 +164,10 @@ async fn a_page_after_the_last_one_leads_to_the_last_that_has_rows(world: &World
             _ => &account.owner,
         };
         let separator = if path.contains('?') { '&' } else { '?' };
-        let list = format!("{path}{separator}per_page=1");
-        let answer = visitor.get(&format!("{list}&page=4000000000")).await;
-        let (same_list, last) = answer.location.rsplit_once("&page=").unwrap_or_default();
-        assert_eq!((answer.status, same_list), (303, list.as_str()), "{path}");
+        let asked = format!("{path}{separator}per_page=1");
+        let answer = visitor.get(&format!("{asked}&page=4000000000")).await;
+        let (led_to, last) = answer.location.rsplit_once("&page=").unwrap_or_default();
+        assert_eq!((answer.status, led_to), (303, asked.as_str()), "{path}");
         let last_page = visitor.get(&answer.location).await.expect(200);
         // Some lists grow meanwhile.
         let position = format!("<span>{last} / ");

@@ -75,8 +75,7 @@ async fn replay_selected(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     id: web::Path<String>,
-    query: Query,
-    body: Body,
+    (query, body): (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
     let found = find_taxpayer(&state, integrator, &id).await?;
     let target = Target {
@@ -92,8 +91,7 @@ async fn replay_selected_for_endpoint(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     ids: web::Path<(String, String)>,
-    query: Query,
-    body: Body,
+    (query, body): (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
     let target = Target {
