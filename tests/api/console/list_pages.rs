@@ -106,6 +106,7 @@ async fn fill_lists_of_operators(world: &World, taxpayer: i64, reconciliation: &
             "INSERT INTO reconciliation_findings (taxpayer_id, reconciliation_id, number, kind, irn, action, detail) \
              VALUES ({taxpayer}, '{reconciliation}', 900, 'missing_locally', 'A', 'listed', 'x')"
         ),
+        format!("UPDATE reconciliations SET listed = listed + 1 WHERE id = '{reconciliation}'"),
     ] {
         assert_eq!(world.execute(&statement).await, 1, "{statement}");
     }

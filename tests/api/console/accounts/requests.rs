@@ -42,7 +42,11 @@ async fn a_failure_is_in_the_list_in_its_group_and_on_a_page_of_its_own(world: &
     let list = "/requests?error_code=VALIDATION_FAILED&#38;route=%2Fv1%2Ftax-payers%2Finvoices";
     assert_shows(
         &groups,
-        &[&account.path(list), "<td class=\"num\">2</td>", "Last seen"],
+        &[
+            &account.path(list),
+            "data-label=\"Count\">2</td>",
+            "Last seen",
+        ],
     );
     let failed = logged(&account, "status=422").await;
     let page = account.page(&page_of(&failed[0])).await;
