@@ -112,16 +112,19 @@ pub(super) fn invoice_cases() -> Vec<Case> {
             events_query("invoice.status-updated"),
         ),
         case(
-            "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
-            "/dashboard/{taxpayer}/invoices/{id}/correct",
-            "",
-            "SELECT count(*) FROM corrections".to_owned(),
-        ),
-        case(
             "/dashboard/{taxpayer}/invoices/{id}",
             "/dashboard/{taxpayer}/invoices/{id}/credit-note",
             "",
             events_query("invoice.created"),
+        ),
+        case(
+            "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
+            "/dashboard/{taxpayer}/invoices/{id}/correct",
+            "",
+            "SELECT count(*) FROM corrections".to_owned(),
+        )
+        .after(
+            "UPDATE invoices SET status = 'cancelled' WHERE is_credit_note AND status = 'draft'",
         ),
         case(
             "/dashboard/{taxpayer}/invoices/{id}",
