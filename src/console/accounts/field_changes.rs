@@ -1,4 +1,4 @@
-//! What the values of a form would change on a stored invoice, field by field.
+//! Lists the fields of a stored invoice that the values of a form would change.
 
 use crate::console::accounts::invoice_fields::{LINES_MAX, groups, line_fields};
 use crate::console::form_values::FormValues;
@@ -28,7 +28,8 @@ pub(super) fn list_changes(
             continue;
         }
         for field in group.fields {
-            let (old, new) = (present.text(&field.name), values.text(&field.name));
+            let old = present.text(&field.name);
+            let new = values.text(&field.name);
             if old != new {
                 changes.push(FieldChange {
                     label: field.label,

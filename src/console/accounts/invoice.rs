@@ -100,7 +100,7 @@ struct CorrectionProgress {
     plan: PlanTable,
 }
 
-/// What was paid of an invoice, what its credit notes take off, and what is left.
+/// The paid amount of an invoice, the amounts of its credit notes, and the rest.
 struct MoneyWords {
     paid: Amount,
     /// The amount and the number of each signed credit note.

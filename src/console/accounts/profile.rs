@@ -177,9 +177,10 @@ pub(super) fn page(
     taxpayer: Taxpayer,
     forms: PageForms,
 ) -> impl Template {
-    let stored = || FormState::new(form_values(&taxpayer).with_before());
     ProfilePage {
-        form: forms.profile.unwrap_or_else(stored),
+        form: forms
+            .profile
+            .unwrap_or_else(|| FormState::new(form_values(&taxpayer).with_before())),
         settings: SettingsPart::new(&taxpayer.settings, forms.settings, forms.logo),
         frame: Frame::for_account(session, "Profile"),
         base: base(session),

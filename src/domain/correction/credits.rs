@@ -69,7 +69,7 @@ mod tests {
         }
     }
 
-    fn credit_note(invoice: &Invoice, (payable, paid, is_signed): (&str, &str, bool)) -> Invoice {
+    fn credit_note(invoice: &Invoice, payable: &str, paid: &str, is_signed: bool) -> Invoice {
         let mut note = with_amounts(invoice, payable, paid);
         note.invoice_type = "380".to_owned();
         note.authority.signed = is_signed;
@@ -98,8 +98,10 @@ mod tests {
             ),
         ] {
             let invoice = with_amounts(&signed(draft(vec![Line::sample()])), "100", paid);
-            let notes = notes.into_iter().map(|note| credit_note(&invoice, note));
-            let mut documents: Vec<_> = notes.collect();
+            let mut documents = Vec::new();
+            for (payable, paid, is_signed) in notes {
+                documents.push(credit_note(&invoice, payable, paid, is_signed));
+            }
             documents.push(with_amounts(&invoice, "5", "0"));
             let credits = Credits::new(&invoice, documents);
             let found = [

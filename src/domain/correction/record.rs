@@ -65,7 +65,7 @@ pub struct Correction {
     pub before: Amount,
     /// What it comes to after the correction.
     pub after: Amount,
-    /// What was paid of the invoice when the correction began, less what was paid back with its credit notes.
+    /// The amount that was paid of the invoice when the correction began, less the amounts paid of its credit notes.
     pub paid: Amount,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

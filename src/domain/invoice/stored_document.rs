@@ -10,7 +10,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{
-    CREDIT_NOTE_CODE, DeclaredPaymentStatus, INVOICE_CODE, ItemType, PaymentStatus, is_self_billed,
+    CREDIT_NOTE_CODE, DeclaredPaymentStatus, INVOICE_CODE, ItemType, is_self_billed,
 };
 use crate::domain::money::Amount;
 use crate::domain::party::{Address, CustomerDetails, Taxpayer};
@@ -101,7 +101,8 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
     if let Some(code) = type_code {
         put("invoice_type_code", json!(code));
     }
-    if let Some(status) = declared_status(invoice) {
+    let status = DeclaredPaymentStatus::from(invoice.payment.status);
+    if invoice.is_full() || status != DeclaredPaymentStatus::Pending {
         put("payment_status", json!(status));
     }
     if let Some(original) = parts.original {
@@ -116,18 +117,6 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
     body.entry("tax_currency_code").or_insert(currency);
     body.entry("tax_point_date").or_insert(issued);
     Ok(body)
-}
-
-/// Returns the payment status as it is now, in the word of a submission. PENDING, the default, is only in the documents of
-/// full invoices.
-fn declared_status(invoice: &Invoice) -> Option<DeclaredPaymentStatus> {
-    match invoice.payment.status {
-        PaymentStatus::Paid => Some(DeclaredPaymentStatus::Paid),
-        PaymentStatus::Rejected => Some(DeclaredPaymentStatus::Cancelled),
-        PaymentStatus::Pending | PaymentStatus::Partial => {
-            invoice.is_full().then_some(DeclaredPaymentStatus::Pending)
-        }
-    }
 }
 
 /// Returns the invoice type as a code of the authority: the code that the caller sent, or that of the type's name.

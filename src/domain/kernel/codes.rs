@@ -103,6 +103,17 @@ impl DeclaredPaymentStatus {
     }
 }
 
+/// A submission knows no partial payment.
+impl From<PaymentStatus> for DeclaredPaymentStatus {
+    fn from(status: PaymentStatus) -> Self {
+        match status {
+            PaymentStatus::Paid => Self::Paid,
+            PaymentStatus::Rejected => Self::Cancelled,
+            PaymentStatus::Pending | PaymentStatus::Partial => Self::Pending,
+        }
+    }
+}
+
 words! {
     /// The payment status that the access point API relays to the authority. Partial payments are not relayed.
     RelayedPaymentStatus { Paid = "PAID", Pending = "PENDING", Rejected = "REJECTED" }

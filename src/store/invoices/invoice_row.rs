@@ -148,3 +148,59 @@ fn search_text(invoice: &Invoice) -> String {
     let text = caseless(&lines.join("\n"));
     text[..text.floor_char_boundary(SEARCH_BYTES_MAX)].to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{ConnectionTrait, DbBackend, QuerySelect};
+
+    use super::*;
+    use crate::store::testing::stores;
+
+    /// The types of invoices, the extra fields, and whether it is a credit note.
+    const TYPES: [(&str, &str, bool); 9] = [
+        ("380", "{}", true),
+        ("393", "{}", true),
+        ("Credit Note", "{}", true),
+        ("self-billed credit_note", "{}", true),
+        ("Sales", r#"{"invoice_type_code":"380"}"#, true),
+        ("Credit Note", r#"{"invoice_type_code":"381"}"#, false),
+        ("381", r#"{"a":{"invoice_type_code":"380"}}"#, false),
+        ("Credit Note Request", "{}", false),
+        ("Debit Note", "{}", false),
+    ];
+
+    #[tokio::test]
+    async fn the_migration_knows_the_credit_notes_among_old_invoices() {
+        for test in stores().await {
+            let connection = test.store.begin().await.unwrap();
+            for (id, (kind, extras, _)) in TYPES.iter().enumerate() {
+                let row = format!(
+                    "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
+                     currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, signed, \
+                     extras, content_digest, created_at, updated_at) VALUES (7, {id}, '{id}', '{id}', '{id}', 'B2B', \
+                     '{kind}', '2026-01-15', 'NGN', '{{}}', '[]', 'draft', 'PENDING', '1', '0', 'PENDING', '', 1 = 0, \
+                     '{extras}', '', 1, 1)"
+                );
+                connection.execute_unprepared(&row).await.unwrap();
+            }
+            let script = match test.store.backend() {
+                DbBackend::Postgres => {
+                    include_str!("../../../migration/sql/m0042_credit_notes.postgres.sql")
+                }
+                _ => include_str!("../../../migration/sql/m0042_credit_notes.sqlite.sql"),
+            };
+            connection.execute_unprepared(script).await.unwrap();
+            let found: Vec<i64> = Entity::find()
+                .select_only()
+                .column(Column::Id)
+                .filter(Column::IsCreditNote.eq(true))
+                .into_tuple()
+                .all(&connection)
+                .await
+                .unwrap();
+            for (id, (kind, extras, is_credit_note)) in (0..).zip(TYPES) {
+                assert_eq!(found.contains(&id), is_credit_note, "{kind} {extras}");
+            }
+        }
+    }
+}

@@ -120,8 +120,8 @@ impl GuardedClient {
         let build = |scope| {
             let addresses = Arc::clone(&policy);
             let policy = ConnectPolicy { addresses, scope };
-            let (lookup, tls) = (Arc::clone(lookup), Arc::clone(&tls));
-            let connector = GuardedConnector::new(policy, lookup, tls, limits);
+            let connector =
+                GuardedConnector::new(policy, Arc::clone(lookup), Arc::clone(&tls), limits);
             Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE_TIMEOUT)

@@ -41,9 +41,10 @@ impl ReadBudget {
     }
 
     fn spend(&self, bytes: usize) {
-        let spend = |left: usize| left.saturating_sub(bytes);
         self.left
-            .update(Ordering::Relaxed, Ordering::Relaxed, spend);
+            .update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.saturating_sub(bytes)
+            });
     }
 }
 

@@ -108,26 +108,15 @@ fn post_payment(
 pub(super) fn note_credited(uow: &mut UnitOfWork, invoice: &Invoice, credit_note: &str) {
     let is_owed =
         invoice.payment.status == PaymentStatus::Pending && invoice.payment.paid.is_zero();
-    let noted = invoice
-        .clone()
-        .apply_payment(PaymentChange::Rejected, uow.now);
-    // Cannot fail: every state of an invoice permits a note.
-    let Some((after, posting)) = noted.ok().filter(|_| is_owed) else {
+    if !is_owed {
         return;
-    };
+    }
     let note = PostingNote {
         reference: Some(credit_note.to_owned()),
         remark: Some("Credited in full".to_owned()),
     };
-    post_payment(
-        uow,
-        PaymentPosting {
-            previous: invoice.status,
-            invoice: &after,
-            posting,
-            note,
-        },
-    );
+    // Cannot fail: every state of an invoice permits a note.
+    let _ = post_change(uow, invoice.clone(), PaymentChange::Rejected, note);
 }
 
 /// Checks that the invoice could take over the relayed payment status, unless it already has this status.

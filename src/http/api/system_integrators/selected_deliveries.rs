@@ -75,14 +75,14 @@ async fn replay_selected(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     id: web::Path<String>,
-    (query, body): (Query, Body),
+    asked: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
     let found = find_taxpayer(&state, integrator, &id).await?;
     let target = Target {
         taxpayer: found.id,
         endpoint: found.id.into(),
     };
-    start(&state, target, idempotent, &query, body).await
+    start(&state, target, idempotent, asked).await
 }
 
 /// POST `…/webhook/endpoints/{endpoint_id}/deliveries/replay`: sends deliveries to this endpoint again.
@@ -91,23 +91,23 @@ async fn replay_selected_for_endpoint(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     ids: web::Path<(String, String)>,
-    (query, body): (Query, Body),
+    asked: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
     let target = Target {
         taxpayer: endpoint.taxpayer_id,
         endpoint: endpoint.key,
     };
-    start(&state, target, idempotent, &query, body).await
+    start(&state, target, idempotent, asked).await
 }
 
 async fn start(
     state: &ApiState,
     Target { taxpayer, endpoint }: Target,
     idempotent: IdempotentRequest,
-    query: &Query,
-    body: Body,
+    asked: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
+    let (query, body) = asked;
     let is_preview = query.flag("preview")?;
     let catalog = state.catalog.get();
     let form = reader::read(&*body.object().await?, &catalog, delivery_selection::read)?;

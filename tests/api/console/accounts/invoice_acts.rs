@@ -253,7 +253,7 @@ async fn a_credit_note_is_a_draft_that_refers_to_its_invoice(world: &World) {
         .post(&format!("{note}/credit-note"), &[])
         .await
         .expect(409);
-    // What is left of the invoice is credited by its correction.
+    // Only a correction credits the rest of the invoice.
     account
         .post(&format!("{path}/credit-note"), &[])
         .await
