@@ -2,8 +2,8 @@
 
 use database::StoreError;
 use database::column::json;
-use database::sql::{Aliased, Dialect, Join, SqlOnce};
-use sea_orm::{ConnectionTrait, FromQueryResult, Statement};
+use database::sql::{self, Aliased, Dialect, Join, SqlOnce};
+use sea_orm::{ConnectionTrait, EntityTrait, FromQueryResult, Statement};
 use serde::Serialize;
 
 use crate::domain::kernel::ids::TaxpayerId;
@@ -17,11 +17,12 @@ pub(crate) enum NameColumn {
 
 /// Builds the statement. It has one parameter for each column: a JSON list of pairs (taxpayer id, value). A row that
 /// matches several pairs is returned several times.
-pub(crate) fn lookup_sql(
+pub(crate) fn lookup_sql<E: EntityTrait>(
     dialect: &dyn Dialect,
     table: &'static str,
     columns: &[NameColumn],
 ) -> String {
+    let found = sql::columns::<E>("r");
     let finders = columns.iter().enumerate().map(|(at, column)| {
         let given = dialect.json_elements(&format!("${}", at + 1), "given");
         let name = match column {
@@ -30,7 +31,7 @@ pub(crate) fn lookup_sql(
         };
         let condition = format!("r.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) AND {name}");
         let joined = dialect.lateral_join(Join::Inner, Aliased { table, alias: "r" }, &condition);
-        format!("SELECT r.* FROM {given} {joined}")
+        format!("SELECT {found} FROM {given} {joined}")
     });
     finders.collect::<Vec<_>>().join(" UNION ALL ")
 }

@@ -28,5 +28,6 @@ mod system_integrators;
 mod tax_payers;
 mod traces;
 mod unread;
+mod upgrade;
 mod verify;
 mod webhooks;

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::member::{Member, claims};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
+use crate::store::lanes::{self, LaneKind, LaneName};
 use crate::store::{events, idempotency};
 
 /// For this long, the program checks whether a failed commit took effect. After that the caller is told that the
@@ -16,8 +16,7 @@ use crate::store::{events, idempotency};
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
-/// Finds out whether a commit that returned an error took effect. Locks the lanes for that, which waits until the
-/// failed transaction has ended. Returns `Ok` if the commit took effect. If it did not, returns `error`, but
+/// Finds out whether a commit that returned an error took effect. Waits until the failed transaction has ended. Returns `Ok` if the commit took effect. If it did not, returns `error`, but
 /// `NotCommitted` in place of `Unsettled`, so that the caller may repeat. Returns `Unsettled` if the database stays
 /// unreachable.
 pub(super) async fn resolve_commit(
@@ -50,12 +49,8 @@ async fn was_committed(
     let mut was_committed = false;
     for (Member { id, tasks, .. }, unit) in members.iter().zip(units) {
         let commands: Vec<_> = tasks.iter().map(|task| task.id).collect();
-        lanes::lock(
-            &tx,
-            &[LaneName::new(LaneKind::Taxpayer, id.to_string())],
-            IfTaken::Await,
-        )
-        .await?;
+        let lane = LaneName::new(LaneKind::Taxpayer, id.to_string());
+        lanes::await_release(&tx, lane).await?;
         was_committed = match unit.writes.events.first() {
             Some(event) => events::is_stored(&tx, event).await?,
             None => idempotency::is_stored_by_any(&tx, &claims(tasks.iter()), &commands).await?,

@@ -1,12 +1,14 @@
-//! Reads whose answer the caller may have already. Each answer in JSON gets its tag, and 304 without a body is the
-//! answer to a caller that names it. An answer that is made while it is sent has no tag, and neither has one whose
-//! handler says what caches may do with it: a secret, or a file with a tag of its own.
+//! Reads whose answer the caller may have already. Each answer in JSON gets its tag, unless its handler has given it one,
+//! and 304 without a body is the answer to a caller that names it. An answer that is made while it is sent has no tag, and
+//! neither has one whose handler says what caches may do with it: a secret, or a file with a tag of its own.
 
 use actix_web::Error;
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, TryIntoHeaderValue};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, EntityTag, HeaderMap, TryIntoHeaderValue,
+};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 
@@ -19,11 +21,7 @@ pub(crate) async fn tag_answer(
     let may_be_held = matches!(*request.method(), Method::GET | Method::HEAD);
     let response = next.call(request).await?;
     let headers = response.headers();
-    if !may_be_held
-        || response.status() != StatusCode::OK
-        || headers.contains_key(ETAG)
-        || headers.contains_key(CACHE_CONTROL)
-    {
+    if !may_be_held || response.status() != StatusCode::OK || headers.contains_key(CACHE_CONTROL) {
         return Ok(response);
     }
     let (request, response) = response.into_parts();
@@ -32,8 +30,8 @@ pub(crate) async fn tag_answer(
         Ok(bytes) => bytes,
         Err(body) => return Ok(ServiceResponse::new(request, response.set_body(body))),
     };
-    let tag = entity_tag(&bytes);
     let headers = response.headers_mut();
+    let tag = own_tag(headers).unwrap_or_else(|| entity_tag(&bytes));
     headers.insert(ETAG, tag.clone().try_into_value()?);
     if !is_known_to_caller(&request, &tag) {
         return Ok(ServiceResponse::new(
@@ -48,4 +46,9 @@ pub(crate) async fn tag_answer(
         }
     }
     Ok(ServiceResponse::new(request, held))
+}
+
+/// Returns the tag that the handler has given to its answer.
+fn own_tag(headers: &HeaderMap) -> Option<EntityTag> {
+    headers.get(ETAG)?.to_str().ok()?.parse().ok()
 }

@@ -3,7 +3,7 @@
 use actix_web::body::{BoxBody, MessageBody as _};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, ContentType, HeaderName, HeaderValue, LINK, LOCATION,
+    CACHE_CONTROL, ContentType, ETAG, EntityTag, HeaderName, HeaderValue, LINK, LOCATION,
 };
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Responder};
@@ -93,6 +93,15 @@ impl ApiResponse {
         self.0
             .headers_mut()
             .append(name, HeaderValue::from_static(value));
+        self
+    }
+
+    /// Tags the answer with more than the digest of its body.
+    #[must_use]
+    pub(crate) fn with_tag(mut self, tag: &EntityTag) -> Self {
+        if let Ok(value) = HeaderValue::try_from(tag.to_string()) {
+            self.0.headers_mut().insert(ETAG, value);
+        }
         self
     }
 

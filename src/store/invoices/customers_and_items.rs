@@ -32,7 +32,7 @@ pub struct ItemNames {
 }
 
 pub(crate) static CUSTOMER_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
-    lookup_sql(
+    lookup_sql::<customer_row::Entity>(
         dialect,
         "customers",
         &[NameColumn::Text("no"), NameColumn::Text("tin")],
@@ -97,7 +97,7 @@ pub(crate) static ITEM_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
         NameColumn::Text("item_no"),
         NameColumn::Text("name"),
     ];
-    lookup_sql(dialect, "items", &columns)
+    lookup_sql::<item_row::Entity>(dialect, "items", &columns)
 });
 
 /// Loads, for each taxpayer, its items that have any of the identifiers given for this taxpayer, oldest first.

@@ -151,17 +151,24 @@ fn search_text(invoice: &Invoice) -> String {
 
 #[cfg(test)]
 mod tests {
+    use database::Transaction;
+    use sea_orm::sea_query::SimpleExpr;
     use sea_orm::{ConnectionTrait, DbBackend, QuerySelect};
 
     use super::*;
+    use crate::domain::kernel::codes::DocumentKind;
     use crate::store::testing::stores;
 
     /// The types of invoices, the extra fields, and whether it is a credit note.
-    const TYPES: [(&str, &str, bool); 9] = [
+    const TYPES: [(&str, &str, bool); 13] = [
         ("380", "{}", true),
         ("393", "{}", true),
         ("Credit Note", "{}", true),
         ("self-billed credit_note", "{}", true),
+        ("Credit/Note", "{}", true),
+        ("CREDIT\u{a0}NOTE", "{}", true),
+        ("(Credit. Note)", "{}", true),
+        ("Self-billed: credit note", "{}", true),
         ("Sales", r#"{"invoice_type_code":"380"}"#, true),
         ("Credit Note", r#"{"invoice_type_code":"381"}"#, false),
         ("381", r#"{"a":{"invoice_type_code":"380"}}"#, false),
@@ -169,37 +176,100 @@ mod tests {
         ("Debit Note", "{}", false),
     ];
 
+    /// Inserts an invoice as a former version did. Its IRN is its id.
+    async fn insert_old(
+        connection: &Transaction,
+        id: usize,
+        kind: &str,
+        extras: &str,
+        status: &str,
+    ) {
+        let row = format!(
+            "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
+             currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, signed, \
+             extras, content_digest, created_at, updated_at) VALUES (7, {id}, '{id}', '{id}', '{id}', 'B2B', \
+             '{kind}', '2026-01-15', 'NGN', '{{}}', '[]', '{status}', 'PENDING', '1', '0', 'PENDING', '', 1 = 0, \
+             '{extras}', '', 1, 1)"
+        );
+        connection.execute_unprepared(&row).await.unwrap();
+    }
+
+    /// Runs again what the migrations since m0042 do with the rows of a former version.
+    async fn migrate_rows(connection: &Transaction) {
+        let scripts = match connection.get_database_backend() {
+            DbBackend::Postgres => [
+                include_str!("../../../migration/sql/m0042_credit_notes.postgres.sql"),
+                include_str!("../../../migration/sql/m0044_kinds_and_signatures.postgres.sql"),
+            ],
+            _ => [
+                include_str!("../../../migration/sql/m0042_credit_notes.sqlite.sql"),
+                include_str!("../../../migration/sql/m0044_kinds_and_signatures.sqlite.sql"),
+            ],
+        };
+        let both = [
+            include_str!("../../../migration/sql/m0043_signatures.sql"),
+            include_str!("../../../migration/sql/m0044_kinds_and_signatures.sql"),
+        ];
+        for script in scripts.into_iter().chain(both) {
+            connection.execute_unprepared(script).await.unwrap();
+        }
+    }
+
+    async fn ids_where(connection: &Transaction, condition: SimpleExpr) -> Vec<i64> {
+        let found = Entity::find().select_only().column(Column::Id);
+        let found = found.filter(condition).into_tuple();
+        found.all(connection).await.unwrap()
+    }
+
     #[tokio::test]
-    async fn the_migration_knows_the_credit_notes_among_old_invoices() {
+    async fn the_migrations_know_the_credit_notes_among_old_invoices() {
+        for (kind, extras, is_credit_note) in TYPES {
+            let extras_read: serde_json::Value = strict_json::from_trusted(extras).unwrap();
+            let code = extras_read["invoice_type_code"].as_str();
+            let known = DocumentKind::from_type(code.unwrap_or(kind)) == DocumentKind::CreditNote;
+            assert_eq!(known, is_credit_note, "{kind} {extras}");
+        }
         for test in stores().await {
             let connection = test.store.begin().await.unwrap();
             for (id, (kind, extras, _)) in TYPES.iter().enumerate() {
-                let row = format!(
-                    "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
-                     currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, signed, \
-                     extras, content_digest, created_at, updated_at) VALUES (7, {id}, '{id}', '{id}', '{id}', 'B2B', \
-                     '{kind}', '2026-01-15', 'NGN', '{{}}', '[]', 'draft', 'PENDING', '1', '0', 'PENDING', '', 1 = 0, \
-                     '{extras}', '', 1, 1)"
-                );
-                connection.execute_unprepared(&row).await.unwrap();
+                insert_old(&connection, id, kind, extras, "draft").await;
             }
-            let script = match test.store.backend() {
-                DbBackend::Postgres => {
-                    include_str!("../../../migration/sql/m0042_credit_notes.postgres.sql")
-                }
-                _ => include_str!("../../../migration/sql/m0042_credit_notes.sqlite.sql"),
-            };
-            connection.execute_unprepared(script).await.unwrap();
-            let found: Vec<i64> = Entity::find()
-                .select_only()
-                .column(Column::Id)
-                .filter(Column::IsCreditNote.eq(true))
-                .into_tuple()
-                .all(&connection)
-                .await
-                .unwrap();
+            migrate_rows(&connection).await;
+            let found = ids_where(&connection, Column::IsCreditNote.eq(true)).await;
             for (id, (kind, extras, is_credit_note)) in (0..).zip(TYPES) {
                 assert_eq!(found.contains(&id), is_credit_note, "{kind} {extras}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_migrations_know_which_old_invoices_the_authority_has_signed() {
+        // The status of an invoice, the state of its submission, and whether the authority has signed it.
+        const SIGNATURES: [(&str, Option<&str>, bool); 7] = [
+            ("approved", None, false),
+            ("approved", Some("refused"), false),
+            ("submitted", Some("succeeded"), true),
+            ("transmitted", Some("succeeded"), true),
+            ("reported", None, false),
+            ("reported", Some("refused"), false),
+            ("reported", Some("succeeded"), true),
+        ];
+        for test in stores().await {
+            let connection = test.store.begin().await.unwrap();
+            for (id, (status, submission, _)) in SIGNATURES.iter().enumerate() {
+                insert_old(&connection, id, "381", "{}", status).await;
+                let Some(state) = submission else { continue };
+                let run = format!(
+                    "INSERT INTO pipeline_runs (taxpayer_id, id, operation, irn, irn_key, state, document, digest, \
+                     done, attempt, created_at, updated_at, deadline_at) VALUES (7, 'run {id}', 'submit', '{id}', \
+                     '{id}', '{state}', '{{}}', '', '[]', 1, 1, 1, 1)"
+                );
+                connection.execute_unprepared(&run).await.unwrap();
+            }
+            migrate_rows(&connection).await;
+            let found = ids_where(&connection, Column::Signed.eq(true)).await;
+            for (id, (status, submission, is_signed)) in (0..).zip(SIGNATURES) {
+                assert_eq!(found.contains(&id), is_signed, "{status} {submission:?}");
             }
         }
     }

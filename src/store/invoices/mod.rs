@@ -67,7 +67,7 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
         NameColumn::Text("invoice_no"),
         NameColumn::Text("irn_key"),
     ];
-    lookup_sql(dialect, "invoices", &columns)
+    lookup_sql::<Entity>(dialect, "invoices", &columns)
 });
 
 /// Loads, for each taxpayer, its invoices that have any of the identifiers given for this taxpayer.

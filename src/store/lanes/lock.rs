@@ -137,6 +137,15 @@ pub async fn lock(
     Ok(locked)
 }
 
+/// Waits until no other transaction has locked the lane. SQLite has one writer, so that whoever has begun has waited: a
+/// lock would only be one more write, which a full disk refuses.
+pub async fn await_release(tx: &Transaction, lane: LaneName) -> Result<(), StoreError> {
+    if tx.get_database_backend() == DbBackend::Postgres {
+        lock(tx, &[lane], IfTaken::Await).await?;
+    }
+    Ok(())
+}
+
 static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
     let found = free_lanes(dialect);
     let rows = dialect.json_elements("$1", "rows");

@@ -14,7 +14,7 @@ mod lock;
 pub mod views;
 mod wake;
 
-pub use self::lock::{IfTaken, LockedLanes, lock, lock_unversioned};
+pub use self::lock::{IfTaken, LockedLanes, await_release, lock, lock_unversioned};
 pub use self::wake::{QueuedLane, WaitingLanes, Wake, enqueue, make_waiting_due, wake};
 
 use std::time::Duration;

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use database::StoreError;
-use database::sql::{Aliased, Dialect, Join, SqlOnce};
+use database::sql::{self, Aliased, Dialect, Join, SqlOnce};
 use jiff::Timestamp;
-use sea_orm::{FromQueryResult, Statement};
+use sea_orm::{EntityTrait, FromQueryResult, Statement};
 use uuid::Uuid;
 
 use crate::domain::events::event::Event;
@@ -29,13 +29,15 @@ const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
 /// How long after its begin the events of a trace are looked for. Those of its runs are found by the runs.
 const TRACE_LENGTH: Duration = Duration::from_mins(2);
 
-fn join_newest_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
+fn join_newest_taxpayers<E: EntityTrait>(
+    dialect: &dyn Dialect,
+    rows: Aliased,
+    condition: &str,
+) -> String {
     let joined = dialect.lateral_join(Join::Inner, rows, condition);
     let newest = format!("SELECT id FROM taxpayers ORDER BY id DESC LIMIT {TAXPAYERS_MAX}");
-    format!(
-        "SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {FOUND_MAX}",
-        rows.alias
-    )
+    let found = sql::columns::<E>(rows.alias);
+    format!("SELECT {found} FROM ({newest}) AS t {joined} LIMIT {FOUND_MAX}")
 }
 
 static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
@@ -43,7 +45,11 @@ static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
         table: "invoices",
         alias: "i",
     };
-    join_newest_taxpayers(dialect, rows, "i.taxpayer_id = t.id AND i.invoice_no = $1")
+    join_newest_taxpayers::<invoice_row::Entity>(
+        dialect,
+        rows,
+        "i.taxpayer_id = t.id AND i.invoice_no = $1",
+    )
 });
 
 static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
@@ -51,7 +57,7 @@ static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
         table: "events",
         alias: "e",
     };
-    join_newest_taxpayers(
+    join_newest_taxpayers::<event_row::Entity>(
         dialect,
         rows,
         "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND e.id = $1",
@@ -63,7 +69,7 @@ static EVENTS_OF_TRACE: SqlOnce = SqlOnce::new(|dialect| {
         table: "events",
         alias: "e",
     };
-    join_newest_taxpayers(
+    join_newest_taxpayers::<event_row::Entity>(
         dialect,
         rows,
         "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND substr(e.trace, 4, 32) = $1",
@@ -71,7 +77,10 @@ static EVENTS_OF_TRACE: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 static EVENTS_OWNED: SqlOnce = SqlOnce::new(|_| {
-    "SELECT * FROM events WHERE id = $1 AND at BETWEEN $2 AND $3 AND taxpayer_id = $4".to_owned()
+    let found = sql::columns::<event_row::Entity>("e");
+    format!(
+        "SELECT {found} FROM events AS e WHERE id = $1 AND at BETWEEN $2 AND $3 AND taxpayer_id = $4"
+    )
 });
 
 /// Finds the invoices of any taxpayer that have this number.

@@ -24,8 +24,9 @@ use crate::store::Store;
 use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::runs::run_row::{Column, Entity, Model};
 
-pub(crate) static LOOKUP: SqlOnce =
-    SqlOnce::new(|dialect| lookup_sql(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")]));
+pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
+    lookup_sql::<Entity>(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")])
+});
 
 /// Loads, for each taxpayer, its runs for these IRNs, ordered by the time of the last change.
 pub async fn with_irn_keys(

@@ -121,6 +121,37 @@ async fn a_change_that_depends_on_an_old_view_changes_nothing(world: &World) {
     }
 }
 
+/// Two changes within a second often leave the answer as it was: its times have whole seconds, and it names no amount.
+#[each_database]
+async fn a_view_is_old_as_soon_as_anything_has_changed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let [revision, approval, payment] = changes(&stored);
+    let priced = |price: u32| {
+        let body = with(&revision.2, "lines.0.unit_price", json!(price));
+        (revision.0, revision.1, body)
+    };
+    for change in [priced(50), priced(60), approval, payment.clone(), payment] {
+        let seen = tag_of(&taxpayer, &stored).await;
+        change_if(&taxpayer, &change, &seen)
+            .await
+            .expect_status(200);
+        change_if(&taxpayer, &change, &seen)
+            .await
+            .expect_refusal(412, "PRECONDITION_FAILED");
+        assert_ne!(tag_of(&taxpayer, &stored).await, seen, "{}", change.2);
+    }
+    let path = format!("/v1/tax-payers/invoices/{}", stored["id"]);
+    let included = format!("{path}?include=lines,ledger");
+    let tag = tag_of(&taxpayer, &stored).await;
+    for path in [path, included] {
+        let answer = taxpayer.get(&path).await.expect_status(200);
+        assert_eq!(answer.header("etag"), tag, "{path}");
+        let held = taxpayer.request("GET", &path).header(IF_NONE_MATCH, &tag);
+        assert_eq!(held.send().await.unwrap().status(), 304, "{path}");
+    }
+}
+
 #[each_database]
 async fn of_changes_that_depend_on_the_same_view_one_is_made(world: &World) {
     let taxpayer = world.taxpayer().await;

@@ -70,6 +70,12 @@ async fn a_full_disk_is_told_until_there_is_room_again() {
     let filler = disk.fill();
     let full = Expected::new("disk-full", "no write succeeds");
     watch.appears(full).await;
+    let invoice = invoice_numbered("NOROOM");
+    let create = deployment
+        .taxpayer
+        .call(Method::POST, "/v1/tax-payers/invoices", Some(&invoice));
+    let refused = create.await.unwrap().expect_refusal(503, "OVERLOADED");
+    assert!(refused.headers.contains_key("retry-after"));
     fs::remove_file(filler).unwrap();
     watch.is_gone("disk-full").await;
     let invoice = invoice_numbered("ROOM");

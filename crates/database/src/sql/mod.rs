@@ -5,8 +5,8 @@ mod sqlite;
 
 use std::sync::OnceLock;
 
-use sea_orm::DbBackend;
 use sea_orm::sea_query::Expr;
+use sea_orm::{DbBackend, EntityTrait, IdenStatic as _, Iterable as _};
 
 /// The kind of a lateral join. `Inner` drops a row on the left that matches no row; `Left` keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,13 @@ pub struct FirstRows<'a> {
 pub struct LockedRows {
     pub table: &'static str,
     pub columns: &'static str,
+}
+
+/// Returns the columns of an entity's table that has this alias. A statement names them instead of writing `*`: with
+/// `*`, PostgreSQL refuses a prepared statement as soon as the next release has added a column to the table.
+pub fn columns<E: EntityTrait>(alias: &str) -> String {
+    let names = E::Column::iter().map(|column| format!("{alias}.{}", column.as_str()));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The SQL fragments of one kind of database.

@@ -74,12 +74,13 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// Returns the tag of the answer of Get Invoice by ID.
+/// Returns the tag of the answers of Get Invoice by ID, whatever they include. It is made of the answer without
+/// `include` and of the exact time of the last change: an answer has whole seconds, and no amount that was paid.
 pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
     let view = InvoiceView::new(invoice, &Included::default(), None);
-    Ok(entity_tag(
-        success_text(RETRIEVED_MESSAGE, view)?.as_bytes(),
-    ))
+    let answer = success_text(RETRIEVED_MESSAGE, view)?;
+    let changed_at = invoice.updated_at.as_microsecond();
+    Ok(entity_tag(format!("{answer} {changed_at}").as_bytes()))
 }
 
 /// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger,verify_link` adds the lines, the
@@ -110,7 +111,8 @@ pub(super) async fn get_invoice(
         .unknown
         .iter()
         .map(|word| format!("include knows lines, ledger and verify_link, not {word}"));
-    Ok(ApiResponse::ok(RETRIEVED_MESSAGE, view).warn(&unknown.take(20).collect::<Vec<_>>()))
+    let answer = ApiResponse::ok(RETRIEVED_MESSAGE, view).with_tag(&invoice_tag(&invoice)?);
+    Ok(answer.warn(&unknown.take(20).collect::<Vec<_>>()))
 }
 
 /// POST /v1/tax-payers/invoices/get-by-unique-no: Get Invoice by Unique Number.
