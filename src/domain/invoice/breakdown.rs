@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::domain::invoice::totals::{TotalTooLarge, net};
+use crate::domain::invoice::totals::{TotalTooLarge, document_charges, net};
 use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::money::{Amount, apportion};
 use crate::domain::reference::catalog::Catalog;
@@ -98,16 +98,18 @@ impl Breakdown {
         })
     }
 
-    /// Rounds the amounts of the lines and the taxes so that together they are exactly the payable. Each of them is less
-    /// than one unit of the currency's last digit away from its exact value.
+    /// Rounds the amounts of the lines and the taxes so that together they are exactly the payable before the charges and
+    /// allowances of the document. Each of them is less than one unit of the currency's last digit away from its exact
+    /// value.
     fn from_lines(parts: AmountParts<'_>, digits: u32, catalog: &Catalog) -> Option<Self> {
         let exact: Vec<_> = parts.lines.iter().map(net).collect::<Option<_>>()?;
         let taxes = subtotals(parts.lines, &exact, catalog, |_| None)?;
         let before_tax = Amount::sum(exact.iter().copied())?.round_half_up(digits);
         let payable = parts.payable;
+        let with_tax = payable.minus(document_charges(parts.extras).ok()?)?;
         let lines = apportion(before_tax, &exact, digits)?;
         let exact_taxes: Vec<_> = taxes.iter().map(|part| part.tax).collect();
-        let rounded_taxes = apportion(payable.minus(before_tax)?, &exact_taxes, digits)?;
+        let rounded_taxes = apportion(with_tax.minus(before_tax)?, &exact_taxes, digits)?;
         let bases = subtotals(parts.lines, &lines, catalog, |_| None)?;
         let taxes = bases.into_iter().zip(rounded_taxes);
         Some(Self {
@@ -117,7 +119,7 @@ impl Breakdown {
             totals: DocumentTotals {
                 line_extension_amount: before_tax,
                 tax_exclusive_amount: before_tax,
-                tax_inclusive_amount: payable,
+                tax_inclusive_amount: with_tax,
                 payable_amount: payable,
             },
             lines,
@@ -318,6 +320,20 @@ mod tests {
         );
         assert_eq!(found.totals.tax_exclusive_amount.to_string(), "151.00");
         assert_eq!(found.lines[1].to_string(), "50.00");
+    }
+
+    #[test]
+    fn charges_of_the_document_are_no_tax() {
+        let extras = json!({ "allowance_charge": [
+            { "charge_indicator": false, "amount": 100 }, { "charge_indicator": true, "amount": 30 },
+        ] });
+        let mut invoice = invoice(vec![line("1000", "STANDARD_VAT")], &extras);
+        invoice.payment.payable = Amount::parse("1005.00").unwrap();
+        let found = Breakdown::from_invoice(&invoice, &catalog()).unwrap();
+        assert_eq!(texts(&found), ["STANDARD_VAT 7.5: 75.00 of 1000.00"]);
+        let totals = found.totals;
+        assert_eq!(totals.tax_inclusive_amount.to_string(), "1075.00");
+        assert_eq!(totals.payable_amount.to_string(), "1005.00");
     }
 
     #[test]

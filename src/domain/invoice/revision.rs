@@ -202,6 +202,12 @@ impl Invoice {
         self.extras
             .retain(|name, _| !REPLACED_EXTRAS.contains(&name.as_str()));
         self.extras.extend(details(revision));
+        let old_due = self.due_date;
+        for due in self.payment_due_dates_mut() {
+            if old_due.is_some() && to_date(due) == old_due {
+                *due = Value::from(revision.due_date.to_string());
+            }
+        }
         self.category = revision.category;
         self.invoice_type.clone_from(&revision.invoice_type);
         self.due_date = Some(revision.due_date);
@@ -212,6 +218,25 @@ impl Invoice {
         self.edited_at = Some(now);
         self
     }
+
+    /// Returns the dates of the means of payment that are not the due date of the invoice.
+    pub fn other_payment_due_dates(&self) -> Vec<Date> {
+        let means = self.extras.get("payment_means").and_then(Value::as_array);
+        let dates = means.into_iter().flatten();
+        let dates = dates.filter_map(|means| to_date(means.get("payment_due_date")?));
+        dates.filter(|date| Some(*date) != self.due_date).collect()
+    }
+
+    fn payment_due_dates_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        let means = self.extras.get_mut("payment_means");
+        let means = means.and_then(Value::as_array_mut);
+        let means = means.into_iter().flatten();
+        means.filter_map(|means| means.get_mut("payment_due_date"))
+    }
+}
+
+fn to_date(value: &Value) -> Option<Date> {
+    value.as_str()?.parse().ok()
 }
 
 /// Returns the fields of the update that are stored with the invoice and that no response shows.

@@ -1,7 +1,10 @@
 //! Computes the payable of an invoice if the caller did not send it: the sum of its lines (see `line_terms`), plus tax.
 //! Only the sum is rounded: half up, to the digits of the currency.
 
+use serde_json::{Map, Value};
+
 use crate::domain::invoice::Line;
+use crate::domain::invoice::calculation_terms;
 use crate::domain::invoice::line_terms::LineTerms;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
@@ -22,6 +25,12 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
     let digits = catalog.currency_digits(currency);
     let rounded = sum.round_half_up(digits).with_digits(digits);
     Amount::parse(&rounded.to_string()).map_err(|_| TotalTooLarge)
+}
+
+/// Returns what the charges of a document add to its payable, less its allowances. `extras` holds them.
+pub fn document_charges(extras: &Map<String, Value>) -> Result<Amount, TotalTooLarge> {
+    let charges = calculation_terms::document_charges(extras);
+    charges.map(|(sum, _)| sum).ok_or(TotalTooLarge)
 }
 
 /// Returns the amount of a line after discounts and fees and before tax; `None` if it is too large.

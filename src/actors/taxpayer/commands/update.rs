@@ -15,7 +15,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::invoice::revision::{RevisedLine, RevisedParts, Revision};
-use crate::domain::invoice::totals;
+use crate::domain::invoice::totals::{self, TotalTooLarge};
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -261,9 +261,20 @@ fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> 
 }
 
 fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Payment, Fault> {
-    let payable = totals::payable(lines, &before.currency, &revision.catalog);
-    let message = "The lines field comes to a total that is too large.";
-    before
-        .payment
-        .reprice(payable.map_err(|_| Fault::new("lines", "max", message))?)
+    let too_large = |_| {
+        let message = "The lines field comes to a total that is too large.";
+        Fault::new("lines", "max", message)
+    };
+    let gross = totals::payable(lines, &before.currency, &revision.catalog).map_err(too_large)?;
+    let charges = totals::document_charges(&before.extras).map_err(too_large)?;
+    let payable = gross.plus(charges).ok_or(TotalTooLarge);
+    let payable = payable.map_err(too_large)?;
+    if payable.is_negative() {
+        let message = format!(
+            "The lines come to {gross}, which is less than the allowances of the document take off."
+        );
+        return Err(Fault::new("lines", "min", message));
+    }
+    before.payment.reprice(payable)
 }
+/// Returns the payment with the payable of these lines and of the charges and allowances of the document, which stay.

@@ -135,3 +135,63 @@ async fn an_invoice_declared_paid_that_comes_to_more_is_paid_in_part(world: &Wor
         ["invoice.created", "invoice.updated", "invoice.updated"]
     );
 }
+
+/// A full invoice of 1,075.00 with an allowance of 100, due on 15 February, and with this date in its means of payment.
+fn with_allowance(taxpayer: &Taxpayer, payment_due_date: &str) -> Value {
+    let allowance = json!([{ "charge_indicator": false, "amount": 100 }]);
+    let means = json!([{ "payment_means_code": "30", "payment_due_date": payment_due_date }]);
+    let body = documents::full_invoice(taxpayer);
+    let body = with(&body, "allowance_charge", allowance);
+    let body = with(&body, "payment_means", means);
+    with(&body, "legal_monetary_total.payable_amount", json!(975))
+}
+
+#[each_database]
+async fn an_allowance_of_the_document_stays_in_the_payable(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = with_allowance(&taxpayer, "2026-02-15");
+    let invoice = taxpayer.full(&body).await;
+    // 200 and 7.5 percent of it, less 100.
+    let updated = taxpayer.update(&documents::update(&invoice)).await;
+    assert_eq!(updated.expect_status(200).warnings(), "");
+    let whole = taxpayer.whole(&invoice).await;
+    assert_eq!(whole["ledger"]["payable_amount"].to_string(), "115.00");
+    let alone = json!({ "irn": invoice["irn"] });
+    let submitted = taxpayer.app().submit_to_the_end(&alone).await;
+    submitted.expect_status(200);
+    let irn = invoice["irn"].as_str().unwrap();
+    let signed = taxpayer.app().download(irn).await.expect_status(200);
+    for (path, expected) in [
+        ("/legal_monetary_total/tax_inclusive_amount", 215.0),
+        ("/legal_monetary_total/payable_amount", 115.0),
+        ("/tax_total/0/tax_amount", 15.0),
+        ("/allowance_charge/0/amount", 100.0),
+    ] {
+        let found = signed.data().pointer(path).and_then(Value::as_f64);
+        assert_eq!(
+            found.map(Value::from),
+            Some(Value::from(expected)),
+            "{path}"
+        );
+    }
+    assert_eq!(
+        signed.data()["payment_means"][0]["payment_due_date"],
+        "2026-03-15"
+    );
+}
+
+#[each_database]
+async fn an_allowance_above_the_lines_and_another_due_date_are_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer
+        .full(&with_allowance(&taxpayer, "2026-02-20"))
+        .await;
+    let refused = taxpayer.update(&coming_to(&invoice, "99.99")).await;
+    assert_eq!(refused.expect_status(422).faulty_paths(), ["lines"]);
+    let updated = taxpayer.update(&coming_to(&invoice, "100")).await;
+    let warnings = updated.expect_status(200).warnings();
+    assert!(
+        warnings.contains("payment_due_date 2026-02-20"),
+        "{warnings}"
+    );
+}

@@ -138,6 +138,11 @@ fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     }
     ApiResponse::ok(
         "Invoice updated successfully",
+    for date in revised.invoice.other_payment_due_dates() {
+        warnings.push(format!(
+            "the payment_due_date {date} of payment_means stays, and is not the due_date"
+        ));
+    }
         InvoiceObject::from(&revised.invoice),
     )
     .warn(&warnings)
