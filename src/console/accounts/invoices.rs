@@ -1,12 +1,11 @@
 //! The list of an account's invoices, with the filters of the API call List Invoices. Its tabs are filters, too. Counts are
 //! bounded, so that the page of a large account is as fast as any other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use actix_web::web;
 use askama::Template;
 use database::page::Page;
-use jiff::civil::Date;
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::bulk_selection::{BulkBar, Selection};
@@ -24,6 +23,7 @@ use crate::console::page::Answer;
 use crate::console::session::accounts::Reader;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
+use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::{Amount, group_digits};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
@@ -34,6 +34,7 @@ use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{DocumentAmounts, Fields, InvoiceList, PagePart, PageStart};
+use crate::store::invoices::owed;
 use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -230,9 +231,10 @@ async fn list_invoices(
     let list_query = list_query(&values, &[]);
     let here = format!("{base}/invoices");
     let catalog = state.catalog.get();
+    let overdue = owed::overdue(&state.store, session.taxpayer, &found.invoices, today).await?;
     let rows = found.invoices.into_iter().map(|invoice| {
         let digits = catalog.currency_digits(&invoice.currency);
-        InvoiceRow::new(invoice, digits, today)
+        InvoiceRow::new(invoice, digits, &overdue)
     });
     let is_set = |name: &str| !values.text(name).is_empty();
     let words = |status: &WorkflowStatus| (status.as_str(), Badge::from(*status));
@@ -376,12 +378,12 @@ fn sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<CurrencySum> {
 }
 
 impl InvoiceRow {
-    fn new(invoice: Invoice, digits: u32, today: Date) -> Self {
+    fn new(invoice: Invoice, digits: u32, overdue: &HashSet<InvoiceId>) -> Self {
         Self {
             payable: invoice.payment.payable.with_digits(digits),
             lifecycle: Lifecycle::from(&invoice).into(),
             payment: invoice.payment.status.into(),
-            is_overdue: invoice.is_overdue(today),
+            is_overdue: overdue.contains(&invoice.id),
             invoice,
         }
     }

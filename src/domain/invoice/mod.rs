@@ -258,8 +258,8 @@ impl Invoice {
         self.kind() == DocumentKind::CreditNote
     }
 
-    /// True if the invoice was to be paid before this day and something is left to pay. Nobody owes a draft, a credit note,
-    /// a cancelled invoice or one whose payment was rejected.
+    /// True if the invoice was to be paid before this day and something is left to pay, its credit notes aside. Nobody owes
+    /// a draft, a credit note, a cancelled invoice or one whose payment was rejected.
     pub fn is_overdue(&self, today: Date) -> bool {
         let is_unpaid = matches!(
             self.payment.status,

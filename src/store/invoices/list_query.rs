@@ -40,7 +40,7 @@ pub struct InvoiceFilter {
     pub due_before: Option<Date>,
     /// Only invoices that are due after this day.
     pub due_after: Option<Date>,
-    /// Only invoices that are overdue on this day (`Invoice::is_overdue`).
+    /// Only invoices that are overdue on this day (`owed::overdue`).
     pub overdue_on: Option<Date>,
     /// The least payable amount to include; `amount_max` is the largest. Both are at least 0.
     pub amount_min: Option<Amount>,
@@ -243,9 +243,31 @@ impl InvoiceList {
 pub(in crate::store) const UNSETTLED_CONDITION: &str =
     "authority_status IN ('QUEUED', 'VALIDATED', 'REJECTED', 'FAILED')";
 
-/// An invoice of which something is left to pay, and by somebody: `Invoice::is_overdue` says the same.
-pub(in crate::store) const STILL_OWED_CONDITION: &str = "status NOT IN ('draft', 'cancelled') AND NOT is_credit_note AND \
-     CAST(paid AS numeric) < CAST(payable AS numeric)";
+/// Less than the smallest unit of any currency. A sum of SQLite is off by less than that.
+const LESS_THAN_ANY_COIN: &str = "0.00005";
+
+/// Returns the condition of an invoice in this table of which something is left to pay, and by somebody:
+/// `owed::overdue` says the same.
+pub(in crate::store) fn still_owed_condition(table: &str) -> String {
+    let left = format!("CAST({table}.payable AS numeric) - CAST({table}.paid AS numeric)");
+    let credited = "SUM(CAST(note.payable AS numeric) - CAST(note.paid AS numeric))";
+    format!(
+        "{table}.status NOT IN ('draft', 'cancelled') AND NOT {table}.is_credit_note \
+         AND CAST({table}.paid AS numeric) < CAST({table}.payable AS numeric) \
+         AND NOT COALESCE((SELECT {credited} + {LESS_THAN_ANY_COIN} > {left} FROM invoices AS note \
+         WHERE note.taxpayer_id = {table}.taxpayer_id AND note.corrects = {table}.irn_key AND note.currency = {table}.currency \
+         AND {}), 1 = 0)",
+        open_credit_condition("note")
+    )
+}
+
+/// Returns the condition of a signed credit note in this table that was not set off against its invoice, or not wholly.
+pub(super) fn open_credit_condition(table: &str) -> String {
+    format!(
+        "{table}.is_credit_note AND {table}.signed AND {table}.status NOT IN ('draft', 'cancelled') \
+         AND {table}.payment_status IN ('PENDING', 'PARTIAL')"
+    )
+}
 
 /// True if the partial index has all invoices of these statuses.
 fn are_unsettled(statuses: &[AuthorityStatus]) -> bool {
@@ -287,7 +309,7 @@ fn add_due_dates(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Co
             .add(due().lt(date_value(today)))
             .add(Column::PaymentStatus.ne(PaymentStatus::Paid.as_str()))
             .add(Column::PaymentStatus.ne(PaymentStatus::Rejected.as_str()))
-            .add(Expr::cust(STILL_OWED_CONDITION))
+            .add(Expr::cust(still_owed_condition("invoices")))
     });
     all.add_option(filters.due_before.map(|day| due().lt(date_value(day))))
         .add_option(filters.due_after.map(|day| {

@@ -1,19 +1,24 @@
 //! The invoices that are not settled, what was due first at the beginning. Only so many are read, so that the cost does not
 //! grow with their number.
 
+use std::collections::{HashMap, HashSet};
+
 use database::StoreError;
 use database::column::RowRef;
+use jiff::civil::Date;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, EntityTrait, FromQueryResult, IdenStatic, QueryFilter, QueryOrder, QuerySelect,
 };
 use serde_json::{Map, Value};
 
+use crate::domain::invoice::Invoice;
 use crate::domain::invoice::owed::{OwedInvoice, set_off};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity};
+use crate::store::invoices::list_query::open_credit_condition;
 use crate::store::invoices::list_sort::DUE_DATE_SQL;
 
 /// The invoices that were read, and whether others were left out.
@@ -51,6 +56,7 @@ struct OwedRow {
     invoice_type: String,
     corrects: Option<String>,
     is_credit_note: bool,
+    signed: bool,
     extras: String,
 }
 
@@ -76,7 +82,7 @@ impl TryFrom<OwedRow> for OwedInvoice {
             due_date,
             invoice_type: code.map_or(row.invoice_type, str::to_owned),
             is_credit_note: row.is_credit_note,
-            corrects: row.corrects,
+            corrects: row.corrects.filter(|_| row.signed),
         })
     }
 }
@@ -99,6 +105,7 @@ pub async fn due_first(
         Column::InvoiceType,
         Column::Corrects,
         Column::IsCreditNote,
+        Column::Signed,
     ];
     let extras =
         format!("CASE WHEN octet_length(extras) <= {EXTRAS_BYTES_MAX} THEN extras ELSE '{{}}' END");
@@ -122,4 +129,71 @@ pub async fn due_first(
     }
     let invoices = set_off(invoices);
     Ok(OwedPart { invoices, is_cut })
+}
+
+#[derive(FromQueryResult)]
+struct OpenCreditRow {
+    id: i64,
+    corrects: String,
+    currency: String,
+    payable: String,
+    paid: String,
+}
+
+/// Returns those of these invoices that are overdue, and of which signed credit notes leave something to pay once they are
+/// set off.
+pub async fn overdue(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    invoices: &[Invoice],
+    today: Date,
+) -> Result<HashSet<InvoiceId>, StoreError> {
+    let due = invoices.iter().filter(|invoice| invoice.is_overdue(today));
+    let due: Vec<_> = due.collect();
+    let credited = credited_ids(store, taxpayer, &due).await?;
+    let ids = due.iter().map(|invoice| invoice.id);
+    Ok(ids.filter(|id| !credited.contains(id)).collect())
+}
+
+async fn credited_ids(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    invoices: &[&Invoice],
+) -> Result<HashSet<InvoiceId>, StoreError> {
+    let keys: Vec<_> = invoices.iter().map(|invoice| invoice.irn.key()).collect();
+    if keys.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let columns = [
+        Column::Id,
+        Column::Corrects,
+        Column::Currency,
+        Column::Payable,
+        Column::Paid,
+    ];
+    let rows = Entity::find()
+        .select_only()
+        .columns(columns)
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Corrects.is_in(keys))
+        .filter(Expr::cust(open_credit_condition("invoices")))
+        .into_model::<OpenCreditRow>()
+        .all(store.reader())
+        .await?;
+    let mut credits: HashMap<(String, String), Amount> = HashMap::new();
+    for row in rows {
+        let at = RowRef {
+            table: "invoices",
+            id: row.id,
+        };
+        let payable: Amount = at.parse(&row.payable)?;
+        let left = payable.minus(at.parse(&row.paid)?).unwrap_or_default();
+        let sum = credits.entry((row.corrects, row.currency)).or_default();
+        *sum = sum.plus(left).unwrap_or(*sum);
+    }
+    let credited = invoices.iter().filter(|invoice| {
+        let credit = credits.get(&(invoice.irn.key(), invoice.currency.clone()));
+        credit.is_some_and(|credit| *credit >= invoice.payment.left())
+    });
+    Ok(credited.map(|invoice| invoice.id).collect())
 }

@@ -10,7 +10,7 @@ use sea_orm::{ConnectionTrait, Statement};
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
-use crate::store::invoices::list_query::{STILL_OWED_CONDITION, UNSETTLED_CONDITION};
+use crate::store::invoices::list_query::{UNSETTLED_CONDITION, still_owed_condition};
 use crate::store::invoices::list_sort::DUE_DATE_SQL;
 
 words! {
@@ -64,12 +64,13 @@ static COUNTS: SqlOnce = SqlOnce::new(|_| {
         ))
     };
     let was_due = format!(
-        "SELECT payment_status, status, is_credit_note, paid, payable FROM invoices WHERE taxpayer_id = $1 AND {DUE_DATE_SQL} < $3 \
+        "SELECT taxpayer_id, irn_key, currency, payment_status, status, is_credit_note, paid, payable FROM invoices WHERE taxpayer_id = $1 AND {DUE_DATE_SQL} < $3 \
          ORDER BY {DUE_DATE_SQL} DESC, created_at DESC, id DESC LIMIT {DUE_LOOKED_AT_MAX}"
     );
     let overdue = format!(
         "SELECT 'overdue' AS tab, (SELECT COUNT(*) FROM ({was_due}) AS part \
-         WHERE payment_status NOT IN ('PAID', 'REJECTED') AND {STILL_OWED_CONDITION}) AS invoices"
+         WHERE payment_status NOT IN ('PAID', 'REJECTED') AND {}) AS invoices",
+        still_owed_condition("part")
     );
     let looked_at =
         format!("SELECT '' AS tab, (SELECT COUNT(*) FROM ({was_due}) AS part) AS invoices");

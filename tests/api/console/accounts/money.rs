@@ -154,3 +154,25 @@ async fn money_of_a_cancelled_invoice_is_to_be_paid_back(world: &World) {
         &["Cancel this invoice? NGN 40 was paid and has to be paid back."],
     );
 }
+
+#[each_database]
+async fn an_invoice_that_credit_notes_and_parts_have_paid_is_not_overdue(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = signed(&account).await;
+    correct(&account, &invoice, &[("lines.0.unit_price", "70")]).await;
+    assert_shows(&account.page("/invoices").await, &["title=\"Overdue\""]);
+    let part = [
+        ("payment_status", "partial"),
+        ("amount", "70"),
+        ("remark", "By bank"),
+    ];
+    account
+        .post(&format!("/invoices/{}/payment", invoice["id"]), &part)
+        .await
+        .expect(303);
+    let list = account.page("/invoices").await;
+    assert!(!list.contains("title=\"Overdue\""), "{list}");
+    let overdue = account.page("/invoices?overdue=true").await;
+    let number = invoice["invoice_no"].as_str().unwrap();
+    assert!(!overdue.contains(number), "{overdue}");
+}
