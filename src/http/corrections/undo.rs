@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use sha2::{Digest, Sha256};
 
-use crate::actors::taxpayer::commands::SetStatus;
+use crate::actors::taxpayer::commands::CancelOnce;
 use crate::domain::correction::plan::Wish;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Invoice;
@@ -151,7 +151,12 @@ pub(crate) async fn undo(
             .into_iter()
             .map(|invoice| undo_one(state, taxpayer, invoice, is_preview));
         let items = stream::iter(work).buffered(AT_A_TIME);
-        done.items.extend(items.try_collect::<Vec<_>>().await?);
+        for item in items.try_collect::<Vec<_>>().await? {
+            match item {
+                Some(item) => done.items.push(item),
+                None => done.done_before += 1,
+            }
+        }
         match page.next {
             Some(place) => start = PageStart::After(place),
             None => return Ok(done),
@@ -174,13 +179,14 @@ fn is_undone(invoice: &Invoice, corrected: &HashSet<InvoiceId>) -> bool {
     }
 }
 
-/// Undoes an invoice. Fails if the same call may succeed later, so that nothing counts as kept that was not decided.
+/// Undoes an invoice; `None` if another call has undone it in the meantime. Fails if the same call may succeed later, so that
+/// nothing counts as kept that was not decided.
 async fn undo_one(
     state: &ApiState,
     taxpayer: TaxpayerId,
     invoice: Invoice,
     is_preview: bool,
-) -> Result<UndoItem, ApiError> {
+) -> Result<Option<UndoItem>, ApiError> {
     let mut item = UndoItem {
         id: invoice.id,
         invoice_no: invoice.invoice_no.clone(),
@@ -193,9 +199,11 @@ async fn undo_one(
     let done = if invoice.authority.signed {
         credit(state, taxpayer, &invoice, is_preview).await
     } else {
-        cancel(state, taxpayer, &invoice, is_preview)
-            .await
-            .map(|()| None)
+        match cancel(state, taxpayer, &invoice, is_preview).await {
+            Ok(false) => return Ok(None),
+            Ok(true) => Ok(None),
+            Err(error) => Err(error),
+        }
     };
     match done {
         Ok(None) => {
@@ -216,9 +224,25 @@ async fn undo_one(
             item.correction_no = Some(correction.correction_no).filter(|number| !number.is_empty());
         }
         Err(error) if error.code.status().is_server_error() => return Err(error),
-        Err(error) => item.message = Some(error.message.to_string()),
+        Err(error) => {
+            if invoice.authority.signed && is_credited_now(state, taxpayer, &invoice).await? {
+                return Ok(None);
+            }
+            item.message = Some(error.message.to_string());
+        }
     }
-    Ok(item)
+    Ok(Some(item))
+}
+
+/// True if another call has begun to credit the invoice wholly since it was read.
+async fn is_credited_now(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    invoice: &Invoice,
+) -> Result<bool, ApiError> {
+    let reader = state.store.reader();
+    let known = corrections::owned_by_with_invoices(reader, taxpayer, &[invoice.id]).await?;
+    Ok(known.iter().any(is_undone_by))
 }
 
 /// Returns the words about money that was paid of an invoice that is taken back; `None` if there is none.
@@ -237,28 +261,27 @@ async fn credit(
     Ok(Some(correction))
 }
 
+/// Cancels an invoice. Returns false if another call has cancelled it in the meantime.
 async fn cancel(
     state: &ApiState,
     taxpayer: TaxpayerId,
     invoice: &Invoice,
     is_preview: bool,
-) -> Result<(), ApiError> {
-    let status = SettableStatus::Cancelled;
-    invoice.status.after(Transition::Set(status))?;
+) -> Result<bool, ApiError> {
+    invoice
+        .status
+        .after(Transition::Set(SettableStatus::Cancelled))?;
     if is_preview {
-        return Ok(());
+        return Ok(true);
     }
-    let command = SetStatus {
+    let command = CancelOnce {
         invoice: InvoiceRef {
             kind: UniqueNoType::PortalId,
             text: invoice.id.to_string(),
         },
-        status,
         remark: REMARK.to_owned(),
-        submission: None,
     };
-    state.taxpayers.send(taxpayer, command).await?;
-    Ok(())
+    Ok(state.taxpayers.send(taxpayer, command).await?)
 }
 
 #[cfg(test)]

@@ -64,5 +64,5 @@ pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
 pub use settle::Settle;
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
-pub use update::{ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};
+pub use update::{CancelOnce, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};
 pub use webhook::{DisableEndpoint, EnableEndpoint, EnabledEndpoint, RotateSecret, SetWebhook};

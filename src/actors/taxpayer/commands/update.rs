@@ -41,6 +41,12 @@ pub struct SubmissionAfterApproval {
     pub seen_updated_at: Timestamp,
 }
 
+/// Cancels an invoice, unless it is cancelled already. The output is true if it was not.
+pub struct CancelOnce {
+    pub invoice: InvoiceRef,
+    pub remark: String,
+}
+
 /// Replaces the customer, the lines and the details of an invoice. Cancels the submission of the previous content if
 /// nothing is signed yet.
 pub struct ReviseInvoice {
@@ -104,6 +110,35 @@ impl TaxpayerCommand for SetStatus {
         // A refusal means that another submission of this invoice is under way, which is then left alone.
         let _ = OpenRun(submission.request.clone()).execute(uow);
         uow.invoice(&self.invoice).cloned()
+    }
+}
+
+impl CancelOnce {
+    fn set_status(&self) -> SetStatus {
+        SetStatus {
+            invoice: self.invoice.clone(),
+            status: SettableStatus::Cancelled,
+            remark: self.remark.clone(),
+            submission: None,
+        }
+    }
+}
+
+impl TaxpayerCommand for CancelOnce {
+    type Output = bool;
+
+    const NAME: &'static str = "cancel-once";
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.set_status().add_reads(wanted, context);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<bool, Refusal> {
+        if uow.invoice(&self.invoice)?.status == WorkflowStatus::Cancelled {
+            return Ok(false);
+        }
+        self.set_status().execute(uow)?;
+        Ok(true)
     }
 }
 
@@ -260,6 +295,7 @@ fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> 
         .then(|| Fault::new("original_invoice_reference", "exists", message))
 }
 
+/// Returns the payment with the payable of these lines and of the charges and allowances of the document, which stay.
 fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Payment, Fault> {
     let too_large = |_| {
         let message = "The lines field comes to a total that is too large.";
@@ -277,4 +313,3 @@ fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Paym
     }
     before.payment.reprice(payable)
 }
-/// Returns the payment with the payable of these lines and of the charges and allowances of the document, which stay.

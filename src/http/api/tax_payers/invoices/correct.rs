@@ -6,11 +6,15 @@ use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::{FromRequest, HttpRequest, web};
 
+use crate::actors::taxpayer::commands::IfUnchanged;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::correction::record::Correction;
+use crate::domain::invoice::invoice_ref::InvoiceRef;
+use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
+use crate::http::api::tax_payers::invoices::update::seen_invoice;
 use crate::http::corrections::{
     ComparedOriginal, Undo, UndoAct, correct_command, read_body, standard_body, undo,
 };
@@ -50,6 +54,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                 .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
                 .gives::<CorrectionView<'_>>(200, "Nothing has to be corrected")
                 .writes()
+                .if_unchanged()
                 .fails(&PRECONDITION_ERROR_CODES)
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvalidTransition])
                 .fails(&[ErrorCode::IrnMalformed])
@@ -85,6 +90,8 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct CorrectTerms {
     invoice: InvoiceId,
     is_preview: bool,
+    /// Has the header `If-Match`.
+    request: HttpRequest,
 }
 
 impl NeedsRole for CorrectTerms {}
@@ -100,6 +107,7 @@ impl FromRequest for CorrectTerms {
             Ok(Self {
                 invoice,
                 is_preview: query.flag("preview")?,
+                request: request.clone(),
             })
         }))
     }
@@ -113,6 +121,7 @@ async fn correct_invoice(
     CorrectTerms {
         invoice,
         is_preview,
+        request,
     }: CorrectTerms,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -124,7 +133,14 @@ async fn correct_invoice(
         .object_and_form(move |body| read_body(body, &compared, &catalog))
         .await?;
     let form = read?;
-    let command = correct_command(&state, &original, form.value, is_preview);
+    let which = InvoiceRef {
+        kind: UniqueNoType::PortalId,
+        text: invoice.to_string(),
+    };
+    let command = IfUnchanged {
+        seen: seen_invoice(&state, &request, id, &which).await?,
+        command: correct_command(&state, &original, form.value, is_preview),
+    };
     let warnings = form.warnings;
     if is_preview {
         let plan = state.taxpayers.send(id, command).await?;

@@ -244,7 +244,7 @@ pub(super) async fn update_payment_status(
 }
 
 /// Returns the invoice as the caller has seen it, if `If-Match` says so. The stored invoice must be the same.
-async fn seen_invoice(
+pub(super) async fn seen_invoice(
     state: &ApiState,
     request: &HttpRequest,
     id: TaxpayerId,
