@@ -32,6 +32,8 @@ pub enum PaymentChange {
 pub struct PaymentUpdate {
     pub invoice: InvoiceRef,
     pub change: PaymentChange,
+    /// The amount that was sent with another change than a part payment.
+    pub unused_amount: Option<Amount>,
     pub reference: Option<String>,
     pub remark: String,
 }

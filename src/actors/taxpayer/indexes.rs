@@ -40,6 +40,15 @@ impl Invoices {
         self.invoice_at(self.by_irn_key.get(&irn.key()))
     }
 
+    /// Returns the signed credit notes of an invoice, as far as they are loaded.
+    pub(crate) fn signed_credit_notes(&self, invoice: &Invoice) -> Vec<Invoice> {
+        let notes = self.all.iter().map(|note| &**note);
+        notes
+            .filter(|note| note.authority.signed && note.is_credit_note() && note.corrects(invoice))
+            .cloned()
+            .collect()
+    }
+
     pub(crate) fn put(&mut self, invoice: Invoice) {
         match self
             .by_id

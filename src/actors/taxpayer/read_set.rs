@@ -57,8 +57,14 @@ pub struct ReadSet {
     /// Numbers of files of invoices, whose imports are read.
     imports: Vec<String>,
     unique_values: Vec<UniqueValues>,
-    /// True if the runs of all invoices in this set are read, too.
-    runs_of_invoices: bool,
+    with_invoices: WithInvoices,
+}
+
+/// The rows that are read with all invoices in a set.
+#[derive(Default)]
+struct WithInvoices {
+    runs: bool,
+    credit_notes: bool,
 }
 
 /// A command's values that no other taxpayer may have.
@@ -99,7 +105,12 @@ impl ReadSet {
 
     /// Adds the runs of all invoices that are read.
     pub(crate) fn add_invoice_runs(&mut self) {
-        self.runs_of_invoices = true;
+        self.with_invoices.runs = true;
+    }
+
+    /// Adds the signed credit notes of all invoices that are read.
+    pub(crate) fn add_credit_notes(&mut self) {
+        self.with_invoices.credit_notes = true;
     }
 
     /// Adds the invoice with this IRN, its runs, and whether an event says that its receipt was confirmed.
@@ -135,7 +146,7 @@ impl ReadSet {
         self.outages.push(event);
     }
 
-    /// Adds the invoice, its corrections and the invoices that refer to it in one of these ways.
+    /// Adds the invoice, its corrections, and the invoices that refer to it in one of these ways, with their runs.
     pub(crate) fn add_correction(&mut self, id: InvoiceId, references: Vec<String>) {
         self.invoices.ids.push(id.0);
         self.corrected.push(id);
@@ -165,7 +176,7 @@ impl ReadSet {
     /// Takes the names of the invoices out of the set. If the runs of all invoices are wanted, the IRNs among these
     /// names are first added to the runs.
     fn take_invoices(&mut self) -> InvoiceNames {
-        if self.runs_of_invoices {
+        if self.with_invoices.runs {
             let keys = self.invoices.irn_keys.iter().cloned();
             self.run_irn_keys.extend(keys);
         }
@@ -175,7 +186,7 @@ impl ReadSet {
     /// Adds the IRNs of the loaded invoices. A command may name its invoice by number, but runs and receipts are found
     /// by IRN.
     fn add_loaded(&mut self, invoices: &[Invoice]) {
-        if self.runs_of_invoices {
+        if self.with_invoices.runs {
             let keys = invoices.iter().map(|invoice| invoice.irn.key());
             self.run_irn_keys.extend(keys);
         }
@@ -208,8 +219,12 @@ pub(super) async fn load(
         invoices.put(invoice.taxpayer_id, invoice);
     }
     for BatchStart { id, wanted, .. } in &mut starts {
+        if wanted.with_invoices.credit_notes {
+            add_credit_notes(tx, *id, &mut invoices).await?;
+        }
         wanted.add_loaded(invoices.owned_by(*id));
     }
+    let mut correcting = load_correcting(tx, &mut starts).await?;
     let names = take_from_each(&mut starts, |wanted| std::mem::take(&mut wanted.items));
     let mut items: ByOwner<Item> = customers_and_items::find_items(tx, names)
         .await?
@@ -260,7 +275,7 @@ pub(super) async fn load(
             integration: Tracked::from_stored(rare.integration),
             replays: rare.replays,
             corrections: rare.corrections,
-            correcting: rare.correcting,
+            correcting: correcting.take(id),
             sent_outages: rare.sent_outages,
             imports: rare.imports,
             conflicts: rare.conflicts,
@@ -269,6 +284,39 @@ pub(super) async fn load(
         });
     }
     Ok(units)
+}
+
+/// Adds the signed credit notes of a taxpayer's invoices to them.
+async fn add_credit_notes(
+    tx: &Transaction,
+    id: TaxpayerId,
+    invoices: &mut ByOwner<Invoice>,
+) -> Result<(), StoreError> {
+    let credited = invoices.owned_by(id).iter();
+    let references: Vec<_> = credited.flat_map(Invoice::own_references).collect();
+    for note in invoices::signed_credit_notes(tx, id, &references).await? {
+        let mut known = invoices.owned_by(id).iter();
+        if !known.any(|known| known.id == note.id) {
+            invoices.put(id, note);
+        }
+    }
+    Ok(())
+}
+
+/// Loads the invoices that refer to a corrected one, and asks for their runs.
+async fn load_correcting(
+    tx: &Transaction,
+    starts: &mut [BatchStart],
+) -> Result<ByOwner<Invoice>, StoreError> {
+    let mut correcting: ByOwner<Invoice> = ByOwner::default();
+    for BatchStart { id, wanted, .. } in starts {
+        let references = &wanted.corrected_references;
+        for invoice in invoices::owned_by_correcting(tx, *id, references).await? {
+            wanted.run_irn_keys.push(invoice.irn.key());
+            correcting.put(*id, invoice);
+        }
+    }
+    Ok(correcting)
 }
 
 /// Takes a part out of every read set. Returns each part with the id of its taxpayer.
@@ -289,7 +337,6 @@ struct RareRows {
     integration: Option<Integration>,
     replays: Vec<Replay>,
     corrections: Vec<Correction>,
-    correcting: Vec<Invoice>,
     sent_outages: Vec<OutageEvent>,
     imports: Vec<Import>,
     conflicts: Vec<(CommandId, Faults)>,
@@ -322,7 +369,6 @@ impl RareRows {
                 Vec::new()
             },
             corrections: corrections::owned_by_with_invoices(tx, id, &wanted.corrected).await?,
-            correcting: invoices::owned_by_correcting(tx, id, &wanted.corrected_references).await?,
             sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
             imports: imports::owned_by_with_numbers(tx, id, &wanted.imports).await?,
             conflicts: find_conflicts(tx, wanted.unique_values).await?,

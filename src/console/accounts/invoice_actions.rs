@@ -6,20 +6,17 @@ use actix_web::{HttpRequest, web};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::actors::taxpayer::commands::{IfUnchanged, Pay, SetStatus, Settle};
+use crate::actors::taxpayer::commands::{IfUnchanged, Pay, SetStatus};
 use crate::console::accounts::invoice::{Forms, find, go_to_invoice, refusal_form, render};
-use crate::console::accounts::invoice_head::find_credits;
 use crate::console::accounts::seen_invoice;
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::console::typed_amount;
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
-use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::update_status::{self, UpdateStatus};
@@ -144,29 +141,7 @@ async fn record_payment(
         body.insert("amount".to_owned(), json!(amount));
     }
     let read = reader::read(&body, &catalog, payment_update::read)?;
-    pay(state, session, invoice, read.value).await
-}
-
-/// Records a payment. Of an invoice with credit notes, `paid` means the amount that they leave.
-async fn pay(
-    state: &ApiState,
-    session: &AccountSession,
-    invoice: &Invoice,
-    payment: PaymentUpdate,
-) -> Result<Invoice, ApiError> {
-    let credits = find_credits(state, invoice).await?;
-    if payment.change != PaymentChange::Paid || credits.signed.is_empty() {
-        return Ok(session.send(state, Pay(payment)).await?);
-    }
-    let credit_notes = credits.signed.iter().map(|note| InvoiceRef {
-        kind: UniqueNoType::PortalId,
-        text: note.id.to_string(),
-    });
-    let settle = Settle {
-        payment,
-        credit_notes: credit_notes.collect(),
-    };
-    Ok(session.send(state, settle).await?)
+    Ok(session.send(state, Pay(read.value)).await?.invoice)
 }
 
 /// Reads the amount of a part payment; `None` if none was typed. Fails for another payment with an amount, which would be

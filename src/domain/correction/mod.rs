@@ -5,6 +5,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
+//! | a document as it was signed, if its sender sent another one than is stored | `signed_invoice` |
 //! | what a document comes to | `amounts` |
 //! | the credit notes of an invoice, and what they leave to pay | `credits` |
 //! | the lines that credit notes have left, and those that a credit note takes | `lines` |
@@ -23,3 +24,4 @@ pub mod plan;
 #[cfg(test)]
 mod plan_tests;
 pub mod record;
+pub mod signed_invoice;

@@ -6,6 +6,7 @@ pub mod breakdown;
 pub mod calculation;
 mod calculation_line;
 mod calculation_terms;
+pub mod document_amounts;
 pub mod document_difference;
 pub mod history;
 pub mod invoice_ref;

@@ -5,14 +5,13 @@
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use crate::domain::invoice::breakdown::{Breakdown, TaxSubtotal};
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::document_amounts::amount_members;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::totals::TotalTooLarge;
-use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{
-    CREDIT_NOTE_CODE, DeclaredPaymentStatus, INVOICE_CODE, ItemType, is_self_billed,
+    CREDIT_NOTE_CODE, DeclaredPaymentStatus, INVOICE_CODE, is_self_billed,
 };
-use crate::domain::money::Amount;
 use crate::domain::party::{Address, CustomerDetails, Taxpayer};
 use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
 
@@ -70,30 +69,24 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
     let StoredParts {
         invoice, supplier, ..
     } = parts;
-    let breakdown = Breakdown::from_invoice(invoice, parts.catalog)?;
     let mut body: Map<String, Value> = invoice
         .extras
         .iter()
         .filter(|(name, _)| !OWN_EXTRAS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
+    body.extend(amount_members(invoice, parts.catalog)?);
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
     put("irn", json!(invoice.irn));
     put("business_id", json!(supplier.business_id));
     put("invoice_reference", json!(invoice.irn.invoice_no()));
     put("invoice_category", json!(invoice.category));
     put("issue_date", json!(invoice.invoice_date.to_string()));
-    put("document_currency_code", json!(invoice.currency));
     let type_code = type_code(invoice, parts.catalog);
     let names = party_names(type_code.as_deref());
     put(names.taxpayer, taxpayer_party(supplier));
     if let Some(party) = customer_party(parts) {
         put(names.customer, party);
-    }
-    put("legal_monetary_total", totals(&breakdown));
-    put("invoice_line", lines(invoice, &breakdown));
-    if !breakdown.taxes.is_empty() {
-        put("tax_total", tax_total(&breakdown));
     }
     if let Some(due) = invoice.due_date {
         put("due_date", json!(due.to_string()));
@@ -249,83 +242,6 @@ impl Party {
         }
         Value::Object(self.0)
     }
-}
-
-fn totals(breakdown: &Breakdown) -> Value {
-    let totals = breakdown.totals;
-    json!({
-        "line_extension_amount": totals.line_extension_amount,
-        "tax_exclusive_amount": totals.tax_exclusive_amount,
-        "tax_inclusive_amount": totals.tax_inclusive_amount,
-        "payable_amount": totals.payable_amount,
-    })
-}
-
-fn tax_total(breakdown: &Breakdown) -> Value {
-    let subtotal = |part: &TaxSubtotal| {
-        json!({
-            "taxable_amount": part.base,
-            "tax_amount": part.tax,
-            "tax_category": { "id": part.category, "percent": part.percent },
-        })
-    };
-    json!([{
-        "tax_amount": breakdown.tax(),
-        "tax_subtotal": breakdown.taxes.iter().map(subtotal).collect::<Vec<_>>(),
-    }])
-}
-
-fn lines(invoice: &Invoice, breakdown: &Breakdown) -> Value {
-    let lines = invoice.lines.iter().zip(&breakdown.lines);
-    lines
-        .map(|(line, amount)| document_line(line, *amount))
-        .collect()
-}
-
-fn document_line(line: &Line, amount: Amount) -> Value {
-    let stored = |name: &str| line.extras.get(name).cloned();
-    let mut item = json!({
-        "name": line.item_name,
-        "description": stored("description").unwrap_or_else(|| json!(line.item_name)),
-    });
-    if let Some(number) = &line.item_no {
-        item["sellers_item_identification"] = json!(number);
-    }
-    let mut document = json!({
-        "invoiced_quantity": line.quantity,
-        "line_extension_amount": amount,
-        "tax_category": line.tax_category,
-        "item": item,
-        "price": {
-            "price_amount": line.unit_price,
-            "base_quantity": stored("base_quantity").unwrap_or_else(|| json!(1)),
-            "price_unit": line.price_unit,
-        },
-    });
-    // The standard forms take one code, which is both the classification and the category of the full form.
-    let (category, category_name, code_name) = match line.item_type {
-        ItemType::Product => (&line.product_category, "product_category", "hsn_code"),
-        ItemType::Service => (&line.service_category, "service_category", "isic_code"),
-    };
-    let code = stored(code_name).or_else(|| category.as_ref().map(|code| json!(code)));
-    let rest = [
-        (category_name, category.as_ref().map(|code| json!(code))),
-        (code_name, code),
-        ("discount_rate", line.discount_rate.map(|rate| json!(rate))),
-        (
-            "discount_amount",
-            line.discount_amount.map(|sum| json!(sum)),
-        ),
-        ("fee_rate", stored("fee_rate")),
-        ("fee_amount", stored("fee_amount")),
-        ("total_tax", stored("total_tax")),
-    ];
-    for (name, value) in rest {
-        if let Some(value) = value {
-            document[name] = value;
-        }
-    }
-    document
 }
 
 /// Returns where the stored invoice has what stands at this path of its document, in the names of the form that stored

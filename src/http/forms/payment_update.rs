@@ -34,6 +34,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     Some(PaymentUpdate {
         invoice: invoice?,
         change,
+        unused_amount: amount.filter(|_| !is_partial),
         reference,
         remark: remark?,
     })

@@ -129,6 +129,26 @@ pub async fn owned_by_correcting(
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
+/// Loads the signed credit notes that refer to an invoice in one of these ways.
+pub async fn signed_credit_notes(
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
+    references: &[String],
+) -> Result<Vec<Invoice>, StoreError> {
+    if references.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
+        .filter(Column::IsCreditNote.eq(true))
+        .filter(Column::Signed.eq(true))
+        .order_by_asc(Column::Id)
+        .all(connection)
+        .await?;
+    rows.into_iter().map(Invoice::try_from).collect()
+}
+
 /// Returns those of these invoice numbers that an invoice of the taxpayer has.
 pub async fn numbers_in_use(
     store: &Store,

@@ -1,9 +1,10 @@
 //! POST /v1/tax-payers/invoices/{id}/correct, the progress of a correction, and the undoing of a batch.
 
+use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
-use testkit::documents::{full_invoice, invoice};
+use testkit::documents::{full_invoice, invoice, submission};
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::patience::eventually;
@@ -608,4 +609,216 @@ async fn a_wrong_batch_is_undone_and_the_same_call_again_does_nothing(world: &Wo
             .await
             .expect_refusal(404, "BATCH_NOT_FOUND");
     }
+}
+
+/// Sends the document of a stored invoice of two laptops for one of them, with the amounts of one, and waits until it is
+/// signed.
+async fn sign_for_one(taxpayer: &Taxpayer, stored: &Value) {
+    let path = format!("{INVOICES}/{}/json", stored["id"]);
+    let shown = taxpayer.get(&path).await.expect_status(200).body;
+    let tax = json!({
+        "taxable_amount": 500, "tax_amount": exact("37.5"),
+        "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
+    });
+    let totals = json!({
+        "line_extension_amount": 500, "tax_exclusive_amount": 500, "tax_inclusive_amount": exact("537.50"),
+        "payable_amount": exact("537.50"),
+    });
+    let changes = [
+        ("invoice_line.0.invoiced_quantity", json!(1)),
+        ("invoice_line.0.line_extension_amount", json!(500)),
+        ("legal_monetary_total", totals),
+        (
+            "tax_total",
+            json!([{ "tax_amount": exact("37.5"), "tax_subtotal": [tax] }]),
+        ),
+    ];
+    let document = changes.into_iter().fold(shown, |document, (path, value)| {
+        with(&document, path, value)
+    });
+    let answer = taxpayer.app().submit_to_the_end(&document).await;
+    let answer = answer.expect_status(200);
+    assert!(
+        answer.warnings().contains("not the stored invoice"),
+        "{}",
+        answer.warnings()
+    );
+}
+
+#[each_database]
+async fn what_was_signed_is_credited_and_not_what_is_stored(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = invoice();
+    let batch = taxpayer.create_batch(std::slice::from_ref(&body)).await;
+    let batch = batch.expect_status(201);
+    let stored = taxpayer.outcome(&batch).await["items"][0].clone();
+    sign_for_one(&taxpayer, &stored).await;
+    let cases: [(Value, &[&str]); 3] = [
+        (
+            with(&body, "invoice_lines.0.quantity", json!(1)),
+            &["none 0"],
+        ),
+        (json!({ "cancel": true }), &["credit_note 537.50"]),
+        (body, &["credit_note 537.50", "replacement 1075.00"]),
+    ];
+    for (wish, expected) in cases {
+        let preview = correct(&taxpayer, &stored, "?preview=true", &wish).await;
+        assert_eq!(plan(preview.expect_status(200).data()), expected, "{wish}");
+    }
+    let no = batch.data()["batch_no"].as_str().unwrap();
+    let path = format!("{INVOICES}/batches/{no}/undo");
+    let undone = taxpayer.call("POST", &path).await.expect_status(202);
+    assert_eq!(
+        undone.data()["money"],
+        json!([{ "currency": "NGN", "amount": exact("537.50") }])
+    );
+    let number = undone.data()["items"][0]["correction_no"].as_str().unwrap();
+    let progress = format!("{INVOICES}/corrections/{number}");
+    let done = wait_for(&taxpayer, &progress, "done").await;
+    let irn = done["documents"][0]["irn"].as_str().unwrap();
+    let note = taxpayer.app().download(irn).await.expect_status(200);
+    let payable = &note.data()["legal_monetary_total"]["payable_amount"];
+    assert_eq!(payable.as_f64().map(Value::from), Some(json!(537.5)));
+}
+
+#[each_database]
+async fn signed_amounts_that_the_stored_invoice_cannot_have_are_not_corrected(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let batch = taxpayer.create_batch(&[invoice()]).await.expect_status(201);
+    let stored = taxpayer.outcome(&batch).await["items"][0].clone();
+    let other = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
+    let other = with(&other, "legal_monetary_total.payable_amount", json!(10_750));
+    let submitted = taxpayer.app().submit_to_the_end(&other).await;
+    submitted.expect_status(200);
+    let names_both =
+        |text: &str| text.contains("NGN 10750 signed") && text.contains("NGN 1075.00 stored");
+    for query in ["?preview=true", ""] {
+        let refused = correct(&taxpayer, &stored, query, &json!({ "cancel": true })).await;
+        let refused = refused.expect_refusal(409, "INVALID_TRANSITION");
+        assert!(names_both(refused.message()), "{}", refused.message());
+    }
+    let no = batch.data()["batch_no"].as_str().unwrap();
+    let path = format!("{INVOICES}/batches/{no}/undo?preview=true");
+    let undone = taxpayer.call("POST", &path).await.expect_status(200);
+    let item = &undone.data()["items"][0];
+    assert_eq!(item["act"], "none");
+    assert!(names_both(item["message"].as_str().unwrap()), "{item}");
+}
+
+/// Corrects an invoice of two laptops to one, and waits for the end. Returns the correction.
+async fn credit_one(taxpayer: &Taxpayer, stored: &Value, body: &Value) -> Value {
+    let wanted = with(body, "invoice_lines.0.quantity", json!(1));
+    let started = correct(taxpayer, stored, "", &wanted).await;
+    let started = started.expect_status(202);
+    wait_for(taxpayer, started.header("location"), "done").await
+}
+
+fn payment(stored: &Value, status: &str) -> Value {
+    json!({
+        "unique_no": stored["irn"], "unique_no_type": "IRN", "payment_status": status, "remark": "by bank",
+    })
+}
+
+#[each_database]
+async fn paid_means_what_the_signed_credit_notes_leave(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for is_relayed in [false, true] {
+        let body = invoice();
+        let stored = signed(&taxpayer, &body).await;
+        let done = credit_one(&taxpayer, &stored, &body).await;
+        if is_relayed {
+            let irn = stored["irn"].as_str().unwrap();
+            taxpayer.app().pay(irn, "PAID").await.expect_status(200);
+        } else {
+            let paid = taxpayer.pay(&payment(&stored, "paid")).await;
+            let warnings = paid.expect_status(200).warnings();
+            let expected = "took NGN 537.50 off this invoice; NGN 537.50 was recorded as paid";
+            assert!(warnings.contains(expected), "{warnings}");
+        }
+        let whole = taxpayer.whole(&stored).await;
+        assert_eq!(whole["payment_status"], "PAID");
+        let entries = whole["ledger"]["entries"].as_array().unwrap().iter();
+        let amounts: Vec<_> = entries.map(|entry| entry["amount"].to_string()).collect();
+        assert_eq!(amounts, ["537.50", "537.50"], "{whole}");
+        let note = json!({ "id": done["documents"][0]["id"] });
+        assert_eq!(taxpayer.reread(&note).await["payment_status"], "PAID");
+    }
+}
+
+#[each_database]
+async fn a_part_of_what_is_credited_is_recorded_with_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = invoice();
+    let stored = signed(&taxpayer, &body).await;
+    credit_one(&taxpayer, &stored, &body).await;
+    for (amount, is_too_much) in [("537.50", false), ("0.01", true)] {
+        let part = with(&payment(&stored, "partial"), "amount", exact(amount));
+        let paid = taxpayer.pay(&part).await.expect_status(200);
+        let warnings = paid.warnings();
+        assert_eq!(
+            warnings.contains("of this invoice to pay"),
+            is_too_much,
+            "{amount}: {warnings}"
+        );
+    }
+}
+
+#[each_database]
+async fn an_invoice_of_which_nothing_is_left_is_not_overdue(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let overdue = async || {
+        let listed = taxpayer.list_invoices("?overdue=true").await;
+        listed.expect_status(200).data()["total"].clone()
+    };
+    let body = with(&invoice(), "due_date", json!("2026-02-01"));
+    let stored = signed(&taxpayer, &body).await;
+    assert_eq!(overdue().await, 1);
+    credit_one(&taxpayer, &stored, &body).await;
+    assert_eq!(overdue().await, 1, "a half is left");
+    let half = with(&payment(&stored, "partial"), "amount", exact("537.50"));
+    taxpayer.pay(&half).await.expect_status(200);
+    assert_eq!(overdue().await, 0);
+}
+
+#[each_database]
+async fn calls_that_undo_a_batch_at_once_undo_each_invoice_once(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let bodies: Vec<_> = (0..5).map(|_| invoice()).collect();
+    let batch = taxpayer.create_batch(&bodies).await.expect_status(201);
+    let no = batch.data()["batch_no"].as_str().unwrap();
+    let path = format!("{INVOICES}/batches/{no}/undo");
+    let answers = join_all((0..5).map(|_| taxpayer.call("POST", &path))).await;
+    let count = |answer: &Answer, name: &str| answer.data()[name].as_u64().unwrap();
+    let mut cancelled = 0;
+    for answer in answers {
+        let answer = answer.expect_status(202);
+        let own = count(&answer, "cancelled");
+        assert_eq!(own + count(&answer, "done_before"), 5, "{}", answer.body);
+        cancelled += own;
+    }
+    assert_eq!(cancelled, 5);
+    assert_eq!(taxpayer.count_events("invoice.status-updated").await, 5);
+}
+
+#[each_database]
+async fn an_invoice_that_changed_since_it_was_read_is_not_corrected(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = signed(&taxpayer, &invoice()).await;
+    let path = format!("{INVOICES}/{}/correct", stored["id"]);
+    let cancel = json!({ "cancel": true });
+    let call = async |query: &str, tag: &str| {
+        let request = taxpayer.request("POST", &format!("{path}{query}"));
+        Answer::to(request.header("if-match", tag).json(&cancel)).await
+    };
+    let read = taxpayer.get_invoice(&stored["id"]).await.expect_status(200);
+    let tag = read.header("etag").to_owned();
+    let part = with(&payment(&stored, "partial"), "amount", json!(1));
+    taxpayer.pay(&part).await.expect_status(200);
+    for query in ["?preview=true", ""] {
+        let late = call(query, &tag).await;
+        late.expect_refusal(412, "PRECONDITION_FAILED");
+    }
+    let read = taxpayer.get_invoice(&stored["id"]).await.expect_status(200);
+    let started = call("", read.header("etag")).await.expect_status(202);
+    wait_for(&taxpayer, started.header("location"), "done").await;
 }

@@ -289,3 +289,31 @@ async fn a_submitted_invoice_is_paid_and_keeps_its_workflow_status(world: &World
         (&json!("PAID"), &json!("submitted"))
     );
 }
+
+#[each_database]
+async fn an_amount_that_is_not_used_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (status, amount, expected) in [
+        ("pending", "40", "amount 40 was not used"),
+        ("rejected", "40", "amount 40 was not used"),
+        (
+            "paid",
+            "40",
+            "amount 40 was not used; NGN 100.00 was recorded as paid",
+        ),
+        ("paid", "100", ""),
+        ("paid", "0", ""),
+        ("partial", "40", ""),
+    ] {
+        let invoice = over_a_hundred(&taxpayer).await;
+        let body = with(&payment(&invoice, status), "amount", exact(amount));
+        let answer = taxpayer.pay(&body).await.expect_status(200);
+        let warnings = answer.warnings();
+        assert!(warnings.contains(expected), "{status} {amount}: {warnings}");
+        assert_eq!(
+            warnings.is_empty(),
+            expected.is_empty(),
+            "{status} {amount}: {warnings}"
+        );
+    }
+}

@@ -2,7 +2,8 @@
 //! a step that another process has taken is not taken again.
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::correct::{NumberKind, add_names, approve, free_name};
+use crate::actors::taxpayer::commands::correct::approve;
+use crate::actors::taxpayer::commands::correction_names::{NumberKind, add_names, free_name};
 use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, want_ids};
 use crate::actors::taxpayer::commands::payment::note_credited;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};

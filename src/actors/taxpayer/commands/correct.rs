@@ -8,6 +8,9 @@ use serde_json::json;
 use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::correction_names::{
+    FreeName, NumberKind, add_names, free_name,
+};
 use crate::actors::taxpayer::commands::create::{new_invoice, store_new};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -19,6 +22,7 @@ use crate::domain::correction::plan::{Case, Numbers, Plan, Wish};
 use crate::domain::correction::record::{
     Correction, CorrectionState, DocumentPurpose, PlannedDocument,
 };
+use crate::domain::correction::signed_invoice::signed_invoice;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::irn::Irn;
@@ -28,19 +32,12 @@ use crate::domain::invoice::{Draft, Invoice, batch};
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus, is_self_billed};
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::pipeline::Operation;
 use crate::domain::reference::catalog::Catalog;
 use crate::store::ids::IdKind;
 use crate::store::invoices::CORRECTING_MAX;
 use crate::store::invoices::corrections::StoredCorrection;
 
-/// These letters and a digit follow the number of the original in that of its credit note, and in that of its
-/// replacement. The authority takes letters and digits only.
-const CREDIT_NOTE_MARK: &str = "CN";
-const REPLACEMENT_MARK: &str = "R";
-/// For a credit note and for a replacement, at most so many invoice numbers are tried.
-const NUMBERS_MAX: u32 = 20;
-/// The longest number that forms take.
-const NUMBER_CHARS_MAX: usize = 255;
 /// The remark of the status that a document of a correction gets.
 const REMARK: &str = "Approved by the correction";
 
@@ -73,30 +70,6 @@ pub struct CorrectInvoice {
     pub is_preview: bool,
 }
 
-/// The numbers that a new document may have, and its day, which is a part of its IRN.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NumberKind {
-    mark: &'static str,
-    date: Date,
-}
-
-impl NumberKind {
-    fn credit_note(date: Date) -> Self {
-        let mark = CREDIT_NOTE_MARK;
-        Self { mark, date }
-    }
-
-    pub(super) fn replacement(date: Date) -> Self {
-        let mark = REPLACEMENT_MARK;
-        Self { mark, date }
-    }
-
-    fn numbers(self, original: &Irn) -> impl Iterator<Item = String> {
-        let start = format!("{}{}", original.invoice_no(), self.mark);
-        (1..=NUMBERS_MAX).map(move |at| format!("{start}{at}"))
-    }
-}
-
 /// The numbers and IRNs of the new documents. For a cancellation, `replacement` repeats `credit_note`.
 struct Names {
     credit_note: FreeName,
@@ -107,13 +80,6 @@ struct Names {
 struct NamedPlan {
     plan: Plan,
     names: Names,
-}
-
-/// The number and the IRN of a new document.
-#[derive(Debug, Clone)]
-pub(super) struct FreeName {
-    pub(super) invoice_no: String,
-    pub(super) irn: Irn,
 }
 
 impl CorrectInvoice {
@@ -175,6 +141,7 @@ impl TaxpayerCommand for CorrectInvoice {
             references,
         } = &self.original;
         wanted.add_correction(*id, references.clone());
+        wanted.add_runs(irn);
         add_names(wanted, context, irn, NumberKind::credit_note(self.today));
         if let Wish::Become(draft) = &self.wish {
             let kind = NumberKind::replacement(draft.invoice_date);
@@ -190,7 +157,11 @@ impl TaxpayerCommand for CorrectInvoice {
         check_correctable(&original, &self.catalog)?;
         check_earlier_corrections(uow, original.id)?;
         let credits = known_credits(uow, &original)?;
-        let planned = self.plan(uow, &original, &credits.signed)?;
+        let signed = as_signed(uow, &original, &self.catalog)?;
+        let notes = credits.signed.iter();
+        let notes = notes.map(|note| as_signed(uow, note, &self.catalog));
+        let notes: Vec<_> = notes.collect::<Result<_, _>>()?;
+        let planned = self.plan(uow, &signed, &notes)?;
         let mut correction = describe(uow, &original, &credits, &planned, &self.catalog);
         let NamedPlan { plan, names } = planned;
         if self.is_preview || correction.documents.is_empty() {
@@ -275,6 +246,18 @@ fn describe(
     }
 }
 
+/// Returns a signed invoice or credit note with the lines and the amounts that the authority signed. Refuses one whose
+/// stored lines cannot be made those of the signed document.
+fn as_signed(uow: &UnitOfWork, stored: &Invoice, catalog: &Catalog) -> Result<Invoice, Refusal> {
+    let run = uow.run(Operation::Submit, &stored.irn);
+    let document = run.and_then(|run| run.payload.submission());
+    let Some(document) = document.and_then(|document| document.as_json().as_object()) else {
+        return Ok(stored.clone());
+    };
+    signed_invoice(stored, document, catalog)
+        .map_err(|error| Refusal::NotCorrectable(error.to_string()))
+}
+
 fn check_correctable(original: &Invoice, catalog: &Catalog) -> Result<(), Refusal> {
     let refuse = |reason: &str| Err(Refusal::NotCorrectable(reason.to_owned()));
     if !original.authority.signed {
@@ -340,46 +323,6 @@ fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusa
             note.invoice_no
         ))),
     }
-}
-
-/// Asks for the invoices that may have the numbers of new documents.
-pub(super) fn add_names(
-    wanted: &mut ReadSet,
-    context: &ReadContext<'_>,
-    original: &Irn,
-    kind: NumberKind,
-) {
-    for number in kind.numbers(original) {
-        wanted.add_invoice_no(&number);
-        let taxpayer = context.cached.taxpayer.as_ref();
-        let irn = taxpayer
-            .and_then(|taxpayer| Irn::for_invoice(&number, &taxpayer.service_id, kind.date).ok());
-        if let Some(irn) = irn {
-            wanted.add_irn(&irn);
-        }
-    }
-}
-
-/// Returns the first number of this kind that no invoice has.
-pub(super) fn free_name(
-    uow: &UnitOfWork,
-    original: &Irn,
-    kind: NumberKind,
-) -> Result<FreeName, Refusal> {
-    let service_id = &uow.taxpayer()?.service_id;
-    let found = kind.numbers(original).find_map(|invoice_no| {
-        let irn = Irn::for_invoice(&invoice_no, service_id, kind.date).ok()?;
-        let is_free =
-            uow.invoices.with_number(&invoice_no).is_none() && uow.invoice_with_irn(&irn).is_none();
-        let is_short = invoice_no.chars().count() <= NUMBER_CHARS_MAX;
-        (is_free && is_short).then_some(FreeName { invoice_no, irn })
-    });
-    found.ok_or_else(|| {
-        Refusal::NotCorrectable(
-            "No number is free for the documents of this correction. Create them in the system that made the invoice."
-                .to_owned(),
-        )
-    })
 }
 
 /// Creates the approved credit note. It has the customer and the items of the original, so nothing is looked up.

@@ -4,12 +4,12 @@
 //! | Commands | File |
 //! |---|---|
 //! | create one invoice, with its customer and its items; create a batch | `create`, `batch` |
-//! | correct a signed invoice; the steps of a correction | `correct`, `advance_correction` |
+//! | correct a signed invoice, the numbers of its documents; the steps of a correction | `correct`, `correction_names`, `advance_correction` |
 //! | import a file of invoices or a piece of it, preview it, set the import profile | `import` |
 //! | revise an invoice, set its status | `update` |
 //! | a change that depends on what its sender has seen | `if_unchanged` |
 //! | pay; payments relayed to the authority | `payment` |
-//! | pay the rest of an invoice that has credit notes | `settle` |
+//! | credit notes that are set off when an invoice is paid | `set_off` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
 //! | record the steps of a run | `steps` |
 //! | pause, resume, retry or cancel a run | `operator_actions` |
@@ -25,6 +25,7 @@ mod account;
 mod advance_correction;
 mod batch;
 mod correct;
+mod correction_names;
 mod create;
 mod endpoints;
 mod if_unchanged;
@@ -36,7 +37,7 @@ mod operator_actions;
 mod payment;
 mod replays;
 mod runs;
-mod settle;
+mod set_off;
 mod share_delivery;
 mod steps;
 mod update;
@@ -58,10 +59,9 @@ pub use inbound::{
 pub use integration::{SetIntegration, StoreRefreshToken};
 pub use keys::{RevokeKey, RotateKey};
 pub use operator_actions::ApplyOperatorAction;
-pub use payment::Pay;
+pub use payment::{PaidInvoice, Pay};
 pub use replays::{CancelReplay, StartReplay};
 pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
-pub use settle::Settle;
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
 pub use update::{CancelOnce, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};

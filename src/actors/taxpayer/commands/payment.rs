@@ -4,18 +4,28 @@
 use serde_json::{Value, json};
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::set_off::set_off;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::correction::credits::Credits;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::money::Amount;
 use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayment};
 use crate::domain::pipeline::{Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payments;
 
-/// Records a payment of an invoice.
+/// Records a payment of an invoice. "Paid" means the amount that its signed credit notes leave.
 pub struct Pay(pub PaymentUpdate);
+
+/// An invoice after a payment, and what its sender should know.
+#[derive(Debug, Clone)]
+pub struct PaidInvoice {
+    pub invoice: Invoice,
+    pub warnings: Vec<String>,
+}
 
 /// The texts that the ledger stores with an amount.
 #[derive(Debug, Default)]
@@ -33,22 +43,87 @@ struct PaymentPosting<'a> {
 }
 
 impl TaxpayerCommand for Pay {
-    type Output = Invoice;
+    type Output = PaidInvoice;
 
     const NAME: &'static str = "pay";
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_invoice(&self.0.invoice);
+        if matches!(
+            self.0.change,
+            PaymentChange::Paid | PaymentChange::Partial(_)
+        ) {
+            wanted.add_credit_notes();
+        }
     }
 
-    fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<PaidInvoice, Refusal> {
         let Self(update) = self;
         let before = uow.invoice(&update.invoice)?.clone();
+        let credits = Credits::new(&before, uow.invoices.signed_credit_notes(&before));
+        let left = credits.left_to_pay(&before).max(Amount::ZERO);
+        let start = if update.change == PaymentChange::Paid {
+            set_off(uow, before.clone(), credits.signed)?
+        } else {
+            before.clone()
+        };
         let note = PostingNote {
             reference: update.reference.clone(),
             remark: Some(update.remark.clone()),
         };
-        post_change(uow, before, update.change, note)
+        let paid_before = start.payment.paid;
+        let invoice = post_change(uow, start, update.change, note)?;
+        let amounts = PaymentAmounts {
+            left,
+            set_off: difference(paid_before, before.payment.paid),
+            recorded: difference(invoice.payment.paid, paid_before),
+        };
+        Ok(PaidInvoice {
+            warnings: amounts.warnings(update, &invoice.currency),
+            invoice,
+        })
+    }
+}
+
+fn difference(one: Amount, other: Amount) -> Amount {
+    one.minus(other).unwrap_or_default()
+}
+
+/// The amounts of a payment that its sender may not expect.
+struct PaymentAmounts {
+    /// What the signed credit notes had left to pay.
+    left: Amount,
+    /// What was set off against credit notes.
+    set_off: Amount,
+    /// What was recorded as paid.
+    recorded: Amount,
+}
+
+impl PaymentAmounts {
+    fn warnings(&self, update: &PaymentUpdate, currency: &str) -> Vec<String> {
+        let Self {
+            left,
+            set_off,
+            recorded,
+        } = self;
+        let mut warnings = Vec::new();
+        if !set_off.is_zero() {
+            warnings.push(format!(
+                "the signed credit notes took {currency} {set_off} off this invoice; {currency} {recorded} was recorded as paid"
+            ));
+        }
+        if recorded > left {
+            warnings.push(format!(
+                "the signed credit notes left {currency} {left} of this invoice to pay; {currency} {recorded} was recorded as paid"
+            ));
+        }
+        let unused = update.unused_amount;
+        if let Some(unused) = unused.filter(|unused| !unused.is_zero() && unused != recorded) {
+            warnings.push(format!(
+                "amount {unused} was not used; {currency} {recorded} was recorded as paid"
+            ));
+        }
+        warnings
     }
 }
 
@@ -195,6 +270,13 @@ fn take_over_status(
     }
     let previous = invoice.status;
     let notice = PaymentChange::from(relayed.payment_status);
+    let invoice = if notice == PaymentChange::Paid {
+        let notes = uow.invoices.signed_credit_notes(&invoice);
+        let unpaid = invoice.clone();
+        set_off(uow, invoice, notes).unwrap_or(unpaid)
+    } else {
+        invoice
+    };
     let taken = invoice.clone().apply_payment(notice, uow.now).or_else(|_| {
         let (payment, posting) = invoice.payment.after(notice)?;
         Ok::<_, Refusal>((

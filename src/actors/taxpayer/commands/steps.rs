@@ -86,6 +86,13 @@ impl TaxpayerCommand for RecordSteps {
 
     fn add_reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
         wanted.add_runs(&self.irn);
+        if self
+            .steps
+            .iter()
+            .any(|outcome| outcome.step == Step::Payment)
+        {
+            wanted.add_credit_notes();
+        }
     }
 
     /// If the run has ended or got new content during the calls, the outcomes are only logged.

@@ -6,20 +6,19 @@ use futures_util::future::join_all;
 use timing::clock::{Clock, SystemClock};
 
 use super::{ID, TestTaxpayers, claim, draft, part};
-use crate::actors::taxpayer::commands::{CreateInvoice, Pay};
+use crate::actors::taxpayer::commands::{CreateInvoice, PaidInvoice, Pay};
 use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
 use crate::domain::access::claim::StoredResponse;
-use crate::domain::invoice::Invoice;
 use crate::store::idempotency;
 use crate::store::testing::stores;
 
 /// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
-fn payment_key(key: &str, body: &[u8]) -> OnceClaim<Invoice> {
-    let render = |invoice: &Invoice| {
+fn payment_key(key: &str, body: &[u8]) -> OnceClaim<PaidInvoice> {
+    let render = |paid: &PaidInvoice| {
         Some(StoredResponse {
             status: 200,
             headers: Vec::new(),
-            body: invoice.payment.paid.to_string(),
+            body: paid.invoice.payment.paid.to_string(),
         })
     };
     OnceClaim {
@@ -64,8 +63,8 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
         ));
         let kept = idempotency::find(&app.test.store, &claim("k", &[5]), SystemClock.now()).await;
         assert_eq!(kept.unwrap().unwrap().answer.unwrap().body, "15");
-        let invoice = app.taxpayers.send(ID, Pay(part("INV-1", 1))).await.unwrap();
-        assert_eq!(invoice.payment.paid, 16.into());
+        let paid = app.taxpayers.send(ID, Pay(part("INV-1", 1))).await.unwrap();
+        assert_eq!(paid.invoice.payment.paid, 16.into());
         app.close().await;
     }
 }

@@ -72,7 +72,7 @@ async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
                     TaxpayerError::Refused(Refusal::PaymentExceedsPayable(_))
                 ))
         );
-        let most = accepted.iter().map(|invoice| invoice.payment.paid).max();
+        let most = accepted.iter().map(|paid| paid.invoice.payment.paid).max();
         assert_eq!(most, Some(Amount::ONE_HUNDRED));
         assert_eq!(app.verify_log().await, 1 + 1 + 100);
         app.close().await;

@@ -200,6 +200,7 @@ fn part(number: &str, amount: i64) -> PaymentUpdate {
     PaymentUpdate {
         invoice: by_number(number),
         change: PaymentChange::Partial(amount.into()),
+        unused_amount: None,
         reference: None,
         remark: "part".into(),
     }

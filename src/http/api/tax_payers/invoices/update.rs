@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, web};
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{
-    IfUnchanged, Pay, ReviseInvoice, RevisedInvoice, SeenInvoice, SetStatus,
+    IfUnchanged, PaidInvoice, Pay, ReviseInvoice, RevisedInvoice, SeenInvoice, SetStatus,
 };
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -70,7 +70,9 @@ pub(super) fn endpoints() -> Vec<Path> {
                 .with_note(
                     "Records a payment, or that the payment is pending or \
                          rejected. Partial payments add up; more than is \
-                         payable is refused.",
+                         payable is refused. `paid` records what the signed \
+                         credit notes leave; `amount` counts only with \
+                         `partial`, and another one is a warning.",
                 )
                 .takes(payment_update::read, example!("update_payment_status"))
                 .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
@@ -136,13 +138,13 @@ fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     {
         warnings.push("due_date is before invoice_date".to_owned());
     }
-    ApiResponse::ok(
-        "Invoice updated successfully",
     for date in revised.invoice.other_payment_due_dates() {
         warnings.push(format!(
             "the payment_due_date {date} of payment_means stays, and is not the due_date"
         ));
     }
+    ApiResponse::ok(
+        "Invoice updated successfully",
         InvoiceObject::from(&revised.invoice),
     )
     .warn(&warnings)
@@ -234,13 +236,14 @@ pub(super) async fn update_payment_status(
             &state.taxpayers,
             id,
             IfUnchanged { seen, command },
-            move |invoice| {
-                let view = InvoiceObject::from(invoice);
-                ApiResponse::ok("Invoice payment status updated successfully", view)
-                    .warn(&form.warnings)
-            },
+            move |paid| payment_response(paid).warn(&form.warnings),
         )
         .await
+}
+
+fn payment_response(paid: &PaidInvoice) -> ApiResponse {
+    let view = InvoiceObject::from(&paid.invoice);
+    ApiResponse::ok("Invoice payment status updated successfully", view).warn(&paid.warnings)
 }
 
 /// Returns the invoice as the caller has seen it, if `If-Match` says so. The stored invoice must be the same.

@@ -1,0 +1,87 @@
+//! The numbers and the IRNs of the documents of a correction.
+
+use jiff::civil::Date;
+
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::refusal::Refusal;
+
+/// These letters and a digit follow the number of the original in that of its credit note, and in that of its
+/// replacement. The authority takes letters and digits only.
+const CREDIT_NOTE_MARK: &str = "CN";
+const REPLACEMENT_MARK: &str = "R";
+/// For a credit note and for a replacement, at most so many invoice numbers are tried.
+const NUMBERS_MAX: u32 = 20;
+/// The longest number that forms take.
+const NUMBER_CHARS_MAX: usize = 255;
+/// The numbers that a new document may have, and its day, which is a part of its IRN.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NumberKind {
+    mark: &'static str,
+    date: Date,
+}
+
+impl NumberKind {
+    pub(super) fn credit_note(date: Date) -> Self {
+        let mark = CREDIT_NOTE_MARK;
+        Self { mark, date }
+    }
+
+    pub(super) fn replacement(date: Date) -> Self {
+        let mark = REPLACEMENT_MARK;
+        Self { mark, date }
+    }
+
+    fn numbers(self, original: &Irn) -> impl Iterator<Item = String> {
+        let start = format!("{}{}", original.invoice_no(), self.mark);
+        (1..=NUMBERS_MAX).map(move |at| format!("{start}{at}"))
+    }
+}
+
+/// The number and the IRN of a new document.
+#[derive(Debug, Clone)]
+pub(super) struct FreeName {
+    pub(super) invoice_no: String,
+    pub(super) irn: Irn,
+}
+
+/// Asks for the invoices that may have the numbers of new documents.
+pub(super) fn add_names(
+    wanted: &mut ReadSet,
+    context: &ReadContext<'_>,
+    original: &Irn,
+    kind: NumberKind,
+) {
+    for number in kind.numbers(original) {
+        wanted.add_invoice_no(&number);
+        let taxpayer = context.cached.taxpayer.as_ref();
+        let irn = taxpayer
+            .and_then(|taxpayer| Irn::for_invoice(&number, &taxpayer.service_id, kind.date).ok());
+        if let Some(irn) = irn {
+            wanted.add_irn(&irn);
+        }
+    }
+}
+
+/// Returns the first number of this kind that no invoice has.
+pub(super) fn free_name(
+    uow: &UnitOfWork,
+    original: &Irn,
+    kind: NumberKind,
+) -> Result<FreeName, Refusal> {
+    let service_id = &uow.taxpayer()?.service_id;
+    let found = kind.numbers(original).find_map(|invoice_no| {
+        let irn = Irn::for_invoice(&invoice_no, service_id, kind.date).ok()?;
+        let is_free =
+            uow.invoices.with_number(&invoice_no).is_none() && uow.invoice_with_irn(&irn).is_none();
+        let is_short = invoice_no.chars().count() <= NUMBER_CHARS_MAX;
+        (is_free && is_short).then_some(FreeName { invoice_no, irn })
+    });
+    found.ok_or_else(|| {
+        Refusal::NotCorrectable(
+            "No number is free for the documents of this correction. Create them in the system that made the invoice."
+                .to_owned(),
+        )
+    })
+}

@@ -1,0 +1,107 @@
+//! The lines and the amounts in the document of a stored invoice.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::invoice::breakdown::{Breakdown, TaxSubtotal};
+use crate::domain::invoice::totals::TotalTooLarge;
+use crate::domain::invoice::{Invoice, Line};
+use crate::domain::kernel::codes::ItemType;
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+
+/// Returns the members of the document with its lines and its amounts, except document charges and allowances.
+pub fn amount_members(
+    invoice: &Invoice,
+    catalog: &Catalog,
+) -> Result<Map<String, Value>, TotalTooLarge> {
+    let breakdown = Breakdown::from_invoice(invoice, catalog)?;
+    let mut members = vec![
+        ("document_currency_code", json!(invoice.currency)),
+        ("legal_monetary_total", totals(&breakdown)),
+        ("invoice_line", lines(invoice, &breakdown)),
+    ];
+    if !breakdown.taxes.is_empty() {
+        members.push(("tax_total", tax_total(&breakdown)));
+    }
+    let members = members.into_iter();
+    Ok(members
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect())
+}
+
+fn totals(breakdown: &Breakdown) -> Value {
+    let totals = breakdown.totals;
+    json!({
+        "line_extension_amount": totals.line_extension_amount,
+        "tax_exclusive_amount": totals.tax_exclusive_amount,
+        "tax_inclusive_amount": totals.tax_inclusive_amount,
+        "payable_amount": totals.payable_amount,
+    })
+}
+
+fn tax_total(breakdown: &Breakdown) -> Value {
+    let subtotal = |part: &TaxSubtotal| {
+        json!({
+            "taxable_amount": part.base,
+            "tax_amount": part.tax,
+            "tax_category": { "id": part.category, "percent": part.percent },
+        })
+    };
+    json!([{
+        "tax_amount": breakdown.tax(),
+        "tax_subtotal": breakdown.taxes.iter().map(subtotal).collect::<Vec<_>>(),
+    }])
+}
+
+fn lines(invoice: &Invoice, breakdown: &Breakdown) -> Value {
+    let lines = invoice.lines.iter().zip(&breakdown.lines);
+    lines
+        .map(|(line, amount)| document_line(line, *amount))
+        .collect()
+}
+
+fn document_line(line: &Line, amount: Amount) -> Value {
+    let stored = |name: &str| line.extras.get(name).cloned();
+    let mut item = json!({
+        "name": line.item_name,
+        "description": stored("description").unwrap_or_else(|| json!(line.item_name)),
+    });
+    if let Some(number) = &line.item_no {
+        item["sellers_item_identification"] = json!(number);
+    }
+    let mut document = json!({
+        "invoiced_quantity": line.quantity,
+        "line_extension_amount": amount,
+        "tax_category": line.tax_category,
+        "item": item,
+        "price": {
+            "price_amount": line.unit_price,
+            "base_quantity": stored("base_quantity").unwrap_or_else(|| json!(1)),
+            "price_unit": line.price_unit,
+        },
+    });
+    // The standard forms take one code, which is both the classification and the category of the full form.
+    let (category, category_name, code_name) = match line.item_type {
+        ItemType::Product => (&line.product_category, "product_category", "hsn_code"),
+        ItemType::Service => (&line.service_category, "service_category", "isic_code"),
+    };
+    let code = stored(code_name).or_else(|| category.as_ref().map(|code| json!(code)));
+    let rest = [
+        (category_name, category.as_ref().map(|code| json!(code))),
+        (code_name, code),
+        ("discount_rate", line.discount_rate.map(|rate| json!(rate))),
+        (
+            "discount_amount",
+            line.discount_amount.map(|sum| json!(sum)),
+        ),
+        ("fee_rate", stored("fee_rate")),
+        ("fee_amount", stored("fee_amount")),
+        ("total_tax", stored("total_tax")),
+    ];
+    for (name, value) in rest {
+        if let Some(value) = value {
+            document[name] = value;
+        }
+    }
+    document
+}
