@@ -311,12 +311,22 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     );
 }
 
+/// True if the request has a key, and nobody has this key. A request without a key, and one with a valid key for other
+/// paths, guess nothing.
+fn is_wrong_key(request: &HttpRequest) -> bool {
+    let is_sent = header_key(request.headers()) != Err(UnusableKey::Missing);
+    let resolved = request.extensions().get::<ResolvedKey>().copied();
+    is_sent && resolved.is_none_or(|ResolvedKey(found)| found.is_none())
+}
+
 /// Logs and counts a failed authentication. Returns the error for a missing or refused key, or for too many failures
 /// from the client's address.
 fn authentication_error(request: &HttpRequest, surface: Surface) -> ApiError {
     let counted = api_state(request).map(|state| {
         log_failure(request, state);
-        state.traffic.count_failed_authentication();
+        if is_wrong_key(request) {
+            state.traffic.count_failed_authentication();
+        }
         let peer = client_address(request);
         state
             .limits

@@ -79,3 +79,21 @@ async fn only_operators_see_incidents(world: &World) {
         .await
         .expect_status(401);
 }
+
+#[each_database(ALONE)]
+async fn only_keys_that_nobody_has_count_as_wrong(world: &World) {
+    const AUDIT: &str = "/ops/audit";
+    let wrong_keys = async || -> u64 {
+        let text = world.anonymous().get("/metrics").await.text;
+        let name = "einvoice_authentications_failed_total ";
+        let value = text.lines().find_map(|line| line.strip_prefix(name));
+        value.unwrap().parse().unwrap()
+    };
+    let before = wrong_keys().await;
+    world.anonymous().get(AUDIT).await.expect_status(401);
+    world.integrator().get(AUDIT).await.expect_status(401);
+    assert_eq!(wrong_keys().await, before, "no key, and a key of others");
+    let guess = world.anonymous().with_key("opk_unknown");
+    guess.get(AUDIT).await.expect_status(401);
+    assert_eq!(wrong_keys().await, before + 1);
+}
