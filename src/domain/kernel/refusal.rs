@@ -77,11 +77,8 @@ pub enum Refusal {
     CommandNotReplayable(&'static str),
     #[error("A run that is {from} takes no {to}")]
     ActionNotAllowed { from: RunState, to: OperatorAction },
-    #[error(
-        "What came of the step {0} is not known yet: let the run go on until the authority has answered, \
-         or pause it"
-    )]
-    RunUnsettled(Step),
+    #[error("What came of the step {step} is not known yet: {}", unsettled_advice(*from))]
+    RunUnsettled { from: RunState, step: Step },
     #[error("The authority has taken this invoice already: the run can only go on")]
     RunTookEffect,
     /// The invoice cannot be corrected as it is now.
@@ -89,6 +86,15 @@ pub enum Refusal {
     NotCorrectable(String),
     #[error("Correction not found")]
     CorrectionNotFound,
+}
+
+/// Says what to do with a run that cannot be cancelled, because a call of it may have taken effect.
+fn unsettled_advice(from: RunState) -> &'static str {
+    if from == RunState::Paused {
+        "resume the run, so that the authority is asked; if nothing came of it, the run can be cancelled then"
+    } else {
+        "let the run go on until the authority has answered, or pause it"
+    }
 }
 
 impl From<Fault> for Refusal {

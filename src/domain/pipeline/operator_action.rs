@@ -52,7 +52,10 @@ impl Run {
             to,
         })?;
         match (to, self.progress.intent) {
-            (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
+            (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled {
+                from: self.state(),
+                step,
+            }),
             (OperatorAction::Cancel, None) if self.has_taken_effect() => {
                 Err(Refusal::RunTookEffect)
             }
@@ -163,15 +166,20 @@ mod tests {
     #[test]
     fn a_run_is_not_cancelled_while_a_signature_may_exist() {
         let signing = run(Operation::Submit, RunState::Running).begin_attempt(Step::Sign, NOW);
-        for run in [
-            signing.clone(),
-            signing.clone().after(Step::Sign, &waits(), NOW),
-            signing.clone().pause(NOW),
+        for (run, advice) in [
+            (signing.clone(), "let the run go on"),
+            (
+                signing.clone().after(Step::Sign, &waits(), NOW),
+                "let the run go on",
+            ),
+            (signing.clone().pause(NOW), "resume the run"),
         ] {
-            assert_eq!(
-                run.clone().apply_action(OperatorAction::Cancel, NOW),
-                Err(Refusal::RunUnsettled(Step::Sign))
-            );
+            let refusal = run.clone().apply_action(OperatorAction::Cancel, NOW);
+            let refusal = refusal.unwrap_err();
+            let step = Step::Sign;
+            let from = run.state();
+            assert_eq!(refusal, Refusal::RunUnsettled { from, step });
+            assert!(refusal.to_string().contains(advice), "{refusal}");
             assert!(!run.allowed_actions().contains(&OperatorAction::Cancel));
         }
         let signed = signing.after(Step::Sign, &done_result(), NOW);
@@ -216,7 +224,10 @@ mod tests {
         let asked = lost.begin_attempt(Step::Health, NOW);
         assert_eq!(
             asked.clone().apply_action(OperatorAction::Cancel, NOW),
-            Err(Refusal::RunUnsettled(Step::Send))
+            Err(Refusal::RunUnsettled {
+                from: RunState::Running,
+                step: Step::Send,
+            })
         );
         let asked = asked
             .after(Step::Health, &done_result(), NOW)

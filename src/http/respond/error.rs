@@ -207,7 +207,7 @@ impl From<Refusal> for ApiError {
             | Refusal::ChangedDuringApproval
             | Refusal::PaymentUnderWay
             | Refusal::ActionNotAllowed { .. }
-            | Refusal::RunUnsettled(_)
+            | Refusal::RunUnsettled { .. }
             | Refusal::RunTookEffect
             | Refusal::WebhookDisabled
             | Refusal::ReplayEnded
