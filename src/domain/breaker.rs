@@ -56,6 +56,7 @@ pub struct BreakerFigures {
     pub is_outage: bool,
     pub held_accounts: u64,
     pub since: Option<Timestamp>,
+    /// `None` if no probe is made, one is in flight, or the next call is the probe.
     pub next_probe_at: Option<Timestamp>,
     /// Why the last call failed, if it did.
     pub cause: Option<String>,

@@ -186,6 +186,19 @@ impl Observation<'_> {
         })
     }
 
+    /// Returns the operations whose breaker is open for an outage that has ended. Such a breaker waits for a call, and there
+    /// may be none: other replicas make the calls, or operators hold the runs.
+    pub fn left_open(&self, last: Option<&Outage>) -> Vec<&'static str> {
+        let end = last.and_then(|outage| outage.ended_at);
+        let Some(end) = end.filter(|end| !is_in_future(*end, self.now)) else {
+            return Vec::new();
+        };
+        self.sightings()
+            .filter(|seen| seen.held_since.is_some() && seen.opened_after(Some(end)).is_none())
+            .map(|seen| seen.operation)
+            .collect()
+    }
+
     fn sightings(&self) -> impl Iterator<Item = OperationCalls> {
         self.sightings
             .iter()
@@ -384,6 +397,41 @@ mod tests {
 
     fn after(outage: &Outage, now: i64, sightings: &[OperationCalls]) -> Outage {
         look(now, sightings).current_outage(Some(outage)).unwrap()
+    }
+
+    #[test]
+    fn a_breaker_is_left_open_if_its_last_failure_is_from_before_the_end() {
+        let open = begun_outage();
+        let ended = Outage {
+            ended_at: Some(at(100)),
+            ..open.clone()
+        };
+        let sign: &[&str] = &["sign"];
+        for (last, held, failed, left_open, case) in [
+            (
+                Some(&ended),
+                Some(0),
+                Some(100),
+                sign,
+                "it failed before the end",
+            ),
+            (
+                Some(&ended),
+                Some(0),
+                Some(101),
+                &[],
+                "it failed again: a new outage",
+            ),
+            (Some(&ended), None, Some(50), &[], "its breaker is closed"),
+            (Some(&open), Some(0), Some(50), &[], "the outage is open"),
+            (None, Some(0), Some(0), &[], "there was no outage yet"),
+        ] {
+            let seen = [call_times(held, failed, None)];
+            assert_eq!(look(160, &seen).left_open(last), left_open, "{case}");
+        }
+        let seen = [call_times(Some(0), Some(50), None)];
+        let before = look(60, &seen).left_open(Some(&ended));
+        assert_eq!(before, [""; 0], "the clock was set back before the end");
     }
 
     #[test]

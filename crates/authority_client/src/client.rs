@@ -162,6 +162,12 @@ impl Authority {
         self.inner.admission.reset(operation);
     }
 
+    /// Closes the breaker of an operation in this process, because the outage for which it opened is over. Does nothing if
+    /// a call has failed after `failed_at`, or if an operator tripped the breaker.
+    pub fn end_outage(&self, operation: Operation, failed_at: Option<Timestamp>) {
+        self.inner.admission.end_outage(operation, failed_at);
+    }
+
     /// Returns the limit of every operation, in the order of [`Operation::ALL`].
     pub fn limits(&self) -> Vec<LimitView> {
         self.inner.admission.limit_views()

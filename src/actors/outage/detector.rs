@@ -31,20 +31,29 @@ pub struct OutageDetector {
 }
 
 impl OutageDetector {
-    /// Records the start, a change or the end of an outage, as the breakers of the authority show it now.
+    /// Records the start, a change or the end of an outage, as the breakers of the authority show it now. Closes the
+    /// breakers whose outage has ended.
     pub async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
-        let calls: Vec<_> = authority.breakers().iter().map(operation_calls).collect();
-        self.observe(&calls, async || authority.is_alive().await)
-            .await
+        let breakers = authority.breakers();
+        let calls: Vec<_> = breakers.iter().map(operation_calls).collect();
+        let left_open = self
+            .observe(&calls, async || authority.is_alive().await)
+            .await?;
+        breakers
+            .iter()
+            .filter(|breaker| left_open.contains(&breaker.operation.name()))
+            .for_each(|breaker| authority.end_outage(breaker.operation, breaker.failed_at));
+        Ok(())
     }
 
     /// Records the start, a change or the end of an outage, as `calls` shows it. If an outage is open and its
     /// operations have not been called for a while, calls `alive` to find out whether the authority works again.
+    /// Returns the operations whose breaker is open for an outage that had ended before.
     pub(super) async fn observe(
         &self,
         calls: &[OperationCalls],
         alive: impl AsyncFnOnce() -> bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<&'static str>, StoreError> {
         let last = outages::last(self.store.reader()).await?;
         let id = clock::new_id();
         let now = self.clock.now();
@@ -63,10 +72,9 @@ impl OutageDetector {
             last.as_ref(),
             observation.current_outage(last.as_ref()).as_ref(),
         ) {
-            self.write(&observation).await
-        } else {
-            Ok(())
+            self.write(&observation).await?;
         }
+        Ok(observation.left_open(last.as_ref()))
     }
 
     async fn write(&self, observation: &Observation<'_>) -> Result<(), StoreError> {

@@ -177,11 +177,11 @@ mod tests {
             .await;
         }
 
-        async fn observe(&self, sighting: OperationCalls) {
+        async fn observe(&self, sighting: OperationCalls) -> Vec<&'static str> {
             self.detector
                 .observe(&[sighting], async || panic!("no probe is needed"))
                 .await
-                .unwrap();
+                .unwrap()
         }
 
         /// Observes that no breaker has seen a call. A probe of the authority returns `is_alive`.
@@ -326,6 +326,30 @@ mod tests {
                 "none for a disabled endpoint"
             );
             replica.close().await;
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_replica_that_makes_no_call_closes_its_breaker_when_the_outage_has_ended() {
+        for test in stores().await {
+            let idle = Replica::new(&test, "one", &clock());
+            let other = Replica::new(&test, "two", &idle.clock);
+            let held_since = Some(idle.now());
+            let failed = OperationCalls {
+                operation: "sign",
+                held_since,
+                failed_at: held_since,
+                answered_at: None,
+            };
+            assert_eq!(idle.observe(failed).await, [""; 0], "it has begun");
+            idle.clock.advance(QUIET);
+            assert_eq!(idle.observe(failed).await, [""; 0], "it goes on");
+            other.observe_answer().await;
+            assert!(!last(&test).await.is_open());
+            assert_eq!(idle.observe(failed).await, ["sign"]);
+            idle.close().await;
+            other.close().await;
             test.store.close().await;
         }
     }

@@ -3,7 +3,7 @@
 //! is blocked. When a breaker is due for a probe (a trial call), it blocks nothing, and the next run's call is the
 //! probe.
 
-use authority_client::{Authority, BreakerView, HeldCallers, Operation};
+use authority_client::{Authority, BreakerState, BreakerView, HeldCallers, Operation};
 use jiff::Timestamp;
 
 use crate::domain::kernel::ids::TaxpayerId;
@@ -62,13 +62,14 @@ pub(super) fn step_block(
     Some(StepBlock {
         since: view.since,
         next_probe_at: view.next_probe_at,
+        is_probing: view.state == BreakerState::HalfOpen,
         is_tripped: view.is_tripped,
     })
 }
 
 /// Returns the breaker of a step if it is open for a taxpayer, or for all. A breaker that is open for everybody blocks
 /// the step also while a probe is due.
-fn blocking_view(
+pub(super) fn blocking_view(
     views: &[BreakerView],
     step: Step,
     taxpayer: Option<TaxpayerId>,

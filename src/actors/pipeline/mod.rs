@@ -8,6 +8,7 @@
 //! | the call of a step; the decision that follows its outcome | `step_executor`, `next_action` |
 //! | a run that was active when a process ended | `crash` |
 //! | steps that cannot be called at present | `blocked_steps` |
+//! | why due runs are not taken | `run_holds` |
 //! | where a run is in the queue and when it ends; the measurements for that | `queue_position`, `measurements` |
 //! | why a run waits | `waiting` |
 //! | the outcome of a call without an answer | `resolve_unknown`, `status_probe` |
@@ -21,6 +22,7 @@ mod next_action;
 mod pool;
 pub mod queue_position;
 mod resolve_unknown;
+pub mod run_holds;
 mod run_span;
 mod runner;
 mod status_probe;

@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::measurements::RunMeasurements;
+use crate::actors::pipeline::run_holds::{HeldRuns, RunHolds};
 use crate::actors::taxpayer::paused::PausedTaxpayers;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps};
@@ -25,7 +26,7 @@ use crate::domain::pipeline::waiting::{QueueEnd, QueuePlace};
 use crate::domain::pipeline::{Operation, Run, Step, run_lane};
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::views::{self, LaneHolder};
+use crate::store::lanes::views::{self, DueGroup, LaneHolder};
 
 /// Loaded queue counts are reused for this long.
 const COUNTS_MAX_AGE: Duration = Duration::from_secs(1);
@@ -44,6 +45,8 @@ pub struct QueuePosition {
 #[derive(Debug, Default)]
 struct QueueCounts {
     turns: Turns,
+    /// The runs that are due, also those of paused taxpayers.
+    due: Vec<DueGroup>,
     at_work: u64,
     processes: u64,
 }
@@ -76,6 +79,29 @@ impl QueueEstimator {
             measurements: Arc::default(),
             cached_counts: Mutex::default(),
         }
+    }
+
+    /// Returns what holds back runs now.
+    pub fn holds(&self) -> RunHolds {
+        RunHolds {
+            breakers: self.authority.breakers(),
+            paused: self.paused.list(),
+        }
+    }
+
+    /// Counts the due runs that are held back.
+    pub async fn count_held(&self) -> Result<HeldRuns, StoreError> {
+        let counts = self.counts().await?;
+        Ok(self.holds().count(&counts.due))
+    }
+
+    /// Returns the place of a run in the queue; `None` if the run does not continue by itself.
+    pub async fn place(&self, run: &Run) -> Result<Option<QueuePlace>, StoreError> {
+        if self.holds().needs_operator(run) {
+            return Ok(None);
+        }
+        let found = self.position(run).await?;
+        Ok(found.map(|found| found.place))
     }
 
     /// Returns the position of a run in the queue. Returns None if the run is not open or has no next step, or if this
@@ -118,11 +144,13 @@ impl QueueEstimator {
         }))
     }
 
-    /// Returns when the last run in the queue ends, if all of them are submissions; `None` if there is no run.
+    /// Returns when the last run in the queue ends, if all of them are submissions; `None` if there is no run, or if
+    /// operators hold back any.
     pub async fn clear_at(&self) -> Result<Option<QueueEnd>, StoreError> {
         let counts = self.counts().await?;
         let waiting = counts.turns.total();
-        if waiting + counts.at_work == 0 {
+        let is_held = self.holds().count(&counts.due).by_operators() > 0;
+        if waiting + counts.at_work == 0 || is_held {
             return Ok(None);
         }
         let steps = RunSteps {
@@ -216,7 +244,8 @@ impl QueueEstimator {
         {
             return Ok(Arc::clone(counts));
         }
-        let mut due = views::due_by_taxpayer(&self.store, LaneKind::Run).await?;
+        let groups = views::due_groups(&self.store, LaneKind::Run).await?;
+        let mut due = views::sum_by_taxpayer(&groups);
         // The runs of paused taxpayers are in nobody's way.
         for pause in self.paused.list().iter() {
             due.remove(&pause.taxpayer_id.0);
@@ -235,6 +264,7 @@ impl QueueEstimator {
                 due,
                 last_served: self.measurements.last_served.load(Ordering::Relaxed),
             },
+            due: groups,
             at_work: u64::try_from(at_work).unwrap_or_default(),
             processes: u64::try_from(processes.len()).unwrap_or(u64::MAX),
         });

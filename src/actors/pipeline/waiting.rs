@@ -29,9 +29,10 @@ impl PipelineHandle {
                 .and_then(|step| blocked_steps::step_block(&self.authority, step, run.taxpayer_id));
             if let Some(found) = self.backlog.position(run).await? {
                 if let Some(holder) = found.holder {
-                    context.worker = Some(self.worker(holder).await?);
+                    context.worker = Some(self.worker(run, holder).await?);
                 }
-                context.queue = Some(found.place);
+                let is_held = self.backlog.holds().needs_operator(run);
+                context.queue = (!is_held).then_some(found.place);
             }
         } else if run.state() == RunState::Paused {
             context.is_held = audit::paused_by_operator(&self.store, &[run.id])
@@ -46,9 +47,10 @@ impl PipelineHandle {
     }
 
     /// Returns the replica that holds a lane. A replica that is not known has its id as a name.
-    async fn worker(&self, holder: LaneHolder) -> Result<Worker, StoreError> {
+    async fn worker(&self, run: &Run, holder: LaneHolder) -> Result<Worker, StoreError> {
         let replica = replicas::find(&self.store, &holder.owner).await?;
         Ok(Worker {
+            calls: self.backlog.measurements.step_under_way(run.id),
             silent_since: replica
                 .as_ref()
                 .filter(|replica| replica.is_silent)

@@ -35,6 +35,8 @@ struct OverviewPart {
     needed: Vec<NeededLine>,
     /// The number of invoices in the tab Waiting; `None` without any.
     in_progress: Option<String>,
+    /// True if operators hold back invoices of the account.
+    is_any_held: bool,
     progress: Vec<ProgressLine>,
     money: Vec<MoneyLine>,
     /// True if only the newest invoices were summed up.
@@ -76,12 +78,20 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
     let report = state.incidents.last_report();
     let money = overview_money::load(state, taxpayer).await?;
     let base = format!("/dashboard/{taxpayer}");
+    let progress = progress_lines(state, taxpayer, &base).await?;
+    let is_paused = state
+        .pipeline
+        .backlog
+        .holds()
+        .find(taxpayer, None)
+        .is_some();
     let part = OverviewPart {
         banner: outage_banner::banner(&report.incidents, &count_text(needs.stopped.waiting)),
         tasks: tasks(&needs, &webhook),
         needed: needed_lines(state, taxpayer, &base).await?,
         in_progress: (needs.in_progress > 0).then(|| count_text(needs.in_progress)),
-        progress: progress_lines(state, taxpayer, &base).await?,
+        is_any_held: is_paused || progress.iter().any(|line| line.is_held),
+        progress,
         money: money.lines,
         is_money_cut: money.is_cut,
         has_invoices: counts.iter().any(|(_, count)| *count > 0),

@@ -43,6 +43,8 @@ pub(super) struct ProgressLine {
     pub(super) why: &'static str,
     /// The time at which it should end; `None` if nobody can know.
     pub(super) expected: Option<Timestamp>,
+    /// True if it waits until an operator acts.
+    pub(super) is_held: bool,
     pub(super) deadline: DeadlineWords,
     pub(super) address: String,
 }
@@ -95,14 +97,21 @@ pub(super) async fn progress_lines(
     let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, RUNS_MAX).await?;
     let known = load_invoices(state, taxpayer, &runs).await?;
     let now = state.now();
+    let holds = state.pipeline.backlog.holds();
     let mut lines = Vec::with_capacity(runs.len());
     for run in runs {
-        let position = state.pipeline.backlog.position(&run).await?;
-        let prediction = position.map(|found| found.place.end.prediction);
+        let place = state.pipeline.backlog.place(&run).await?;
+        let prediction = place.map(|place| place.end.prediction);
+        let is_held = holds.needs_operator(&run);
         lines.push(ProgressLine {
             number: run.irn.invoice_no().to_owned(),
             name: operation_name(run.operation()),
-            why: wait_words(run.wait_reason()),
+            why: if is_held {
+                "The operator of the service holds it back."
+            } else {
+                wait_words(run.wait_reason())
+            },
+            is_held,
             // During an outage the expected end is a mere guess.
             expected: prediction
                 .filter(|prediction| prediction.latest.is_some())

@@ -75,7 +75,7 @@ async fn show_breakers(
     let (found, total, notified) = stored.unwrap_or_default();
     let (calm, breakers) = replicas::shared_breakers(&state)
         .into_iter()
-        .map(BreakerLine::from)
+        .map(|shared| BreakerLine::new(shared, now))
         .partition(|line: &BreakerLine| line.figures.is_calm());
     let page = BreakersPage {
         frame: Frame::for_operator(&session, "Breakers"),
@@ -134,12 +134,12 @@ async fn reset(
     ))
 }
 
-impl From<SharedBreaker> for BreakerLine {
-    fn from(shared: SharedBreaker) -> Self {
+impl BreakerLine {
+    fn new(shared: SharedBreaker, now: Timestamp) -> Self {
         let figures = &shared.figures;
         Self {
             badge: figures.state.into(),
-            why: explain_state(&shared),
+            why: explain_state(&shared, now),
             is_open: figures.state != BreakerCondition::Closed,
             figures: shared.figures,
         }
@@ -147,14 +147,15 @@ impl From<SharedBreaker> for BreakerLine {
 }
 
 /// Says in one sentence what the calls of an operation wait for.
-fn explain_state(shared: &SharedBreaker) -> String {
+fn explain_state(shared: &SharedBreaker, now: Timestamp) -> String {
     let figures = &shared.figures;
     let since = figures.since.map_or_else(String::new, |since| {
         format!(" since {} UTC", plain_time(since))
     });
-    let probe = match figures.next_probe_at {
+    let probe = match figures.next_probe_at.filter(|next| *next > now) {
         Some(next) => format!("The next probe is due at {} UTC", plain_time(next)),
-        None => "A probe is under way".to_owned(),
+        None if figures.state == BreakerCondition::HalfOpen => "A probe is under way".to_owned(),
+        None => "The next call is the probe".to_owned(),
     };
     let held_on = shared.held_on.join(", ");
     match figures.state {
@@ -223,6 +224,38 @@ impl OutageLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_probe_is_told_only_if_it_is_to_come() {
+        let second = |second| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let sentence = |state, probe_second: Option<i64>| {
+            let figures = BreakerFigures {
+                state,
+                is_outage: true,
+                next_probe_at: probe_second.map(second),
+                ..BreakerFigures::default()
+            };
+            let held_on = vec!["rep1".to_owned()];
+            explain_state(&SharedBreaker { figures, held_on }, second(10))
+        };
+        for (state, probe_second, probe) in [
+            (
+                BreakerCondition::Open,
+                Some(11),
+                "The next probe is due at ",
+            ),
+            (
+                BreakerCondition::Open,
+                Some(10),
+                "The next call is the probe;",
+            ),
+            (BreakerCondition::Open, None, "The next call is the probe;"),
+            (BreakerCondition::HalfOpen, None, "A probe is under way;"),
+        ] {
+            let sentence = sentence(state, probe_second);
+            assert!(sentence.contains(probe), "{sentence}");
+        }
+    }
 
     #[test]
     fn calls_wait_for_the_limit_or_for_a_measurement() {

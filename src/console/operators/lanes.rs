@@ -4,11 +4,12 @@
 use actix_web::web;
 use askama::Template;
 
+use crate::actors::pipeline::run_holds::HeldRuns;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::http::endpoint::{Path, path};
-use crate::http::respond::error::ApiError;
+use crate::http::metrics::database_counts::gauge_value;
 use crate::http::state::ApiState;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::views::{self, LaneCount, OwnerCount};
@@ -43,8 +44,8 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
     let counts = views::counts_by_kind(&state.store).await?;
     let owners = views::counts_by_owner(&state.store).await?;
     let list = state.replicas.last_list();
-    let paused_runs = count_paused_runs(&state).await?;
-    let mut lanes = counts.map(|count| LaneLine::new(count, paused_runs));
+    let held = state.pipeline.backlog.count_held().await?;
+    let mut lanes = counts.map(|count| LaneLine::new(count, held));
     if let Some(end) = state.pipeline.backlog.clear_at().await? {
         let runs = lanes
             .iter_mut()
@@ -67,28 +68,15 @@ async fn show_lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answ
     show(&page)
 }
 
-/// Counts the due runs of the taxpayers that operators have paused.
-async fn count_paused_runs(state: &ApiState) -> Result<u64, ApiError> {
-    let paused = state.taxpayers.paused_taxpayers().list();
-    if paused.is_empty() {
-        return Ok(0);
-    }
-    let due = views::due_by_taxpayer(&state.store, LaneKind::Run).await?;
-    let of_paused = paused
-        .iter()
-        .filter_map(|pause| due.get(&pause.taxpayer_id.0));
-    Ok(of_paused.sum())
-}
-
 impl LaneLine {
-    fn new(count: LaneCount, paused_runs: u64) -> Self {
-        let paused = match count.kind {
-            LaneKind::Run => i64::try_from(paused_runs).unwrap_or(i64::MAX),
-            _ => 0,
+    fn new(count: LaneCount, held_runs: HeldRuns) -> Self {
+        let held = match count.kind {
+            LaneKind::Run => held_runs,
+            _ => HeldRuns::default(),
         };
         Self {
             explanation: explanation(count.kind),
-            why: explain_lanes(&count, paused),
+            why: explain_lanes(&count, held),
             count,
         }
     }
@@ -111,31 +99,39 @@ fn explanation(kind: LaneKind) -> &'static str {
     }
 }
 
-/// `paused` of the due lanes belong to paused taxpayers.
-fn explain_lanes(count: &LaneCount, paused: i64) -> String {
+/// `held` of the due lanes are not taken although workers are free.
+fn explain_lanes(count: &LaneCount, held: HeldRuns) -> String {
     let LaneCount {
         due,
         leased,
         held_back,
         ..
     } = *count;
-    let mut sentences = Vec::new();
-    if due > leased + paused {
-        sentences.push(format!(
-            "Waiting for a free worker: {}.",
-            due - leased - paused
-        ));
-    }
-    if paused > 0 {
-        sentences.push(format!(
-            "Waiting until operators resume their taxpayers: {paused}."
-        ));
-    }
-    if held_back > 0 {
-        sentences.push(format!(
-            "In flight at three crashes or more, to be tried alone after a wait: {held_back}."
-        ));
-    }
+    let free = due - leased - gauge_value(held.all());
+    let counted = [
+        ("Waiting for a free worker", free),
+        (
+            "Waiting until operators resume their taxpayers",
+            gauge_value(held.taxpayer_paused),
+        ),
+        (
+            "Waiting until operators reset the breakers of their calls",
+            gauge_value(held.calls_stopped),
+        ),
+        (
+            "Waiting until the authority answers their calls",
+            gauge_value(held.outage),
+        ),
+        (
+            "In flight at three crashes or more, to be tried alone after a wait",
+            held_back,
+        ),
+    ];
+    let sentences: Vec<_> = counted
+        .into_iter()
+        .filter(|(_, lanes)| *lanes > 0)
+        .map(|(reason, lanes)| format!("{reason}: {lanes}."))
+        .collect();
     if sentences.is_empty() {
         return "Nothing waits.".to_owned();
     }
@@ -148,23 +144,31 @@ mod tests {
 
     #[test]
     fn a_kind_of_lanes_says_why_it_waits() {
-        let why = |due, leased, held_back, paused| {
+        let why = |due, leased, held_back, held| {
             let count = LaneCount {
                 kind: LaneKind::Run,
                 due,
                 leased,
                 held_back,
             };
-            explain_lanes(&count, paused)
+            explain_lanes(&count, held)
         };
-        assert_eq!(why(0, 0, 0, 0), "Nothing waits.");
-        assert_eq!(why(2, 2, 0, 0), "Nothing waits.");
+        let nobody = HeldRuns::default();
+        let held = HeldRuns {
+            taxpayer_paused: 4,
+            calls_stopped: 5,
+            outage: 6,
+        };
+        assert_eq!(why(0, 0, 0, nobody), "Nothing waits.");
+        assert_eq!(why(2, 2, 0, nobody), "Nothing waits.");
         assert_eq!(
-            why(6, 2, 0, 4),
-            "Waiting until operators resume their taxpayers: 4."
+            why(17, 2, 0, held),
+            "Waiting until operators resume their taxpayers: 4. \
+             Waiting until operators reset the breakers of their calls: 5. \
+             Waiting until the authority answers their calls: 6."
         );
         assert_eq!(
-            why(5, 2, 1, 0),
+            why(5, 2, 1, nobody),
             "Waiting for a free worker: 3. \
              In flight at three crashes or more, to be tried alone after a wait: 1."
         );

@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::actors::pipeline::run_holds::HeldRuns;
 use crate::console::badges::Badge;
 use crate::console::chart::Chart;
 use crate::console::filters;
@@ -122,7 +123,12 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
     let seconds = state.traffic.history().seconds();
     let mut cards = counts
         .as_ref()
-        .map(|counts| work_cards(counts))
+        .map(|counts| {
+            work_cards(
+                counts,
+                state.pipeline.backlog.holds().count(&counts.due_runs),
+            )
+        })
         .unwrap_or_default();
     cards.extend(replica_cards(&state.replicas.last_list()));
     let (calm, breakers): (Vec<_>, Vec<_>) = replicas::shared_breakers(state)
@@ -169,18 +175,29 @@ fn card(title: &'static str, figure: impl Display, note: &str, path: &'static st
     }
 }
 
-fn work_cards(counts: &DatabaseCounts) -> Vec<Card> {
+fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
     let runs = |state| counts.runs_in(state).0;
     let endpoints = counts.endpoints.iter();
     let troubled = endpoints.filter(|(health, _)| *health != EndpointHealth::Working);
     let overdue = gauge_value(counts.work.overdue.count);
     let due_soon = gauge_value(counts.work.due_soon);
+    let waiting_note = if held.by_operators() == 0 {
+        "They go on by themselves."
+    } else {
+        "They go on by themselves, but for those held back by operators."
+    };
     vec![
         card(
             "Runs waiting",
             runs(RunState::Waiting),
-            "They go on by themselves.",
+            waiting_note,
             "/console/runs?state=waiting",
+        ),
+        card(
+            "Runs held back",
+            held.by_operators(),
+            "Due, but operators paused their taxpayers or stopped their calls.",
+            "/console/lanes",
         ),
         card(
             "Runs paused",
@@ -191,7 +208,7 @@ fn work_cards(counts: &DatabaseCounts) -> Vec<Card> {
         card(
             "Runs at work",
             runs(RunState::Running),
-            "A step is made or due.",
+            "A step is made, due or held back.",
             "/console/runs?state=running",
         ),
         card(

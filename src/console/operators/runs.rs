@@ -17,6 +17,7 @@ use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::waiting::RunHold;
 use crate::domain::pipeline::{Operation, Run, RunPhase, RunState, Step, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
@@ -102,10 +103,11 @@ pub(super) async fn to_rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<Run
     let owners: Vec<TaxpayerId> = found.iter().map(|run| run.taxpayer_id).collect();
     let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
     let now = state.now();
+    let holds = state.pipeline.backlog.holds();
     let rows = found.into_iter().map(|run| RunRow {
         taxpayer: name_or_number(&owners, run.taxpayer_id),
         badge: run.state().into(),
-        why: explain_state(&run, now),
+        why: explain_state(&run, holds.find(run.taxpayer_id, run.next_step()), now),
         is_overdue: run.is_overdue(now),
         irn_address: irn_page_path(run.taxpayer_id, &run.irn),
         run,
@@ -114,9 +116,13 @@ pub(super) async fn to_rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<Run
 }
 
 /// Says in a few words what a run waits for. The page of the run explains it in full.
-fn explain_state(run: &Run, now: Timestamp) -> &'static str {
-    if run.next_attempt_at().is_some_and(|at| at <= now) {
-        return "Its turn";
+fn explain_state(run: &Run, hold: Option<RunHold>, now: Timestamp) -> &'static str {
+    let is_due = run.next_attempt_at().is_some_and(|at| at <= now);
+    let is_waiting = run.state() == RunState::Waiting;
+    match hold {
+        Some(hold) if is_due || is_waiting && hold.is_by_operator() => return hold_words(hold),
+        None if is_due => return "Its turn",
+        _ => {}
     }
     match run.phase {
         RunPhase::Paused if run.is_quarantined() => "An operator, in quarantine",
@@ -128,5 +134,68 @@ fn explain_state(run: &Run, now: Timestamp) -> &'static str {
             WaitReason::AccessPointOffline => "An access point that is offline",
         },
         RunPhase::Succeeded | RunPhase::Refused | RunPhase::Cancelled => "",
+    }
+}
+
+/// Says in a few words what holds back a run.
+fn hold_words(hold: RunHold) -> &'static str {
+    match hold {
+        RunHold::TaxpayerPaused => "An operator, who paused its taxpayer",
+        RunHold::CallsStopped => "An operator, who stopped its calls",
+        RunHold::Outage => "The authority",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::pipeline::{RunRequest, StepResult};
+
+    #[test]
+    fn a_run_waits_for_its_turn_only_if_nothing_holds_it_back() {
+        let start = Timestamp::UNIX_EPOCH;
+        let later = Timestamp::from_second(60).unwrap();
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
+        let due = Run::new(Uuid::nil(), TaxpayerId(7), request, start);
+        let result = StepResult::Wait {
+            reason: WaitReason::AuthorityUnavailable,
+            error: "down".into(),
+            until: later,
+        };
+        let waiting =
+            due.clone()
+                .begin_attempt(Step::IrnCheck, start)
+                .after(Step::IrnCheck, &result, start);
+        let paused = due.clone().pause(start);
+        for (run, hold, now, words) in [
+            (&due, None, start, "Its turn"),
+            (&due, Some(RunHold::Outage), start, "The authority"),
+            (
+                &due,
+                Some(RunHold::CallsStopped),
+                start,
+                "An operator, who stopped its calls",
+            ),
+            (
+                &due,
+                Some(RunHold::TaxpayerPaused),
+                start,
+                "An operator, who paused its taxpayer",
+            ),
+            (&waiting, None, start, "The authority"),
+            (&waiting, None, later, "Its turn"),
+            (
+                &waiting,
+                Some(RunHold::CallsStopped),
+                start,
+                "An operator, who stopped its calls",
+            ),
+            (&waiting, Some(RunHold::Outage), later, "The authority"),
+            (&paused, Some(RunHold::TaxpayerPaused), later, "An operator"),
+        ] {
+            assert_eq!(explain_state(run, hold, now), words, "{hold:?}");
+        }
     }
 }

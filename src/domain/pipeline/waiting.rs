@@ -4,9 +4,29 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::domain::kernel::codes::words;
 use crate::domain::kernel::upstream::{CallFailure, UpstreamCause};
 use crate::domain::pipeline::prediction::{PastError, Prediction};
 use crate::domain::pipeline::{Run, RunPhase, RunState, Step, WaitReason};
+
+words! {
+    /// The reason why a due run is not taken although workers are free.
+    RunHold {
+        /// An operator has paused the taxpayer.
+        TaxpayerPaused = "taxpayer-paused",
+        /// An operator has tripped the breaker of the next step.
+        CallsStopped = "calls-stopped",
+        /// The breaker of the next step holds calls back, because they failed.
+        Outage = "outage",
+    }
+}
+
+impl RunHold {
+    /// True if the hold lasts until an operator ends it.
+    pub fn is_by_operator(self) -> bool {
+        matches!(self, Self::TaxpayerPaused | Self::CallsStopped)
+    }
+}
 
 /// The facts about a run's wait that its record does not contain.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +50,9 @@ pub struct WaitContext {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     pub name: String,
+    /// The step that it calls now, and since when. `None` if that is not known: the run's record may still have the time of
+    /// a replica that began the step and died.
+    pub calls: Option<(Step, Timestamp)>,
     /// The time of its last sign, if it gives none any more.
     pub silent_since: Option<Timestamp>,
     /// The end of its lease. It prolongs the lease while it works.
@@ -40,8 +63,10 @@ pub struct Worker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepBlock {
     pub since: Option<Timestamp>,
-    /// `None` while a probe is in flight, and if the breaker is not probed.
+    /// `None` while a probe is in flight or due, and if the breaker is not probed.
     pub next_probe_at: Option<Timestamp>,
+    /// True while a probe is in flight.
+    pub is_probing: bool,
     /// True if an operator tripped the breaker. Then it is not probed.
     pub is_tripped: bool,
 }
@@ -204,17 +229,22 @@ impl Run {
     fn explain_work(&self, worker: &Worker, queue: Option<&QueuePlace>) -> String {
         let Worker {
             name,
+            calls,
             silent_since,
             lease_until,
         } = worker;
         let step = self.step_in_words();
-        match silent_since {
-            None => {
-                let since = at(self.updated_at);
-                let end = end_in_words(queue);
-                format!("It does not wait: {name} has worked on {step} since {since}.{end}")
-            }
-            Some(silent_since) => format!(
+        match (silent_since, calls) {
+            (None, Some((called, since))) => format!(
+                "It does not wait: {name} has worked on the step {called} since {}.{}",
+                at(*since),
+                end_in_words(queue)
+            ),
+            (None, None) => format!(
+                "It does not wait: {name} works on {step}.{}",
+                end_in_words(queue)
+            ),
+            (Some(silent_since), _) => format!(
                 "{name} was at work on {step} and has given no sign since {}. Another replica takes over at {} at the latest.",
                 at(*silent_since),
                 at(*lease_until)
@@ -237,7 +267,8 @@ impl Run {
         }
         let probe = match block.next_probe_at {
             Some(next) => format!("The authority is probed again at {}", at(next)),
-            None => "The authority is being probed now".to_owned(),
+            None if block.is_probing => "The authority is being probed now".to_owned(),
+            None => "The next call probes the authority".to_owned(),
         };
         let place = queue.map_or_else(String::new, |queue| {
             format!("; then it is number {} in the queue", queue.position)
@@ -416,6 +447,7 @@ mod tests {
         let block = StepBlock {
             since: Some(second(2)),
             next_probe_at: Some(second(65)),
+            is_probing: false,
             is_tripped: false,
         };
         let blocked = WaitContext {
@@ -426,13 +458,14 @@ mod tests {
             }),
             ..WaitContext::default()
         };
-        let probing = WaitContext {
+        let [probing, due_to_probe] = [true, false].map(|is_probing| WaitContext {
             block: Some(StepBlock {
                 next_probe_at: None,
+                is_probing,
                 ..block
             }),
             ..alone.clone()
-        };
+        });
         let ordered = WaitContext {
             block: Some(StepBlock {
                 is_tripped: true,
@@ -456,6 +489,7 @@ mod tests {
             (waiting_run(WaitReason::AccessPointOffline), &alone),
             (unavailable.clone(), &blocked),
             (unavailable.clone(), &probing),
+            (unavailable.clone(), &due_to_probe),
             (unavailable.clone(), &ordered),
             (run().pause(second(5)), &held),
             (given_up(), &alone),
@@ -476,6 +510,7 @@ mod tests {
             It has waited since 2027-01-15 08:00:01 UTC, because the access point of a party of this invoice is offline. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
             The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue. It should end within 60 s after the authority answers again.
             The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is being probed now, and the run goes on after the first answer.
+            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The next call probes the authority, and the run goes on after the first answer.
             An operator stopped the calls of the step irn-check at 2027-01-15 08:00:02 UTC. The run goes on when the breaker is reset.
             An operator paused it at 2027-01-15 08:00:05 UTC. It stays paused until an operator resumes it.
             It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. It stays paused until an operator retries it.
@@ -496,9 +531,10 @@ mod tests {
 
     #[test]
     fn what_holds_a_run_up_is_named() {
-        let worked_on = |silent_since| WaitContext {
+        let worked_on = |calls, silent_since| WaitContext {
             worker: Some(Worker {
                 name: "replica-1".into(),
+                calls,
                 silent_since,
                 lease_until: second(30),
             }),
@@ -519,8 +555,9 @@ mod tests {
         };
         let unavailable = waiting_run(WaitReason::AuthorityUnavailable);
         let sentences = [
-            (run(), &worked_on(None)),
-            (run(), &worked_on(Some(second(4)))),
+            (run(), &worked_on(Some((Step::DataCheck, second(7))), None)),
+            (run(), &worked_on(None, None)),
+            (run(), &worked_on(None, Some(second(4)))),
             (run(), &service_paused),
             (unavailable.clone(), &taxpayer_paused),
             (unavailable.clone(), &poisonous),
@@ -529,7 +566,8 @@ mod tests {
         ]
         .map(|(run, context)| run.explain_wait(context, second(10)));
         insta::assert_snapshot!(sentences.join("\n"), @r#"
-            It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC.
+            It does not wait: replica-1 has worked on the step data-check since 2027-01-15 08:00:07 UTC.
+            It does not wait: replica-1 works on the step irn-check.
             replica-1 was at work on the step irn-check and has given no sign since 2027-01-15 08:00:04 UTC. Another replica takes over at 2027-01-15 08:00:30 UTC at the latest.
             It waits, because this process was started with --paused. It goes on when a process is started without it.
             It waits, because an operator has paused this taxpayer since 2027-01-15 08:00:03 UTC. It goes on when an operator resumes the taxpayer.

@@ -75,6 +75,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         }
     }
     let taxpayers = state.tree.busy_actors(kinds::TAXPAYER);
+    let outage_since = work.as_ref().and_then(|work| work.outage_since);
     Situation {
         now: state.now(),
         database: DatabaseFacts {
@@ -84,6 +85,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         authority: AuthorityFacts {
             receivers_reached: window.receivers_reached,
             receivers_unreachable: window.receivers_unreachable,
+            held_operations: held_operations(state, outage_since.is_some()),
             ..authority_facts(state, &growth(MOMENT))
         },
         actors: ActorFacts {
@@ -110,10 +112,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
 
 fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
     let breakers = state.authority.breakers();
-    let held = |is_meant: fn(&BreakerView) -> bool| {
-        let meant = breakers.iter().filter(|breaker| is_meant(breaker));
-        meant.map(|breaker| breaker.operation.name()).collect()
-    };
+    let tripped = breakers.iter().filter(|breaker| breaker.is_tripped);
     let last_causes = breakers.iter().filter_map(|breaker| {
         let cause = upstream_cause(breaker.cause?)?;
         Some((breaker.operation.name(), cause))
@@ -128,13 +127,28 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         last_causes: last_causes.collect(),
         throttled_calls: moment.throttled_calls,
         calls: call_facts(moment),
-        held_operations: held(|breaker| breaker.is_outage && !breaker.is_tripped),
-        tripped_operations: held(|breaker| breaker.is_tripped),
+        tripped_operations: tripped.map(|breaker| breaker.operation.name()).collect(),
         is_held_for_some: open.clone().next().is_some(),
         next_probe_at: open.filter_map(|breaker| breaker.next_probe_at).min(),
         limited_operations: limited_operations(state),
         ..AuthorityFacts::default()
     }
+}
+
+/// Returns the operations whose breaker is open for everybody. A breaker stays open until a call is made: if none has failed
+/// lately and no outage is recorded, it says nothing about the authority as it is now.
+fn held_operations(state: &ApiState, is_outage_recorded: bool) -> Vec<&'static str> {
+    let now = state.now();
+    let has_failed_lately = |breaker: &BreakerView| {
+        let failed_at = breaker.failed_at;
+        failed_at.is_some_and(|at| now.duration_since(at).abs() < MINUTE)
+    };
+    let breakers = state.authority.breakers();
+    breakers
+        .iter()
+        .filter(|breaker| breaker.is_outage && (is_outage_recorded || has_failed_lately(breaker)))
+        .map(|breaker| breaker.operation.name())
+        .collect()
 }
 
 fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {

@@ -14,7 +14,8 @@ use crate::domain::pipeline::RunState;
 use crate::http::cached::Cached;
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::lanes::views::{self, LaneCount};
+use crate::store::lanes::LaneKind;
+use crate::store::lanes::views::{self, DueGroup, LaneCount};
 use crate::store::operations::outages;
 use crate::store::operations::quarantine_list;
 use crate::store::operations::reconciliations;
@@ -40,6 +41,8 @@ pub(crate) struct DatabaseCounts {
     /// The runs of all taxpayers that have not ended, by state and wait reason. A group without runs is absent.
     pub(crate) runs: Vec<UnfinishedRuns>,
     pub(crate) lanes: Vec<LaneCount>,
+    /// The runs that are due and that nobody works on.
+    pub(crate) due_runs: Vec<DueGroup>,
     pub(crate) deliveries_pending: i64,
     pub(crate) deliveries_dead: i64,
     /// The number of endpoints in each state of health.
@@ -97,6 +100,7 @@ impl DatabaseCounts {
         Ok(Self {
             counted_at: now,
             lanes: views::counts_by_kind(store).await?.into(),
+            due_runs: views::due_groups(store, LaneKind::Run).await?,
             deliveries_pending: deliveries::count_pending(store.reader()).await?,
             deliveries_dead: deliveries::count_dead(store.reader()).await?,
             verifications: taxpayers::count_by_verification(store).await?,

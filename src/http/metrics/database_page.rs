@@ -5,6 +5,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::actors::pipeline::run_holds::{HeldRuns, RunHolds};
+use crate::domain::pipeline::waiting::RunHold;
 use crate::domain::pipeline::{RunState, WaitReason};
 use crate::http::metrics::database_counts::DatabaseCounts;
 use crate::http::metrics::database_counts::gauge_value;
@@ -13,8 +15,14 @@ use crate::http::metrics::families::{LabelPairs, gauge};
 /// The states of a run that has not ended. Each state has a time series even if no run is in it.
 const UNFINISHED_STATES: [RunState; 3] = [RunState::Running, RunState::Waiting, RunState::Paused];
 
-pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
+pub(super) fn register(
+    registry: &mut Registry,
+    counted: &DatabaseCounts,
+    holds: &RunHolds,
+    now: Timestamp,
+) {
     register_runs(registry, counted, now);
+    register_held_runs(registry, holds.count(&counted.due_runs));
     register_deliveries(registry, counted);
     register_lanes(registry, counted);
     let help = "1 while the authority is out, as any replica sees it";
@@ -88,7 +96,7 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
     }
     registry.register(
         "runs_waiting",
-        "Pipeline runs that wait, by what they wait for",
+        "Pipeline runs that wait, by what their last call met",
         waiting,
     );
     let help = "Runs that have not ended and have missed their deadlines";
@@ -103,6 +111,18 @@ fn register_runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timesta
         help,
         gauge(gauge_value(counted.work.due_soon)),
     );
+}
+
+fn register_held_runs(registry: &mut Registry, held: HeldRuns) {
+    let gauges = Family::<LabelPairs, Gauge>::default();
+    for hold in RunHold::ALL {
+        gauges
+            .get_or_create(&vec![("reason", hold.to_string())])
+            .set(gauge_value(held.by_reason(*hold)));
+    }
+    let meaning =
+        "Runs that are due and not taken although workers are free, by what holds them back";
+    registry.register("runs_held", meaning, gauges);
 }
 
 fn register_deliveries(registry: &mut Registry, counted: &DatabaseCounts) {

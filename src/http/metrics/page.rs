@@ -51,7 +51,8 @@ pub(crate) async fn render_page(state: &ApiState) -> Result<String, ApiError> {
     registry.register("database_up", help, gauge(is_up.into()));
     register_current_incidents(&mut registry, &report);
     if let Some(counted) = state.database_counts.last_counts() {
-        database_page::register(&mut registry, &counted, state.now());
+        let holds = state.pipeline.backlog.holds();
+        database_page::register(&mut registry, &counted, &holds, state.now());
     }
     let mut text = String::new();
     encode_registry(&mut text, &registry).map_err(ApiError::internal)?;

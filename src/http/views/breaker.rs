@@ -10,6 +10,8 @@ use crate::domain::invoice::invoice_view::precise_time;
 pub(crate) struct Breaker {
     operation: &'static str,
     state: &'static str,
+    /// True if an operator has stopped the calls.
+    is_tripped: bool,
     /// If the breaker holds back only some callers, the taxpayers among them; null if it holds back nobody or
     /// everybody.
     held_taxpayers: Option<Vec<i64>>,
@@ -35,6 +37,7 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
         Self {
             operation: view.operation.name(),
             state: view.state.name(),
+            is_tripped: view.is_tripped,
             held_taxpayers: held_taxpayers(view),
             since: view.since.map(precise_time),
             calls: view.calls,

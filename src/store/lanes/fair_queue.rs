@@ -254,6 +254,7 @@ mod tests {
     use super::*;
     use crate::store::lanes::claim::NO_TAXPAYER;
     use crate::store::lanes::leases::{self, LaneRelease, LeasesToEnd, NextClaim};
+    use crate::store::lanes::views::DueGroup;
     use crate::store::lanes::{self, LaneKind, Lease, QueuedLane, WaitingLanes, Wake, views};
     use crate::store::testing::{self, stores};
 
@@ -597,8 +598,12 @@ mod tests {
                 0
             );
             assert_eq!(
-                views::due_by_taxpayer(store, LaneKind::Run).await.unwrap(),
-                HashMap::from([(1, 1)])
+                views::due_groups(store, LaneKind::Run).await.unwrap(),
+                [DueGroup {
+                    taxpayer: 1,
+                    next_step: Some("sign".to_owned()),
+                    due: 1,
+                }]
             );
             let ahead_of = async |deadline, key| {
                 views::more_urgent(store, LaneKind::Run, 1, deadline, key)

@@ -65,22 +65,42 @@ pub async fn state(
     }))
 }
 
-/// Counts the due lanes without a lease, keyed by taxpayer id.
-pub async fn due_by_taxpayer(
-    store: &Store,
-    kind: LaneKind,
-) -> Result<HashMap<i64, u64>, StoreError> {
+/// The due lanes without a lease of one taxpayer that need the same step next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueGroup {
+    pub taxpayer: i64,
+    pub next_step: Option<String>,
+    pub due: u64,
+}
+
+/// Adds up groups by taxpayer id.
+pub fn sum_by_taxpayer(groups: &[DueGroup]) -> HashMap<i64, u64> {
+    let mut sums = HashMap::new();
+    for group in groups {
+        *sums.entry(group.taxpayer).or_default() += group.due;
+    }
+    sums
+}
+
+/// Counts the due lanes without a lease, by taxpayer and next step.
+pub async fn due_groups(store: &Store, kind: LaneKind) -> Result<Vec<DueGroup>, StoreError> {
     let due = free_condition(store.backend(), &[]);
     let sql = format!(
-        "SELECT lanes.taxpayer_id AS id, COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND {due} \
-         GROUP BY lanes.taxpayer_id"
+        "SELECT lanes.taxpayer_id AS id, lanes.next_step AS step, COUNT(*) AS due FROM lanes \
+         WHERE lanes.kind = $1 AND {due} GROUP BY lanes.taxpayer_id, lanes.next_step"
     );
     let rows = store
         .reader()
         .query_all_raw(statement(store, sql, [kind.as_str().into()]))
         .await?;
     rows.iter()
-        .map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?))))
+        .map(|row| {
+            Ok(DueGroup {
+                taxpayer: row.try_get("", "id")?,
+                next_step: row.try_get("", "step")?,
+                due: count(row.try_get("", "due")?),
+            })
+        })
         .collect()
 }
 

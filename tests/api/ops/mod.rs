@@ -5,6 +5,7 @@ mod accounts;
 mod credentials;
 mod dead_letters;
 mod development;
+mod held_runs;
 mod incidents;
 mod integration;
 mod invitations;
@@ -77,6 +78,7 @@ async fn an_operator_sees_the_breaker_and_the_limit_of_each_operation(world: &Wo
                 "held_taxpayers",
                 "held_until",
                 "in_flight",
+                "is_tripped",
                 "lasting_limit",
                 "limit",
                 "next_probe_at",

@@ -77,6 +77,10 @@ async fn an_order_about_a_breaker_is_obeyed_and_recorded(world: &World) {
             .expect_status(200);
         assert_eq!(answer.data()["operation"], "sign");
         assert_eq!(answer.data()["is_tripped"], is_tripped);
+        let listed = operator.get("/ops/breakers").await.expect_status(200);
+        let breakers = listed.data().as_array().unwrap();
+        let sign = breakers.iter().find(|one| one["operation"] == "sign");
+        assert_eq!(sign.unwrap()["is_tripped"], is_tripped);
     }
     let audit = operator.get("/ops/audit?subject=sign").await;
     let entries = audit.expect_status(200).data()["data"].clone();

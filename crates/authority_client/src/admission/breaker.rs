@@ -65,7 +65,7 @@ pub struct BreakerView {
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
     pub failures: u32,
-    /// When the next probe may start; `None` if the breaker is closed or a probe is in flight.
+    /// When the next probe may start; `None` if the breaker is closed, a probe is in flight, or the next call is the probe.
     pub next_probe_at: Option<Timestamp>,
     /// When a call was last answered; `None` if no call was answered since the process started.
     pub answered_at: Option<Timestamp>,
@@ -219,6 +219,13 @@ impl Breaker {
         self.close(now)
     }
 
+    /// Closes the breaker because the outage for which it is open has ended. `failed_at` is the last failure that the end
+    /// takes into account. Returns false, and leaves the breaker as it is, if a call has failed since, if the breaker is not
+    /// open for everybody, or if an operator tripped it.
+    pub(crate) fn end_outage(&mut self, failed_at: Option<Timestamp>, now: Timestamp) -> bool {
+        self.is_outage() && self.failed_at == failed_at && self.close(now)
+    }
+
     /// Records why a call failed; `None` if it was answered.
     pub(crate) fn note_cause(&mut self, cause: Option<CauseKind>) {
         self.cause = cause;
@@ -303,7 +310,7 @@ impl Breaker {
         self.open.as_ref().is_some_and(|open| !open.is_tripped())
     }
 
-    fn is_tripped(&self) -> bool {
+    pub(crate) fn is_tripped(&self) -> bool {
         self.open.as_ref().is_some_and(OpenBreaker::is_tripped)
     }
 
@@ -798,6 +805,46 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_time_that_has_passed_is_not_told() {
+        let mut breaker = opened_breaker();
+        let next_probe_at =
+            |breaker: &Breaker, second| breaker.view(Operation::Sign, at(second)).next_probe_at;
+        assert_eq!(next_probe_at(&breaker, 4), Some(at(5)));
+        assert_eq!(
+            next_probe_at(&breaker, 5),
+            None,
+            "the next call is the probe"
+        );
+        assert_eq!(next_probe_at(&breaker, 600), None);
+        let probe = new_call(0);
+        assert_eq!(breaker.admit(&probe, at(600)), BreakerDecision::Probe);
+        assert_eq!(next_probe_at(&breaker, 600), None, "it is in flight");
+        breaker.settle(&probe, BreakerDecision::Probe, CallVerdict::Failed, at(601));
+        assert_eq!(next_probe_at(&breaker, 601), Some(at(606)));
+    }
+
+    #[test]
+    fn the_end_of_an_outage_closes_it_without_a_call() {
+        let mut breaker = opened_breaker();
+        breaker.on_liveness(false, at(0));
+        assert!(breaker.is_outage());
+        assert!(
+            !breaker.end_outage(Some(at(-1)), at(300)),
+            "a call failed since"
+        );
+        assert!(breaker.end_outage(Some(at(0)), at(300)));
+        assert_eq!(state(&breaker), BreakerState::Closed);
+        assert_eq!(breaker.admit(&new_call(0), at(300)), BreakerDecision::Call);
+        assert!(!breaker.end_outage(Some(at(0)), at(300)), "it is closed");
+        let mut lane = opened_by(1);
+        assert!(!lane.end_outage(None, at(300)), "only one payer is held");
+        let mut tripped = Breaker::default();
+        tripped.trip(at(0));
+        assert!(!tripped.end_outage(None, at(300)), "an operator ordered it");
+        assert!(tripped.is_tripped());
+    }
+
+    #[test]
     fn probes_go_one_at_a_time_and_are_spaced() {
         let mut breaker = opened_breaker();
         let probe = new_call(0);
@@ -969,7 +1016,7 @@ mod tests {
             let before = breaker.view(Operation::Sign, at(-600));
             assert_eq!(
                 (before.held, before.next_probe_at),
-                (HeldCallers::Nobody, Some(at(-600)))
+                (HeldCallers::Nobody, None)
             );
             assert_eq!(
                 call(&mut breaker, &new_call(0), CallVerdict::Answered, at(-600)),

@@ -64,6 +64,19 @@ impl Breakers {
         self.lock(operation).time_to_wait(origin, self.now())
     }
 
+    /// Returns the failure of a call that the breaker holds back for this time.
+    pub(crate) fn hold_failure(
+        &self,
+        operation: Operation,
+        retry_after: Duration,
+    ) -> AuthorityFailure {
+        if self.lock(operation).is_tripped() {
+            AuthorityFailure::CallsStopped { retry_after }
+        } else {
+            AuthorityFailure::BreakerOpen { retry_after }
+        }
+    }
+
     /// Returns true if the operation's breaker holds back any caller.
     pub(crate) fn holds_any(&self, operation: Operation) -> bool {
         self.lock(operation).view(operation, self.now()).held != HeldCallers::Nobody
@@ -86,6 +99,11 @@ impl Breakers {
 
     pub(crate) fn reset(&self, operation: Operation) {
         let changed = self.lock(operation).reset(self.now());
+        self.log_change(operation, changed);
+    }
+
+    pub(crate) fn end_outage(&self, operation: Operation, failed_at: Option<Timestamp>) {
+        let changed = self.lock(operation).end_outage(failed_at, self.now());
         self.log_change(operation, changed);
     }
 
@@ -180,6 +198,7 @@ fn call_verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
         Err(
             AuthorityFailure::Throttled { .. }
             | AuthorityFailure::BreakerOpen { .. }
+            | AuthorityFailure::CallsStopped { .. }
             | AuthorityFailure::RateLimited { .. }
             | AuthorityFailure::QueueFull { .. }
             | AuthorityFailure::Paused,

@@ -63,7 +63,9 @@ impl CallOutcome {
             Err(AuthorityFailure::Retryable { .. }) => Self::Retryable,
             Err(AuthorityFailure::Throttled { .. }) => Self::Throttled,
             Err(AuthorityFailure::Unknown { .. }) => Self::Unknown,
-            Err(AuthorityFailure::BreakerOpen { .. }) => Self::BreakerOpen,
+            Err(AuthorityFailure::BreakerOpen { .. } | AuthorityFailure::CallsStopped { .. }) => {
+                Self::BreakerOpen
+            }
             Err(AuthorityFailure::RateLimited { .. }) => Self::RateLimited,
             Err(AuthorityFailure::QueueFull { .. }) => Self::QueueFull,
             Err(AuthorityFailure::Paused) => Self::Paused,

@@ -31,6 +31,7 @@ pub(crate) fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duratio
         }
         Err(
             AuthorityFailure::BreakerOpen { .. }
+            | AuthorityFailure::CallsStopped { .. }
             | AuthorityFailure::RateLimited { .. }
             | AuthorityFailure::QueueFull { .. }
             | AuthorityFailure::Paused,

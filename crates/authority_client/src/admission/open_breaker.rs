@@ -188,14 +188,11 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         }
     }
 
+    /// Returns when the next probe may start; `None` if the next call is the probe, a probe is in flight, or none is made.
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
         let is_due = time_until(now, self.next_probe_at, PROBE_EVERY).is_none();
-        let at = if is_due {
-            self.next_probe_at.min(now)
-        } else {
-            self.next_probe_at
-        };
-        (self.probing_since.is_none() && !self.is_tripped()).then_some(at)
+        let is_awaited = !is_due && self.probing_since.is_none() && !self.is_tripped();
+        is_awaited.then_some(self.next_probe_at)
     }
 }
 

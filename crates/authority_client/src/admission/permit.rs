@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use timing::clock::SharedClock;
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
@@ -76,6 +77,10 @@ impl CallAdmission {
         self.breakers.reset(operation);
     }
 
+    pub(crate) fn end_outage(&self, operation: Operation, failed_at: Option<Timestamp>) {
+        self.breakers.end_outage(operation, failed_at);
+    }
+
     /// Waits until the call may be made. If this fails, no call was made.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
@@ -85,7 +90,7 @@ impl CallAdmission {
         let mut slot = self.acquire_slot(operation, &origin).await?;
         let admitted = self.breakers.admit(operation, origin);
         let breaker =
-            admitted.map_err(|retry_after| AuthorityFailure::BreakerOpen { retry_after })?;
+            admitted.map_err(|retry_after| self.breakers.hold_failure(operation, retry_after))?;
         if breaker.is_probe() {
             self.notify_waiters(operation);
         }
@@ -154,7 +159,7 @@ impl CallAdmission {
         origin: &CallOrigin,
     ) -> Result<Option<Duration>, AuthorityFailure> {
         if let Some(retry_after) = self.breakers.time_to_wait(operation, origin) {
-            return Err(AuthorityFailure::BreakerOpen { retry_after });
+            return Err(self.breakers.hold_failure(operation, retry_after));
         }
         match self.limits.pause_left(operation) {
             Some(retry_after) if retry_after > PAUSE_WAIT_MAX => {
@@ -357,6 +362,21 @@ mod tests {
             (view(&admission).in_flight, view(&admission).waiting),
             (0, 0)
         );
+    }
+
+    #[tokio::test]
+    async fn a_call_that_an_operator_holds_back_does_not_blame_the_authority() {
+        let admission = CallAdmission::new(1, LONG, clock());
+        admission.trip(OPERATION);
+        let held = admission.acquire(OPERATION, origin()).now_or_never();
+        let failure = held.expect("it fails at once").err();
+        assert!(
+            matches!(failure, Some(AuthorityFailure::CallsStopped { .. })),
+            "{failure:?}"
+        );
+        admission.reset(OPERATION);
+        let passed = admission.acquire(OPERATION, origin()).await;
+        assert!(passed.is_ok());
     }
 
     #[tokio::test]

@@ -223,7 +223,8 @@ mod tests {
             AuthorityFailure::NotFound { .. } => ("not found", None),
             AuthorityFailure::Throttled { .. } => ("throttled", None),
             AuthorityFailure::BreakerOpen { .. } => ("breaker open", None),
-            AuthorityFailure::RateLimited { .. }
+            AuthorityFailure::CallsStopped { .. }
+            | AuthorityFailure::RateLimited { .. }
             | AuthorityFailure::QueueFull { .. }
             | AuthorityFailure::Paused => ("not made", None),
             AuthorityFailure::Retryable { reason } => ("retryable", Some(reason.kind())),

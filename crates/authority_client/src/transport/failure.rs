@@ -1,7 +1,7 @@
 //! The failures of a call.
 //!
 //! `Refused` and `NotFound` are final. After `Retryable` and `Throttled` nothing has changed, so the call may be
-//! repeated. `BreakerOpen`, `RateLimited`, `QueueFull` and `Paused` sent no request. After `Unknown` the call may have taken
+//! repeated. `BreakerOpen`, `CallsStopped`, `RateLimited`, `QueueFull` and `Paused` sent no request. After `Unknown` the call may have taken
 //! effect: ask `confirm` first.
 
 use std::time::Duration;
@@ -31,6 +31,9 @@ pub enum AuthorityFailure {
     /// The breaker is open because earlier calls failed, so the call was not made. Does not count as an attempt.
     #[error("calls of this kind are held back after the authority failed repeatedly{}", retry_hint(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
+    /// An operator tripped the breaker, so the call was not made. Nobody knows how long. Does not count as an attempt.
+    #[error("an operator of this service holds back calls of this kind")]
+    CallsStopped { retry_after: Duration },
     /// The authority asked for fewer calls of this operation, so the call was not made. Does not count as an attempt.
     #[error("calls of this kind are held back because the authority asks to be called less often{}", retry_hint(Some(*.retry_after)))]
     RateLimited { retry_after: Duration },
@@ -132,6 +135,7 @@ impl AuthorityFailure {
         match self {
             Self::Throttled { retry_after } => *retry_after,
             Self::BreakerOpen { retry_after }
+            | Self::CallsStopped { retry_after }
             | Self::RateLimited { retry_after }
             | Self::QueueFull { retry_after } => Some(*retry_after),
             _ => None,
@@ -144,6 +148,7 @@ impl AuthorityFailure {
         !matches!(
             self,
             Self::BreakerOpen { .. }
+                | Self::CallsStopped { .. }
                 | Self::RateLimited { .. }
                 | Self::QueueFull { .. }
                 | Self::Paused
@@ -211,6 +216,10 @@ mod tests {
                 retry_after: Duration::from_millis(10),
             }
             .to_string(),
+            AuthorityFailure::CallsStopped {
+                retry_after: Duration::from_mins(1),
+            }
+            .to_string(),
             AuthorityFailure::RateLimited {
                 retry_after: Duration::from_secs(7),
             }
@@ -227,6 +236,7 @@ mod tests {
                 "the authority did not answer within 30 s; whether the call took effect is not known",
                 "the authority asks to be called less often",
                 "calls of this kind are held back after the authority failed repeatedly; try again in 1 s",
+                "an operator of this service holds back calls of this kind",
                 "calls of this kind are held back because the authority asks to be called less often; try again in 7 s",
                 "more calls of this kind wait than the authority bears at a time; try again in 5 s",
             ]
@@ -238,6 +248,7 @@ mod tests {
         let retry_after = Duration::from_secs(3);
         let held = [
             AuthorityFailure::BreakerOpen { retry_after },
+            AuthorityFailure::CallsStopped { retry_after },
             AuthorityFailure::RateLimited { retry_after },
             AuthorityFailure::QueueFull { retry_after },
         ];

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
 use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE_MESSAGE, is_signed_otherwise};
+use crate::domain::pipeline::waiting::RunHold;
 use crate::domain::pipeline::{NO_CUSTOMER_MESSAGE, Operation, Run, RunState, Step, WaitReason};
 use crate::http::explain::authority;
 use crate::http::extract::prefer::{PREFERENCE_APPLIED_HEADER, Prefer, RESPOND_ASYNC};
@@ -164,18 +165,10 @@ async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, A
 }
 
 /// Returns the position of the run in the queue; `None` if the run does not continue by itself, or not until an operator
-/// resumes its taxpayer.
+/// resumes its taxpayer or lets its calls pass.
 pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
-    if state
-        .taxpayers
-        .paused_taxpayers()
-        .find(run.taxpayer_id)
-        .is_some()
-    {
-        return Ok(None);
-    }
-    let found = state.pipeline.backlog.position(run).await?;
-    Ok(found.map(|found| QueueView::new(run, found.place)))
+    let place = state.pipeline.backlog.place(run).await?;
+    Ok(place.map(|place| QueueView::new(run, place)))
 }
 
 /// Adds two things to the error for an unfinished run: how long to wait before asking again, and the run's position in
@@ -237,15 +230,10 @@ fn unfinished_message(state: &ApiState, run: &Run) -> String {
             AuthorityFailure::Paused
         );
     }
-    if run.state().is_open()
-        && state
-            .taxpayers
-            .paused_taxpayers()
-            .find(run.taxpayer_id)
-            .is_some()
-    {
-        return "The run has not ended: the operator of the service has paused this taxpayer; it goes on when the pause ends"
-            .to_owned();
+    let holds = state.pipeline.backlog.holds();
+    let hold = holds.find(run.taxpayer_id, run.next_step());
+    if let Some(words) = hold.filter(|_| run.state().is_open()).and_then(hold_words) {
+        return format!("The run has not ended: {words}");
     }
     let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");
@@ -255,6 +243,19 @@ fn unfinished_message(state: &ApiState, run: &Run) -> String {
         "it waits for an operator"
     };
     format!("The run has not ended: {reason}; {goes_on}")
+}
+
+/// Says what an operator has done that holds a run back, and when the run goes on.
+fn hold_words(hold: RunHold) -> Option<&'static str> {
+    match hold {
+        RunHold::TaxpayerPaused => Some(
+            "the operator of the service has paused this taxpayer; it goes on when the pause ends",
+        ),
+        RunHold::CallsStopped => Some(
+            "an operator of the service holds back these calls; it goes on when the operator lets them pass",
+        ),
+        RunHold::Outage => None,
+    }
 }
 
 fn retry_delay(run: &Run, now: Timestamp) -> Duration {

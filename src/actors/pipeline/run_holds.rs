@@ -1,0 +1,200 @@
+//! The reasons why due runs are not taken although workers are free: operators have paused their taxpayers or stopped the
+//! calls of their next steps, or the authority is out. Every page and answer that speaks of a due run asks here.
+
+use std::sync::Arc;
+
+use authority_client::BreakerView;
+
+use crate::actors::pipeline::blocked_steps;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::waiting::RunHold;
+use crate::domain::pipeline::{Run, Step};
+use crate::domain::taxpayer_pause::TaxpayerPause;
+use crate::store::lanes::views::DueGroup;
+
+/// What holds back runs at one moment, as this process sees it.
+#[derive(Debug, Clone)]
+pub struct RunHolds {
+    pub(super) breakers: Vec<BreakerView>,
+    pub(super) paused: Arc<Vec<TaxpayerPause>>,
+}
+
+/// The numbers of due runs that are held back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HeldRuns {
+    pub taxpayer_paused: u64,
+    pub calls_stopped: u64,
+    pub outage: u64,
+}
+
+impl RunHolds {
+    /// Returns why a due run of this taxpayer is held back that needs `step` next; `None` if it only waits for a worker.
+    pub fn find(&self, taxpayer: TaxpayerId, step: Option<Step>) -> Option<RunHold> {
+        let mut paused = self.paused.iter();
+        if paused.any(|pause| pause.taxpayer_id == taxpayer) {
+            return Some(RunHold::TaxpayerPaused);
+        }
+        let breaker = blocked_steps::blocking_view(&self.breakers, step?, Some(taxpayer))?;
+        Some(if breaker.is_tripped {
+            RunHold::CallsStopped
+        } else {
+            RunHold::Outage
+        })
+    }
+
+    /// True if the run cannot end before an operator acts, now or at a later step.
+    pub fn needs_operator(&self, run: &Run) -> bool {
+        let all = run.operation().steps().iter();
+        let remaining = all.filter(|step| !run.done.contains(step));
+        let mut holds = remaining.filter_map(|step| self.find(run.taxpayer_id, Some(*step)));
+        holds.any(RunHold::is_by_operator)
+    }
+
+    /// Counts the runs that are held back among those that are due.
+    pub fn count(&self, due: &[DueGroup]) -> HeldRuns {
+        let mut held = HeldRuns::default();
+        for group in due {
+            let step = group.next_step.as_deref();
+            let step = step.and_then(|name| Step::ALL.iter().find(|step| step.as_str() == name));
+            match self.find(TaxpayerId(group.taxpayer), step.copied()) {
+                Some(RunHold::TaxpayerPaused) => held.taxpayer_paused += group.due,
+                Some(RunHold::CallsStopped) => held.calls_stopped += group.due,
+                Some(RunHold::Outage) => held.outage += group.due,
+                None => {}
+            }
+        }
+        held
+    }
+}
+
+impl HeldRuns {
+    pub fn by_operators(self) -> u64 {
+        self.taxpayer_paused.saturating_add(self.calls_stopped)
+    }
+
+    pub fn all(self) -> u64 {
+        self.by_operators().saturating_add(self.outage)
+    }
+
+    pub fn by_reason(self, hold: RunHold) -> u64 {
+        match hold {
+            RunHold::TaxpayerPaused => self.taxpayer_paused,
+            RunHold::CallsStopped => self.calls_stopped,
+            RunHold::Outage => self.outage,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_client::{BreakerState, HeldCallers, Operation as AuthorityOperation};
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::pipeline::{Operation, RunRequest};
+
+    fn breaker(operation: AuthorityOperation, is_tripped: bool, is_outage: bool) -> BreakerView {
+        BreakerView {
+            operation,
+            state: BreakerState::Open,
+            // A tripped breaker is never probed; one of an outage holds back nobody while its probe is due.
+            held: if is_tripped {
+                HeldCallers::Everybody
+            } else {
+                HeldCallers::Nobody
+            },
+            is_outage,
+            is_tripped,
+            since: None,
+            cause: None,
+            calls: 0,
+            failures: 0,
+            next_probe_at: None,
+            answered_at: None,
+            failed_at: None,
+            openings: 1,
+        }
+    }
+
+    fn holds() -> RunHolds {
+        let pause = TaxpayerPause {
+            taxpayer_id: TaxpayerId(7),
+            since: Timestamp::UNIX_EPOCH,
+            reason: None,
+        };
+        RunHolds {
+            breakers: vec![
+                breaker(AuthorityOperation::Validate, true, false),
+                breaker(AuthorityOperation::Sign, false, true),
+            ],
+            paused: Arc::new(vec![pause]),
+        }
+    }
+
+    #[test]
+    fn a_due_run_is_held_by_an_operator_or_an_outage_or_waits_for_a_worker() {
+        let holds = holds();
+        for (taxpayer, step, hold) in [
+            (7, Some(Step::IrnCheck), Some(RunHold::TaxpayerPaused)),
+            (7, Some(Step::Sign), Some(RunHold::TaxpayerPaused)),
+            (7, None, Some(RunHold::TaxpayerPaused)),
+            (8, Some(Step::IrnCheck), None),
+            (8, Some(Step::DataCheck), Some(RunHold::CallsStopped)),
+            (8, Some(Step::Sign), Some(RunHold::Outage)),
+            (8, None, None),
+        ] {
+            let found = holds.find(TaxpayerId(taxpayer), step);
+            assert_eq!(found, hold, "{taxpayer} {step:?}");
+        }
+    }
+
+    #[test]
+    fn due_runs_are_counted_by_what_holds_them() {
+        let group = |taxpayer, step: Option<&str>, due| DueGroup {
+            taxpayer,
+            next_step: step.map(str::to_owned),
+            due,
+        };
+        let due = [
+            group(7, Some("sign"), 1),
+            group(8, Some("irn-check"), 2),
+            group(8, Some("data-check"), 4),
+            group(8, Some("sign"), 8),
+            group(9, Some("sign"), 16),
+            group(9, None, 32),
+        ];
+        let held = holds().count(&due);
+        assert_eq!(
+            (held.taxpayer_paused, held.calls_stopped, held.outage),
+            (1, 4, 24)
+        );
+        assert_eq!((held.by_operators(), held.all()), (5, 29));
+    }
+
+    #[test]
+    fn a_run_needs_an_operator_if_a_later_step_is_stopped() {
+        let holds = holds();
+        let run = |taxpayer, operation| {
+            let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
+            Run::new(
+                Uuid::nil(),
+                TaxpayerId(taxpayer),
+                request,
+                Timestamp::UNIX_EPOCH,
+            )
+        };
+        assert!(
+            holds.needs_operator(&run(7, Operation::Report)),
+            "it is paused"
+        );
+        let mut submission = run(8, Operation::Submit);
+        assert!(holds.needs_operator(&submission), "the step data-check");
+        submission.done = vec![Step::IrnCheck, Step::DataCheck];
+        assert!(
+            !holds.needs_operator(&submission),
+            "only an outage holds it"
+        );
+        assert!(!holds.needs_operator(&run(8, Operation::Report)));
+    }
+}
