@@ -228,16 +228,6 @@ mod tests {
     #[test]
     fn a_probe_is_told_only_if_it_is_to_come() {
         let second = |second| Timestamp::from_second(1_800_000_000 + second).unwrap();
-        let sentence = |state, probe_second: Option<i64>| {
-            let figures = BreakerFigures {
-                state,
-                is_outage: true,
-                next_probe_at: probe_second.map(second),
-                ..BreakerFigures::default()
-            };
-            let held_on = vec!["rep1".to_owned()];
-            explain_state(&SharedBreaker { figures, held_on }, second(10))
-        };
         for (state, probe_second, probe) in [
             (
                 BreakerCondition::Open,
@@ -252,7 +242,14 @@ mod tests {
             (BreakerCondition::Open, None, "The next call is the probe;"),
             (BreakerCondition::HalfOpen, None, "A probe is under way;"),
         ] {
-            let sentence = sentence(state, probe_second);
+            let figures = BreakerFigures {
+                state,
+                is_outage: true,
+                next_probe_at: probe_second.map(second),
+                ..BreakerFigures::default()
+            };
+            let held_on = vec!["rep1".to_owned()];
+            let sentence = explain_state(&SharedBreaker { figures, held_on }, second(10));
             assert!(sentence.contains(probe), "{sentence}");
         }
     }
