@@ -42,12 +42,7 @@ async fn chosen_range(
     if !faults.is_empty() {
         return Err(ApiError::invalid(faults));
     }
-    let mut sequences: Vec<_> = found.into_values().collect();
-    sequences.sort_unstable();
-    let first = sequences.first().copied().unwrap_or_default();
-    let last = sequences.last().copied().unwrap_or_default();
-    let selection = DeliverySelection::Chosen(sequences);
-    Ok(ReplayRange::for_selection(selection, first, last))
+    Ok(ReplayRange::for_deliveries(found.into_values().collect()))
 }
 
 async fn matching_range(

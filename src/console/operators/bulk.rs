@@ -1,5 +1,8 @@
 //! Acts on many things of a list at once. An operator ticks rows, or takes all that match the filter; the next page
 //! shows how many and which they are, says what will happen and asks for a reason; then a notice says what came of it.
+//! The form of that page has the ids of all of them, and nothing else is moved.
+
+use std::collections::HashSet;
 
 use actix_web::web;
 use askama::Template;
@@ -11,7 +14,7 @@ use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::operators::Operator;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
-use crate::http::api::ops::bulk::{BulkAct, BulkOutcome, BulkRefusal};
+use crate::http::api::ops::bulk::{BulkAct, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
 use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -21,6 +24,8 @@ use crate::http::state::ApiState;
 const SHOWN_MAX: usize = 20;
 /// The maximum number of different reasons that a notice names.
 const REASONS_MAX: usize = 3;
+/// The reason why something that the preview showed is not moved.
+const CHANGED: &str = "It has changed since it was shown";
 
 /// An act that a list offers, with its words.
 #[derive(Debug, Clone, Copy)]
@@ -53,30 +58,20 @@ impl BulkBar {
     pub(super) fn new<L: BulkList>(list: &ListQuery) -> Self {
         Self {
             preview: format!("{}/preview", L::MOVE_PATH),
-            filter: list.filter_text(),
+            filter: list.with_known_filters(L::FILTERS).filter_text(),
             acts: L::ACTS.iter().map(|act| act.words).collect(),
-            offers_all: list.has_filter() || !L::NEEDS_FILTER,
+            offers_all: list.has_filter(L::FILTERS) || !L::NEEDS_FILTER,
         }
     }
 }
 
-/// The things that an operator took from a list.
-pub(super) enum Selection {
-    Ticked(Vec<String>),
-    /// All that match this filter.
-    Matching(ListQuery),
-}
-
-impl Selection {
-    fn describe(&self) -> String {
-        match self {
-            Self::Ticked(ids) => format!("{} ticked", ids.len()),
-            Self::Matching(filter) => match filter.filter_text() {
-                text if text.is_empty() => "all".to_owned(),
-                text => text,
-            },
-        }
-    }
+/// The things that an operator took from a list. At least one of the fields is set.
+#[derive(Clone, Copy)]
+pub(super) struct Selection<'a> {
+    /// The filter that they match; `None` if each was ticked.
+    pub(super) filter: Option<&'a ListQuery>,
+    /// Their ids; `None` for all that match the filter.
+    pub(super) ids: Option<&'a [String]>,
 }
 
 /// The things of a selection that the act can move now.
@@ -112,15 +107,17 @@ pub(super) trait BulkList {
     const AUDITED_AS: AuditAction;
     /// True if all things can only be taken with a filter.
     const NEEDS_FILTER: bool;
+    /// The names of the filters.
+    const FILTERS: &'static [&'static str];
 
     async fn find(
         state: &ApiState,
         to: Self::To,
-        selection: &Selection,
+        selection: Selection<'_>,
     ) -> Result<Found<Self::Subject>, ApiError>;
 
-    /// Returns how many runs, deliveries or other work an act on the subject changes.
-    fn count(subject: &Self::Subject) -> usize;
+    /// Returns the id by which the list and the form name a subject.
+    fn id(subject: &Self::Subject) -> String;
 
     async fn lines(
         state: &ApiState,
@@ -154,8 +151,11 @@ struct PreviewPage {
 /// The fields of both forms.
 struct Request<T> {
     act: Act<T>,
-    selection: Selection,
-    filter: String,
+    filter: ListQuery,
+    /// True if all that match the filter are taken.
+    takes_all: bool,
+    /// The ids of the ticked things, and in the second form of those that the preview showed.
+    ids: Vec<String>,
 }
 
 impl<T: Copy + 'static> Request<T> {
@@ -163,48 +163,76 @@ impl<T: Copy + 'static> Request<T> {
         let word = values.text("act");
         let act = L::ACTS.iter().find(|act| act.words.word == word);
         let act = *act.ok_or_else(ApiError::route_not_found)?;
-        let filter = values.text("filter").to_owned();
-        let list = ListQuery::new(&Query::from_text(&filter));
-        let ids: Vec<_> = values.checked_values("id").map(str::to_owned).collect();
-        let selection = if values.text("all").is_empty() {
-            Selection::Ticked(ids)
-        } else if L::NEEDS_FILTER && !list.has_filter() {
+        let filter = ListQuery::new(&Query::from_text(values.text("filter")));
+        if let Some(name) = filter.unknown_filter(L::FILTERS) {
+            let known = L::FILTERS.join(", ");
+            let message = format!("There is no filter {name}. The filters are {known}.");
+            return Err(refusal(message));
+        }
+        let takes_all = !values.text("all").is_empty();
+        if takes_all && L::NEEDS_FILTER && !filter.has_filter(L::FILTERS) {
             return Err(refusal("Filter the list first: all of it cannot be taken."));
-        } else {
-            Selection::Matching(list)
-        };
-        if matches!(&selection, Selection::Ticked(ids) if ids.is_empty()) {
+        }
+        // The second form has all ids in one field.
+        let ids = values.checked_values("id").flat_map(str::split_whitespace);
+        Ok(Self {
+            act,
+            filter,
+            takes_all,
+            ids: ids.map(str::to_owned).collect(),
+        })
+    }
+
+    /// Returns the ids of the form; an error without any, and for more than one act can move.
+    fn chosen_ids(&self) -> Result<&[String], ApiError> {
+        if self.ids.is_empty() {
             return Err(refusal(
                 "Nothing is chosen. Go back and tick what you mean.",
             ));
         }
-        Ok(Self {
-            act,
-            selection,
-            filter,
+        if self.ids.len() as u64 > SUBJECTS_MAX {
+            return Err(refusal(format!("Choose {SUBJECTS_MAX} at most.")));
+        }
+        Ok(&self.ids)
+    }
+
+    /// Returns all that match the filter, if they are taken.
+    fn all_matching(&self) -> Option<Selection<'_>> {
+        self.takes_all.then_some(Selection {
+            filter: Some(&self.filter),
+            ids: None,
         })
     }
 
     /// Returns the address of the list, filtered as it was.
     fn list_address<L: BulkList>(&self) -> String {
-        ListQuery::new(&Query::from_text(&self.filter)).address(L::LIST_PATH)
+        self.filter.address(L::LIST_PATH)
     }
 
-    /// Returns the fields that repeat the request in the next form.
-    fn fields(&self) -> Vec<(&'static str, String)> {
+    /// Returns the fields that repeat the request for these things in the next form.
+    fn fields(&self, ids: &[String]) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("act", self.act.words.word.to_owned()),
-            ("filter", self.filter.clone()),
+            ("filter", self.filter.filter_text()),
+            ("id", ids.join(" ")),
         ];
-        match &self.selection {
-            Selection::Matching(_) => fields.push(("all", "true".to_owned())),
-            Selection::Ticked(ids) => fields.extend(ids.iter().map(|id| ("id", id.clone()))),
+        if self.takes_all {
+            fields.push(("all", "true".to_owned()));
         }
         fields
     }
+
+    /// Returns the selection as the audit names it.
+    fn describe(&self) -> String {
+        match self.filter.filter_text() {
+            _ if !self.takes_all => format!("{} ticked", self.ids.len()),
+            text if text.is_empty() => "all".to_owned(),
+            text => text,
+        }
+    }
 }
 
-fn refusal(message: &'static str) -> ApiError {
+fn refusal(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::ValidationFailed, message)
 }
 
@@ -215,21 +243,26 @@ pub(super) async fn preview<L: BulkList>(
     query: Query,
 ) -> Answer {
     let request = Request::<L::To>::read::<L>(&FormValues::from(&query))?;
-    let found = L::find(&state, request.act.to, &request.selection).await?;
-    let count: usize = found.subjects.iter().map(L::count).sum();
+    let selection = match request.all_matching() {
+        Some(all) => all,
+        None => Selection {
+            filter: None,
+            ids: Some(request.chosen_ids()?),
+        },
+    };
+    let found = L::find(&state, request.act.to, selection).await?;
+    let ids: Vec<String> = found.subjects.iter().map(L::id).collect();
     let first = &found.subjects[..found.subjects.len().min(SHOWN_MAX)];
     let mut lines = L::lines(&state, first).await?;
     lines.sort();
-    let mut fields = request.fields();
-    fields.push(("count", count.to_string()));
     show(&PreviewPage {
         frame: Frame::for_operator(&session, L::TITLE),
-        counted: count_phrase::<L>(count),
-        count,
+        counted: count_phrase::<L>(ids.len()),
+        count: ids.len(),
         others: found.others,
         lines,
         refusals: group_reasons(&found.refusals),
-        fields,
+        fields: request.fields(&ids),
         list_address: request.list_address::<L>(),
         move_path: L::MOVE_PATH,
         act: request.act.words,
@@ -243,31 +276,65 @@ pub(super) async fn go<L: BulkList>(
     form: Form<FormValues>,
 ) -> Answer {
     let request = Request::<L::To>::read::<L>(&form.0)?;
+    let shown = request.chosen_ids()?;
     let reason = form.0.text("reason").to_owned();
     let reason = ReasonForm { reason }.read_required(&state)?;
     let by = OperatorRequest {
         operator_id: session.id,
         reason: Some(reason),
     };
-    let shown: usize = form.0.text("count").parse().unwrap_or_default();
-    let mut found = L::find(&state, request.act.to, &request.selection).await?;
-    let mut taken = 0;
-    found.subjects.retain(|subject| {
-        taken += L::count(subject);
-        taken <= shown
-    });
-    let mut outcome = L::apply(&state, request.act.to, found.subjects, &by).await;
+    let to = request.act.to;
+    let matching = match request.all_matching() {
+        Some(all) => count::<L>(&state, to, all).await?,
+        None => 0,
+    };
+    let selection = Selection {
+        filter: request.takes_all.then_some(&request.filter),
+        ids: Some(shown),
+    };
+    let found = L::find(&state, to, selection).await?;
+    let left = matching.saturating_sub(found.subjects.len() as u64);
+    let changed = changed_since_shown::<L>(&found, shown);
+    let mut outcome = L::apply(&state, to, found.subjects, &by).await;
     outcome.refusals.extend(found.refusals);
+    outcome.refusals.extend(changed);
     let act = BulkAct {
         action: L::AUDITED_AS,
         word: request.act.words.word,
-        selection: request.selection.describe(),
+        selection: request.describe(),
     };
     outcome.record(&state, act, &by).await?;
     Ok(go_to(
         &request.list_address::<L>(),
-        &notice::<L>(request.act.words.done, &outcome),
+        &notice::<L>(request.act.words.done, &outcome, left),
     ))
+}
+
+/// Counts the things of a selection that the act can move now.
+async fn count<L: BulkList>(
+    state: &ApiState,
+    to: L::To,
+    selection: Selection<'_>,
+) -> Result<u64, ApiError> {
+    let found = L::find(state, to, selection).await?;
+    Ok(found.subjects.len() as u64 + found.others)
+}
+
+/// Returns a refusal for each thing that was shown and is not found any more.
+fn changed_since_shown<L: BulkList>(
+    found: &Found<L::Subject>,
+    shown: &[String],
+) -> Vec<BulkRefusal> {
+    let subjects = found.subjects.iter().map(L::id);
+    let refused = found.refusals.iter().map(|refusal| refusal.id.clone());
+    let found: HashSet<String> = subjects.chain(refused).collect();
+    let changed = shown.iter().filter(|id| !found.contains(*id));
+    changed
+        .map(|id| BulkRefusal {
+            id: id.clone(),
+            message: CHANGED.to_owned(),
+        })
+        .collect()
 }
 
 fn count_phrase<L: BulkList>(count: usize) -> String {
@@ -275,10 +342,10 @@ fn count_phrase<L: BulkList>(count: usize) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// Says how many things were moved, how many were not, and why.
-fn notice<L: BulkList>(done: &str, outcome: &BulkOutcome) -> String {
+/// Says how many things were moved, how many were not, and why; and how many others match.
+fn notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> String {
     let is = |count: usize| if count == 1 { "is" } else { "are" };
-    let moved = outcome.moved;
+    let moved = outcome.moved.len();
     let mut sentences = vec![format!(
         "{} {} {done}.",
         count_phrase::<L>(moved),
@@ -294,6 +361,13 @@ fn notice<L: BulkList>(done: &str, outcome: &BulkOutcome) -> String {
         sentences.push(format!(
             "The others were not tried: {message}. Do it again."
         ));
+    }
+    match left {
+        0 => {}
+        1 => sentences.push("1 more matches now: it was not shown and is left.".to_owned()),
+        _ => sentences.push(format!(
+            "{left} more match now: they were not shown and are left."
+        )),
     }
     sentences.join(" ")
 }

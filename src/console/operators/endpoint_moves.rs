@@ -8,7 +8,7 @@ use crate::console::operators::deliveries::{explain_cause, url_without_query};
 use crate::console::operators::taxpayers::name_or_number;
 use crate::domain::events::replay::AfterEnable;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
-use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::http::api::ops::bulk::{BulkOutcome, SUBJECTS_MAX};
 use crate::http::api::ops::webhook_endpoints;
 use crate::http::respond::error::ApiError;
@@ -50,27 +50,23 @@ impl BulkList for Endpoints {
     const ACTS: &'static [Act<AfterEnable>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveEndpoints;
     const NEEDS_FILTER: bool = false;
+    const FILTERS: &'static [&'static str] = &webhook_endpoints::FILTERS;
 
     /// Endpoints that work have nothing to try again, so they are left out.
     async fn find(
         state: &ApiState,
         _: AfterEnable,
-        selection: &Selection,
+        selection: Selection<'_>,
     ) -> Result<Found<ListedEndpoint>, ApiError> {
-        let filter = match selection {
-            Selection::Matching(list) => webhook_endpoints::read_filter(&list.0)?,
-            Selection::Ticked(ids) => EndpointFilter {
-                taxpayer_ids: Some(
-                    ids.iter()
-                        .filter_map(|id| parse_number(id))
-                        .map(TaxpayerId)
-                        .collect(),
-                ),
-                ..EndpointFilter::default()
-            },
+        let filter = match selection.filter {
+            Some(list) => webhook_endpoints::read_filter(&list.0)?,
+            None => EndpointFilter::default(),
         };
+        let keys = selection.ids.map(|ids| ids.iter());
+        let keys = keys.map(|ids| ids.filter_map(|id| id.parse().ok()).map(EndpointKey));
         let filter = EndpointFilter {
             is_troubled: true,
+            keys: keys.map(Iterator::collect),
             ..filter
         };
         let first = Page {
@@ -85,8 +81,8 @@ impl BulkList for Endpoints {
         })
     }
 
-    fn count(_: &ListedEndpoint) -> usize {
-        1
+    fn id(listed: &ListedEndpoint) -> String {
+        listed.endpoint.key.to_string()
     }
 
     async fn lines(
@@ -121,7 +117,8 @@ impl BulkList for Endpoints {
                 reason: by.reason.clone(),
             };
             let sent = state.taxpayers.send(taxpayer, command).await;
-            outcome.add(&taxpayer, 1, sent.map(drop).map_err(ApiError::from));
+            let result = sent.map(drop).map_err(ApiError::from);
+            outcome.add(vec![Self::id(&listed)], result);
             if outcome.failure.is_some() {
                 break;
             }

@@ -8,6 +8,8 @@ use crate::http::forms::query::Query;
 
 /// The rows on one page of a list.
 const PER_PAGE: u64 = 50;
+/// The parameters that choose how a list is shown, not what it holds.
+const VIEWS: [&str; 3] = ["page", "per_page", "order"];
 
 #[derive(Debug)]
 pub(crate) struct ListQuery(pub(crate) Query);
@@ -46,10 +48,25 @@ impl ListQuery {
         list_pages::filter_text(&self.0)
     }
 
-    /// True if the list may lack something: it has a filter beside its order.
-    pub(crate) fn has_filter(&self) -> bool {
-        let views = ["page", "per_page", "order"];
-        self.0.pairs().any(|(name, _)| !views.contains(&name))
+    /// True if the list may lack something: it has one of these filters. A mistyped one filters nothing.
+    pub(crate) fn has_filter(&self, known: &[&str]) -> bool {
+        self.0.pairs().any(|(name, _)| known.contains(&name))
+    }
+
+    /// Returns the first parameter that is none of these filters and says nothing about the view.
+    pub(crate) fn unknown_filter(&self, known: &[&str]) -> Option<&str> {
+        let mut names = self.0.pairs().map(|(name, _)| name);
+        names.find(|name| !known.contains(name) && !VIEWS.contains(name))
+    }
+
+    /// Returns the list with these filters only, as it is shown.
+    pub(crate) fn with_known_filters(&self, known: &[&str]) -> Self {
+        let pairs = self.0.pairs();
+        Self(
+            pairs
+                .filter(|(name, _)| known.contains(name) || VIEWS.contains(name))
+                .collect(),
+        )
     }
 
     /// Returns the address of the list at `path` with its filters.
@@ -61,6 +78,36 @@ impl ListQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_known_names_are_filters() {
+        let known = ["state", "irn"];
+        // The parameters, whether they filter, the first unknown one, and what is left of them.
+        let cases = [
+            ("", false, None, ""),
+            ("state=paused", true, None, "state=paused"),
+            ("state=+&irn=", false, None, ""),
+            (
+                "order=oldest&page=2&per_page=9",
+                false,
+                None,
+                "order=oldest&per_page=9",
+            ),
+            ("stat=paused", false, Some("stat"), ""),
+            ("State=paused", false, Some("State"), ""),
+            ("irn=a&foo=bar&x=1", true, Some("foo"), "irn=a"),
+        ];
+        for (text, filters, unknown, rest) in cases {
+            let list = ListQuery::new(&Query::from_text(text));
+            assert_eq!(list.has_filter(&known), filters, "{text}");
+            assert_eq!(list.unknown_filter(&known), unknown, "{text}");
+            assert_eq!(
+                list.with_known_filters(&known).filter_text(),
+                rest,
+                "{text}"
+            );
+        }
+    }
 
     #[test]
     fn the_links_to_other_pages_keep_the_filters() {

@@ -58,32 +58,28 @@ impl BulkList for Quarantine {
     const ACTS: &'static [Act<Release>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveQuarantine;
     const NEEDS_FILTER: bool = false;
+    const FILTERS: &'static [&'static str] = &quarantine::FILTERS;
 
     async fn find(
         state: &ApiState,
         to: Release,
-        selection: &Selection,
+        selection: Selection<'_>,
     ) -> Result<Found<QuarantinedWork>, ApiError> {
-        let filter = match selection {
-            Selection::Matching(list) => quarantine::read_filter(&list.0)?,
-            Selection::Ticked(_) => QuarantineFilter::default(),
+        let filter = match selection.filter {
+            Some(list) => quarantine::read_filter(&list.0)?,
+            None => QuarantineFilter::default(),
         };
         let kept = QuarantineFilter {
             state: filter.state.or(Some(QuarantineState::Kept)),
+            references: selection.ids.map(<[String]>::to_vec),
             ..filter
         };
         let first = Page {
             number: 1,
             per_page: SUBJECTS_MAX,
         };
-        let (mut all, total) = quarantine_list::page(&state.store, &kept, first).await?;
-        let others = match selection {
-            Selection::Matching(_) => total.saturating_sub(all.len() as u64),
-            Selection::Ticked(ids) => {
-                all.retain(|work| ids.contains(&work.reference));
-                0
-            }
-        };
+        let (all, total) = quarantine_list::page(&state.store, &kept, first).await?;
+        let others = total.saturating_sub(all.len() as u64);
         let (subjects, refused): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|work| to.is_allowed(work));
         let refusals = refused.into_iter().map(|work| BulkRefusal {
@@ -97,8 +93,8 @@ impl BulkList for Quarantine {
         })
     }
 
-    fn count(_: &QuarantinedWork) -> usize {
-        1
+    fn id(work: &QuarantinedWork) -> String {
+        work.reference.clone()
     }
 
     async fn lines(
@@ -129,7 +125,7 @@ impl BulkList for Quarantine {
         let mut outcome = BulkOutcome::default();
         for work in subjects {
             let result = release(state, to, &work, by).await;
-            outcome.add(&work.reference, 1, result);
+            outcome.add(vec![work.reference], result);
             if outcome.failure.is_some() {
                 break;
             }

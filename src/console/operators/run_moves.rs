@@ -6,12 +6,12 @@ use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::OperatorAction;
 use crate::http::api::ops::bulk::BulkOutcome;
-use crate::http::api::ops::run_moves;
+use crate::http::api::ops::run_moves::{self, FoundRuns};
 use crate::http::extract::path_ids;
 use crate::http::forms::run_filter;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::runs::run_list;
+use crate::store::runs::run_list::{self, RunFilter};
 
 /// The runs of all taxpayers.
 pub(super) struct Runs;
@@ -65,35 +65,34 @@ impl BulkList for Runs {
     const ACTS: &'static [Act<OperatorAction>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveRuns;
     const NEEDS_FILTER: bool = true;
+    const FILTERS: &'static [&'static str] = &run_filter::CONDITIONS;
 
     async fn find(
         state: &ApiState,
         to: OperatorAction,
-        selection: &Selection,
+        selection: Selection<'_>,
     ) -> Result<Found<RunId>, ApiError> {
-        let (ids, matching) = match selection {
-            Selection::Ticked(ids) => {
-                let ids: Vec<RunId> = ids.iter().filter_map(|id| path_ids::uuid(id)).collect();
-                let count = ids.len() as u64;
-                (ids, count)
-            }
-            Selection::Matching(list) => {
-                let (filter, _) = run_filter::read_query(&list.0)?;
-                let found = run_moves::find(state, &filter, to).await?;
-                (found.ids, found.matching)
+        let ids = selection.ids.map(parse_ids);
+        let found = if let Some(list) = selection.filter {
+            let (filter, _) = run_filter::read_query(&list.0)?;
+            run_moves::find(state, &RunFilter { ids, ..filter }, to).await?
+        } else {
+            let ids = ids.unwrap_or_default();
+            FoundRuns {
+                matching: ids.len() as u64,
+                ids,
             }
         };
-        let others = matching.saturating_sub(ids.len() as u64);
-        let (subjects, outcome) = run_moves::check_moves(state, &ids, to).await?;
+        let outcome = run_moves::check_moves(state, &found.ids, to).await?;
         Ok(Found {
-            subjects,
-            others,
+            others: found.matching.saturating_sub(found.ids.len() as u64),
+            subjects: parse_ids(&outcome.moved),
             refusals: outcome.refusals,
         })
     }
 
-    fn count(_: &RunId) -> usize {
-        1
+    fn id(run: &RunId) -> String {
+        run.to_string()
     }
 
     async fn lines(state: &ApiState, subjects: &[RunId]) -> Result<Vec<SubjectLine>, ApiError> {
@@ -119,4 +118,8 @@ impl BulkList for Runs {
     ) -> BulkOutcome {
         run_moves::apply_moves(state, &subjects, to, by).await
     }
+}
+
+fn parse_ids(ids: &[String]) -> Vec<RunId> {
+    ids.iter().filter_map(|id| path_ids::uuid(id)).collect()
 }

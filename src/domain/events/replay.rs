@@ -103,6 +103,14 @@ impl ReplayRange {
         }
     }
 
+    /// Returns the range in which only the deliveries of the events with these sequences are made again.
+    pub fn for_deliveries(mut sequences: Vec<i64>) -> Self {
+        sequences.sort_unstable();
+        let first = sequences.first().copied().unwrap_or_default();
+        let last = sequences.last().copied().unwrap_or_default();
+        Self::for_selection(DeliverySelection::Chosen(sequences), first, last)
+    }
+
     /// Returns the range of this one event. The scope `All` delivers the event again even if it was delivered before.
     pub fn for_event(sequence: i64) -> Self {
         Self {

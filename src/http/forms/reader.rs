@@ -212,6 +212,11 @@ impl<'r> Reader<'r> {
         self.object.get(name).is_some_and(|value| !is_absent(value))
     }
 
+    /// Returns the names of all fields of the object, also of those that no form requests.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'r str> {
+        self.object.keys().map(String::as_str)
+    }
+
     /// Returns true if the body has this field with the value null, which some forms distinguish from an absent field.
     pub(crate) fn is_null(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(Value::is_null)

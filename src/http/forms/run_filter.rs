@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, OperatorAction, RunState, Step, WaitReason};
 use crate::http::forms::field::{IRN_FORMAT, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::query::Query;
@@ -45,8 +47,8 @@ pub(crate) fn read_bulk_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
     })
 }
 
-/// The fields that a filter of runs may have.
-const CONDITIONS: [&str; 9] = [
+/// The names of the conditions in the query of the list and in the body of a move.
+pub(crate) const CONDITIONS: [&str; 9] = [
     "state",
     "operation",
     "taxpayer_id",
@@ -57,6 +59,12 @@ const CONDITIONS: [&str; 9] = [
     "older_than_s",
     "deadline",
 ];
+
+/// The condition that only a move has: the ids of the runs.
+const IDS: &str = "ids";
+/// The maximum number of ids in a filter.
+const IDS_MAX: usize = 1_000;
+const ID_CHARS: usize = 36;
 
 struct BodyFilter {
     filter: RunFilter,
@@ -71,6 +79,7 @@ struct BodyFilter {
 fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
     let older_than = reader.optional("older_than_s").whole_number(u32::MAX);
     let filter = RunFilter {
+        ids: read_ids(reader),
         state: reader
             .optional("state")
             .word(RunState::parse, RunState::allowed_words),
@@ -91,16 +100,51 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
             .optional("deadline")
             .word(DeadlineState::parse, DeadlineState::allowed_words),
     };
+    refuse_unknown(reader);
     Some(BodyFilter {
         filter,
-        has_condition: CONDITIONS.iter().any(|name| reader.has(name)),
+        has_condition: reader.has(IDS) || CONDITIONS.iter().any(|name| reader.has(name)),
     })
+}
+
+fn read_ids(reader: &mut Reader<'_>) -> Option<Vec<RunId>> {
+    let texts = reader.optional(IDS).texts(ID_CHARS)?;
+    if texts.len() > IDS_MAX {
+        reader.report_fault(IDS, FieldRule::MaxItems(IDS_MAX));
+        return None;
+    }
+    let ids = texts.iter().enumerate().map(|(index, text)| {
+        let id = Uuid::try_parse(text)
+            .ok()
+            .filter(|_| text.len() == ID_CHARS);
+        if id.is_none() {
+            let rule = FieldRule::must_be("format", "the id of a run");
+            reader.report_fault(&format!("{IDS}.{index}"), rule);
+        }
+        id
+    });
+    // Collected twice, so that the caller sees the faults of all ids.
+    let ids: Vec<_> = ids.collect();
+    ids.into_iter().collect()
+}
+
+/// Refuses conditions that do not exist: without them the filter matches more runs than were meant.
+fn refuse_unknown(reader: &Reader<'_>) {
+    let unknown = reader.names();
+    let unknown = unknown.filter(|name| *name != IDS && !CONDITIONS.contains(name));
+    for name in unknown {
+        let known = CONDITIONS.join(", ");
+        let sentence = format!("is not a condition. The conditions are {IDS}, {known}");
+        reader.report_fault(name, FieldRule::other("one_of", sentence));
+    }
 }
 
 /// Returns the filter as the query that reads it, for the audit.
 pub(crate) fn describe(filter: &RunFilter) -> String {
     let older_than = filter.older_than.map(|age| age.as_secs().to_string());
+    let ids = filter.ids.as_ref().map(|ids| format!("{} runs", ids.len()));
     let conditions = [
+        (IDS, ids),
         ("state", filter.state.map(|word| word.to_string())),
         ("operation", filter.operation.map(|word| word.to_string())),
         ("taxpayer_id", filter.taxpayer_id.map(|id| id.to_string())),
@@ -124,6 +168,7 @@ pub(crate) fn describe(filter: &RunFilter) -> String {
 pub(crate) fn read_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
     let mut faults = Faults::default();
     let filter = RunFilter {
+        ids: None,
         state: faults.keep(query.word("state", RunState::parse, RunState::allowed_words)),
         operation: faults.keep(query.word("operation", Operation::parse, Operation::allowed_words)),
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
@@ -203,6 +248,30 @@ mod tests {
                 "filter.older_than_s: integer",
             ),
             ("/filter/deadline", Some(json!("soon")), ""),
+            (
+                "/filter/taxpayer",
+                Some(json!(6)),
+                "filter.taxpayer: one_of",
+            ),
+            ("/filter/page", Some(json!(2)), "filter.page: one_of"),
+            ("/filter/ids", Some(json!([])), ""),
+            ("/filter/ids", Some(json!([Uuid::nil()])), ""),
+            ("/filter/ids", Some(json!("x")), "filter.ids: type"),
+            (
+                "/filter/ids",
+                Some(json!([Uuid::nil(), "x"])),
+                "filter.ids.1: format",
+            ),
+            (
+                "/filter/ids",
+                Some(json!([Uuid::nil().simple()])),
+                "filter.ids.0: format",
+            ),
+            (
+                "/filter/ids",
+                Some(json!(vec![Uuid::nil(); 1_001])),
+                "filter.ids: max",
+            ),
             ("/preview", Some(json!("yes")), "preview: type"),
             ("/reason", Some(json!(7)), "reason: type"),
         ];
@@ -224,6 +293,11 @@ mod tests {
             (Some("down"), None)
         );
         assert_eq!(describe(&filter), "error=down&older_than_s=60");
+        let filter = RunFilter {
+            ids: Some(vec![Uuid::nil(); 2]),
+            ..filter
+        };
+        assert_eq!(describe(&filter), "ids=2 runs&error=down&older_than_s=60");
         let odd =
             "state=x&operation=sign&step=x&wait_reason=x&irn=x&order=x&older_than_s=-1&deadline=x";
         let faults = read_query(&Query::from_text(odd)).unwrap_err();

@@ -15,6 +15,9 @@ pub(crate) struct MovedRuns {
     pub(crate) matching: u64,
     /// Number of runs that were moved. In a preview, the number that would be moved by one call.
     pub(crate) moved: usize,
+    /// These runs.
+    #[schema(value_type = Vec<uuid::Uuid>)]
+    pub(crate) ids: Vec<String>,
     /// Number of runs for which the action was refused.
     pub(crate) refused: usize,
     /// The first refused runs, with the reasons.

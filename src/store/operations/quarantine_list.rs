@@ -36,6 +36,8 @@ pub struct QuarantineFilter {
     pub state: Option<QuarantineState>,
     pub taxpayer_id: Option<TaxpayerId>,
     pub name: Option<String>,
+    /// Only work with one of these references.
+    pub references: Option<Vec<String>>,
 }
 
 /// Returns everything in quarantine as a table expression. Crashes of runs and deliveries are counted in their own
@@ -77,6 +79,18 @@ impl QuarantineFilter {
         add("kind", self.kind.map(|kind| kind.as_str().into()));
         add("state", self.state.map(|state| state.as_str().into()));
         add("name", self.name.as_deref().map(Into::into));
+        if let Some(references) = &self.references {
+            let mut places = Vec::new();
+            for reference in references {
+                values.push(reference.as_str().into());
+                places.push(format!("${}", values.len()));
+            }
+            let is_wanted = match places.join(", ") {
+                places if places.is_empty() => "FALSE".to_owned(),
+                places => format!("id IN ({places})"),
+            };
+            let _ = write!(sql, " AND {is_wanted}");
+        }
         if let Some(TaxpayerId(taxpayer)) = self.taxpayer_id {
             let tasks = TAXPAYER_LANE_KINDS
                 .map(|kind| format!("'{}/{taxpayer}'", kind.as_str()))

@@ -34,6 +34,8 @@ words! {
 /// The filter of the operators' list of runs. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
+    /// Only these runs.
+    pub ids: Option<Vec<RunId>>,
     pub state: Option<RunState>,
     pub operation: Option<Operation>,
     pub taxpayer_id: Option<TaxpayerId>,
@@ -54,7 +56,9 @@ impl RunFilter {
             .older_than
             .map(|age| now.saturating_sub(age).unwrap_or(Timestamp::MIN));
         let before = before.map(Timestamp::as_microsecond);
+        let ids = self.ids.as_ref();
         Condition::all()
+            .add_option(ids.map(|ids| Column::Id.is_in(ids.iter().map(ToString::to_string))))
             .add_option(self.state.map(|state| Column::State.eq(state.as_str())))
             .add_option(
                 self.operation
@@ -320,6 +324,20 @@ mod tests {
             at(2_000),
             &[
                 (RunFilter::default(), &[1, 2, 3, 4, 5]),
+                (
+                    RunFilter {
+                        ids: Some(vec![Uuid::from_u128(2), Uuid::from_u128(9)]),
+                        ..RunFilter::default()
+                    },
+                    &[2],
+                ),
+                (
+                    RunFilter {
+                        ids: Some(Vec::new()),
+                        ..RunFilter::default()
+                    },
+                    &[],
+                ),
                 (
                     RunFilter {
                         irn: Some(run(2, Operation::Submit).irn),

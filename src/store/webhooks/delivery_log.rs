@@ -129,31 +129,29 @@ pub async fn dead_page(
     load_page(store, newest_first, page).await
 }
 
-/// Counts the dead letters of one taxpayer, or of the taxpayers with the smallest ids, by taxpayer.
-pub async fn count_dead_by_taxpayer(
+/// Loads the oldest dead letters of a taxpayer or of all, of those with these ids or of all, without their attempts; and
+/// their total number.
+pub async fn oldest_dead(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
+    ids: Option<&[uuid::Uuid]>,
     limit: u64,
-) -> Result<Vec<(TaxpayerId, usize)>, StoreError> {
+) -> Result<(Vec<Delivery>, u64), StoreError> {
+    let has_id = |ids: &[uuid::Uuid]| Column::Id.is_in(ids.iter().map(ToString::to_string));
     let dead = Condition::all()
         .add(Column::State.eq(DeliveryState::Dead.as_str()))
-        .add_option(taxpayer.map(is_owned_by));
-    let owner = || Expr::cust("COALESCE(owner_id, taxpayer_id)");
-    let rows: Vec<(i64, i64)> = Entity::find()
-        .select_only()
-        .expr_as(owner(), "owner")
-        .column_as(Column::Id.count(), "deliveries")
-        .filter(dead)
-        .group_by(owner())
-        .order_by_asc(owner())
-        .limit(limit)
-        .into_tuple()
-        .all(store.reader())
-        .await?;
-    Ok(rows
-        .into_iter()
-        .map(|(id, count)| (TaxpayerId(id), usize::try_from(count).unwrap_or(0)))
-        .collect())
+        .add_option(taxpayer.map(is_owned_by))
+        .add_option(ids.map(has_id));
+    let first = Page {
+        number: 1,
+        per_page: limit,
+    };
+    page::load(
+        store,
+        Entity::find().filter(dead).order_by_asc(Column::Id),
+        first,
+    )
+    .await
 }
 
 /// Finds a delivery to any endpoint of a taxpayer.

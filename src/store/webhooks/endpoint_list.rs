@@ -39,7 +39,9 @@ pub struct ListedEndpoint {
 #[derive(Debug, Clone, Default)]
 pub struct EndpointFilter {
     pub health: Option<EndpointHealth>,
-    pub taxpayer_ids: Option<Vec<TaxpayerId>>,
+    pub taxpayer_id: Option<TaxpayerId>,
+    /// Only the endpoints with these keys.
+    pub keys: Option<Vec<EndpointKey>>,
     /// The cause of the last failure, as `FailureStreak::cause` returns it.
     pub cause: Option<String>,
     /// The host of the URL.
@@ -50,10 +52,12 @@ pub struct EndpointFilter {
 
 impl EndpointFilter {
     fn condition(&self) -> Condition {
-        let owners = self.taxpayer_ids.as_ref();
+        let keys = self.keys.as_ref();
+        let keys = keys.map(|keys| Column::EndpointKey.is_in(keys.iter().map(|key| key.0)));
         Condition::all()
             .add_option(self.health.map(has_health))
-            .add_option(owners.map(|ids| is_owned_by_any(ids)))
+            .add_option(self.taxpayer_id.map(is_owned_by))
+            .add_option(keys)
             .add_option(self.cause.as_deref().map(has_cause))
             .add_option(self.host.as_deref().map(is_at_host))
             .add_option(
@@ -63,11 +67,10 @@ impl EndpointFilter {
     }
 }
 
-fn is_owned_by_any(taxpayers: &[TaxpayerId]) -> Condition {
-    let ids = || taxpayers.iter().map(|id| id.0);
+fn is_owned_by(taxpayer: TaxpayerId) -> Condition {
     Condition::any()
-        .add(Column::EndpointKey.is_in(ids()))
-        .add(Column::OwnerId.is_in(ids()))
+        .add(Column::EndpointKey.eq(taxpayer.0))
+        .add(Column::OwnerId.eq(taxpayer.0))
 }
 
 /// Returns the condition that the last failure of an endpoint has this cause.

@@ -4,6 +4,7 @@ mod accounts;
 mod answers;
 mod breakers;
 mod bulk;
+mod bulk_drift;
 mod invitations;
 mod keys;
 mod list_pages;

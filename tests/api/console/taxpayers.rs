@@ -255,11 +255,14 @@ async fn dead_letters_are_explained_and_sent_again(world: &World) {
     };
     eventually("a dead letter", dead).await.shows("what to do");
     let filter = format!("taxpayer_id={id}");
+    let preview = "/console/deliveries/dead-letters/move/preview";
+    let preview = format!("{preview}?act=replay&all=true&filter=taxpayer_id%3D{id}");
+    let ids = operator.get(&preview).await.expect(200).hidden("id");
     let fields = [
         ("act", "replay"),
         ("all", "true"),
         ("filter", filter.as_str()),
-        ("count", "1"),
+        ("id", ids.as_str()),
         ("reason", "it was repaired"),
     ];
     let replayed = operator
@@ -279,7 +282,7 @@ async fn dead_letters_are_explained_and_sent_again(world: &World) {
     let audit = operator
         .get(&format!("/console/audit?taxpayer_id={id}"))
         .await;
-    audit.shows_all(&["dead-letters.replay", "it was repaired"]);
+    audit.shows_all(&["delivery.replay", "it was repaired"]);
 }
 
 #[each_database]

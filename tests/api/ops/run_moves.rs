@@ -60,8 +60,10 @@ async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &Wo
     let filter = json!({ "taxpayer_id": first.id, "state": "waiting" });
     let body = json!({ "action": "pause", "filter": filter, "preview": true });
     let counted = moved(&operator, &body).await;
+    let ids = json!([operator.newest_run(&first).await["id"]]);
     let expected = json!({
-        "action": "pause", "preview": true, "matching": 1, "moved": 1, "refused": 0, "refusals": [],
+        "action": "pause", "preview": true, "matching": 1, "moved": 1, "ids": ids, "refused": 0,
+        "refusals": [],
     });
     assert_eq!(counted, expected);
     assert_eq!(
@@ -71,7 +73,8 @@ async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &Wo
     );
     let body =
         json!({ "action": "pause", "filter": filter, "reason": "the authority asked for it" });
-    assert_eq!(moved(&operator, &body).await["moved"], json!(1));
+    let answer = moved(&operator, &body).await;
+    assert_eq!((&answer["moved"], &answer["ids"]), (&json!(1), &ids));
     let run = until(&operator, &first, "paused").await;
     assert_eq!(
         operator.newest_run(&second).await["state"],

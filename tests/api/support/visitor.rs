@@ -79,7 +79,14 @@ impl Seen {
     /// Returns the token that the forms of this page carry.
     #[track_caller]
     pub(crate) fn csrf(&self) -> String {
-        let (_, rest) = self.html.split_once(r#"name="csrf" value=""#).unwrap();
+        self.hidden("csrf")
+    }
+
+    /// Returns the value of the first hidden field with this name.
+    #[track_caller]
+    pub(crate) fn hidden(&self, name: &str) -> String {
+        let start = format!(r#"name="{name}" value=""#);
+        let (_, rest) = self.html.split_once(&start).unwrap();
         rest.split('"').next().unwrap().to_owned()
     }
 }

@@ -12,7 +12,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{EndpointKey, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::settings::{AccountSettings, Change};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
@@ -245,6 +245,19 @@ fn verification_event(
     }
     let was_awaited = before != Verification::Pending || !before.satisfies(policy);
     was_awaited.then_some(EventKind::TaxpayerVerified)
+}
+
+/// Returns an entry of the audit trail about an endpoint of this taxpayer.
+pub(super) fn endpoint_entry(
+    uow: &UnitOfWork,
+    by: Actor,
+    action: AuditAction,
+    endpoint: EndpointKey,
+) -> AuditEntry {
+    AuditEntry {
+        subject: endpoint.name(),
+        ..audit_entry(uow, by, action)
+    }
 }
 
 /// Returns an entry of the audit trail about this taxpayer. The integrator may read the entries of changes that the

@@ -3,7 +3,7 @@
 use webhook_client::SigningSecret;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::commands::account::endpoint_entry;
 use crate::actors::taxpayer::commands::webhook::{
     configured_endpoint, emit_webhook_updated, origin, record_change,
 };
@@ -133,7 +133,7 @@ impl TaxpayerCommand for RemoveEndpoint {
             return Err(Refusal::DefaultEndpointStays);
         }
         uow.remove_endpoint(endpoint.key);
-        let entry = audit_entry(uow, self.by, AuditAction::UpdateWebhook);
+        let entry = endpoint_entry(uow, self.by, AuditAction::UpdateWebhook, endpoint.key);
         let entry = entry.with_states(origin(&endpoint), Some("deleted".to_owned()));
         uow.writes.audit.push(entry);
         emit_webhook_updated(uow, Some(&endpoint), &["deleted"]);

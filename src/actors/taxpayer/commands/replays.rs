@@ -18,9 +18,9 @@ use crate::domain::kernel::refusal::Refusal;
 pub struct StartReplay {
     pub endpoint: EndpointKey,
     pub range: ReplayRange,
-    /// Set if an operator requests the replay: the request, for the audit trail, and the delivery if only one is
-    /// replayed.
-    pub by: Option<(OperatorRequest, Option<uuid::Uuid>)>,
+    /// Set if an operator requests the replay: the request, for the audit trail, and the deliveries if the operator chose
+    /// them.
+    pub by: Option<(OperatorRequest, Vec<uuid::Uuid>)>,
 }
 
 /// Cancels a replay; deliveries already queued are still sent.
@@ -41,25 +41,36 @@ impl TaxpayerCommand for StartReplay {
             return Err(Refusal::WebhookDisabled);
         }
         let replay = start_replay(uow, &endpoint, self.range.clone())?;
-        let entry = if let Some((by, delivery)) = &self.by {
-            let (action, subject) = match delivery {
-                Some(delivery) => (AuditAction::ReplayDelivery, delivery),
-                None => (AuditAction::ReplayDeadLetters, &replay.id),
-            };
-            let dead = DeliveryState::Dead.to_string();
-            let pending = DeliveryState::Pending.to_string();
-            let entry =
-                AuditEntry::for_operator_request(by, action, subject, uow.now).for_taxpayer(uow.id);
-            entry.with_states(Some(dead), Some(pending))
-        } else {
+        let entries = self.audit_entries(uow, &replay);
+        uow.writes.audit.extend(entries);
+        Ok(replay)
+    }
+}
+
+impl StartReplay {
+    /// Returns an entry for each chosen delivery, or one for the whole replay.
+    fn audit_entries(&self, uow: &UnitOfWork, replay: &Replay) -> Vec<AuditEntry> {
+        let Some((by, deliveries)) = &self.by else {
             let entry = audit_entry(uow, uow.acting.actor, AuditAction::ReplayEvents);
-            AuditEntry {
+            return vec![AuditEntry {
                 subject: replay.id.to_string(),
                 ..entry
-            }
+            }];
         };
-        uow.writes.audit.push(entry);
-        Ok(replay)
+        let entry = |action, subject: &uuid::Uuid| {
+            let dead = DeliveryState::Dead.to_string();
+            let pending = DeliveryState::Pending.to_string();
+            AuditEntry::for_operator_request(by, action, subject, uow.now)
+                .for_taxpayer(uow.id)
+                .with_states(Some(dead), Some(pending))
+        };
+        if deliveries.is_empty() {
+            return vec![entry(AuditAction::ReplayDeadLetters, &replay.id)];
+        }
+        let deliveries = deliveries.iter();
+        deliveries
+            .map(|delivery| entry(AuditAction::ReplayDelivery, delivery))
+            .collect()
     }
 }
 

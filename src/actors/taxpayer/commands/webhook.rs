@@ -5,7 +5,7 @@ use serde_json::json;
 use webhook_client::SigningSecret;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::commands::account::endpoint_entry;
 use crate::actors::taxpayer::commands::replays::start_replay;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -114,7 +114,12 @@ impl TaxpayerCommand for RotateSecret {
         });
         let secret = (self.endpoint, self.secret.clone());
         uow.writes.secrets.push(secret);
-        let entry = audit_entry(uow, self.by, AuditAction::RotateWebhookSecret);
+        let entry = endpoint_entry(
+            uow,
+            self.by,
+            AuditAction::RotateWebhookSecret,
+            self.endpoint,
+        );
         uow.writes.audit.push(entry);
         emit_webhook_updated(uow, Some(&endpoint), &["secret"]);
         Ok(())
@@ -176,7 +181,12 @@ impl TaxpayerCommand for EnableEndpoint {
             .transpose()?;
         uow.put_endpoint(endpoint.clone());
         let scope = self.replay.map(|scope| format!("replay {scope}"));
-        let entry = audit_entry(uow, uow.acting.actor, AuditAction::EnableWebhook);
+        let entry = endpoint_entry(
+            uow,
+            uow.acting.actor,
+            AuditAction::EnableWebhook,
+            self.endpoint,
+        );
         uow.writes.audit.push(AuditEntry {
             reason: self.reason.clone(),
             ..entry.with_states(None, scope)
@@ -201,7 +211,7 @@ pub(super) fn record_change(
         origin(endpoint).unwrap_or_default(),
         changed.join(", ")
     );
-    let entry = audit_entry(uow, by, AuditAction::UpdateWebhook);
+    let entry = endpoint_entry(uow, by, AuditAction::UpdateWebhook, endpoint.key);
     let entry = entry.with_states(before.and_then(origin), Some(to));
     uow.writes.audit.push(entry);
     emit_webhook_updated(uow, Some(endpoint), &changed);

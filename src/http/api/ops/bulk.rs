@@ -17,8 +17,8 @@ pub(crate) struct BulkRefusal {
 
 #[derive(Debug, Default)]
 pub(crate) struct BulkOutcome {
-    /// The number of things that were moved.
-    pub(crate) moved: usize,
+    /// The ids of the things that were moved.
+    pub(crate) moved: Vec<String>,
     pub(crate) refusals: Vec<BulkRefusal>,
     /// The failure that ended the act early. What was moved stays moved.
     pub(crate) failure: Option<ApiError>,
@@ -34,12 +34,14 @@ pub(crate) struct BulkAct<'a> {
 }
 
 impl BulkOutcome {
-    /// Adds the result for one thing, which stands for `count` of them.
-    pub(crate) fn add(&mut self, id: &impl ToString, count: usize, result: Result<(), ApiError>) {
+    /// Adds the result for things that were moved together.
+    pub(crate) fn add(&mut self, ids: Vec<String>, result: Result<(), ApiError>) {
         match result {
-            Ok(()) => self.moved += count,
+            Ok(()) => self.moved.extend(ids),
             Err(error) if error.status.is_client_error() => {
-                self.refuse(id, error.message.to_string());
+                for id in &ids {
+                    self.refuse(id, error.message.to_string());
+                }
             }
             Err(error) => self.failure = Some(error),
         }
@@ -59,9 +61,34 @@ impl BulkOutcome {
         act: BulkAct<'_>,
         by: &OperatorRequest,
     ) -> Result<(), ApiError> {
-        let counts = format!("{} moved, {} refused", self.moved, self.refusals.len());
+        let moved = self.moved.len();
+        let counts = format!("{moved} moved, {} refused", self.refusals.len());
         let entry = AuditEntry::for_operator_request(by, act.action, &act.word, state.now());
         let entry = entry.with_states(Some(act.selection), Some(counts));
         Ok(audit::record(&state.store, &[entry]).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::refusal::Refusal;
+
+    #[test]
+    fn things_that_are_moved_together_are_counted_one_by_one() {
+        let ids = || vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        // The result, and the numbers of things moved and refused, and whether the act ended.
+        let cases = [
+            (Ok(()), 3, 0, false),
+            (Err(ApiError::from(Refusal::WebhookDisabled)), 0, 3, false),
+            (Err(ApiError::internal("down")), 0, 0, true),
+        ];
+        for (result, moved, refused, ended) in cases {
+            let mut outcome = BulkOutcome::default();
+            outcome.add(ids(), result);
+            let counts = (outcome.moved.len(), outcome.refusals.len());
+            assert_eq!(counts, (moved, refused));
+            assert_eq!(outcome.failure.is_some(), ended);
+        }
     }
 }

@@ -5,7 +5,7 @@ use actix_web::web;
 
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
@@ -110,9 +110,25 @@ pub(crate) async fn replay_one(
     let command = StartReplay {
         endpoint: dead.endpoint,
         range: ReplayRange::for_event(dead.sequence),
-        by: Some((by, Some(dead.id))),
+        by: Some((by, vec![dead.id])),
     };
     Ok(state.taxpayers.send(dead.taxpayer_id, command).await?)
+}
+
+/// Queues these dead letters of one endpoint for delivery again, in one replay.
+pub(crate) async fn replay_chosen(
+    state: &ApiState,
+    dead: &[Delivery],
+    by: &OperatorRequest,
+) -> Result<(), ApiError> {
+    let first = dead.first().ok_or(Refusal::DeliveryNotFound)?;
+    let command = StartReplay {
+        endpoint: first.endpoint,
+        range: ReplayRange::for_deliveries(dead.iter().map(|one| one.sequence).collect()),
+        by: Some((by.clone(), dead.iter().map(|one| one.id).collect())),
+    };
+    state.taxpayers.send(first.taxpayer_id, command).await?;
+    Ok(())
 }
 
 /// POST /ops/webhooks/dead-letters/replay: an operator queues the dead letters of one taxpayer for delivery again.
@@ -176,7 +192,7 @@ pub(crate) async fn replay_all(
         let command = StartReplay {
             endpoint,
             range: range.clone(),
-            by: Some((by.clone(), None)),
+            by: Some((by.clone(), Vec::new())),
         };
         let replay = state.taxpayers.send(taxpayer, command).await?;
         started.get_or_insert(replay);

@@ -82,6 +82,9 @@ async fn list_quarantine(
     ))
 }
 
+/// The names of the filters of the list.
+pub(crate) const FILTERS: [&str; 4] = ["kind", "state", "taxpayer_id", "name"];
+
 /// Reads the filter of the list.
 pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
     Ok(QuarantineFilter {
@@ -93,6 +96,7 @@ pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
         )?,
         taxpayer_id: query.taxpayer_id("taxpayer_id"),
         name: query.trimmed_text("name"),
+        references: None,
     })
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         doc("move_runs", "Pause, resume, retry or cancel all runs that match a filter")
             .with_note(
                 "A call moves 1,000 runs at most, the oldest first; `matching` says how many there are. With `preview` \
-                 nothing is changed.",
+                 nothing is changed. Send the `ids` of the preview in `filter.ids` to move no other run than these.",
             )
             .takes(run_filter::read_bulk_move, example!("move_runs"))
             .gives::<MovedRuns>(200, "Pipeline runs moved successfully")
@@ -63,7 +63,7 @@ async fn move_runs(
         reason,
     };
     let mut outcome = if is_preview {
-        check_moves(&state, &found.ids, action).await?.1
+        check_moves(&state, &found.ids, action).await?
     } else {
         let outcome = apply_moves(&state, &found.ids, action, &by).await;
         let act = BulkAct {
@@ -83,7 +83,8 @@ async fn move_runs(
         action,
         preview: is_preview,
         matching: found.matching,
-        moved: outcome.moved,
+        moved: outcome.moved.len(),
+        ids: outcome.moved,
         refused,
         refusals: outcome.refusals.into_iter().map(RunRefusal::from).collect(),
     };
@@ -116,26 +117,22 @@ pub(crate) async fn find(
     })
 }
 
-/// Returns the runs that allow the action now, and the outcome that it would have.
+/// Returns the outcome that the action would have now.
 pub(crate) async fn check_moves(
     state: &ApiState,
     ids: &[RunId],
     action: OperatorAction,
-) -> Result<(Vec<RunId>, BulkOutcome), ApiError> {
+) -> Result<BulkOutcome, ApiError> {
     let mut outcome = BulkOutcome::default();
-    let mut movable = Vec::new();
     for chunk in ids.chunks(RUNS_PER_CHUNK) {
         for run in run_list::with_ids(&state.store, chunk).await? {
             match run.check_action(action) {
-                Ok(()) => {
-                    movable.push(run.id);
-                    outcome.moved += 1;
-                }
+                Ok(()) => outcome.moved.push(run.id.to_string()),
                 Err(refusal) => outcome.refuse(&run.id, refusal.to_string()),
             }
         }
     }
-    Ok((movable, outcome))
+    Ok(outcome)
 }
 
 /// Moves the runs through their taxpayers' actors. Stops after a chunk with a run that cannot be moved for another
@@ -167,7 +164,7 @@ pub(crate) async fn apply_moves(
         });
         let mut moves = stream::iter(moves).buffered(CONCURRENT_MOVES_MAX);
         while let Some((id, result)) = moves.next().await {
-            outcome.add(&id, 1, result);
+            outcome.add(vec![id.to_string()], result);
         }
         if outcome.failure.is_some() {
             break;

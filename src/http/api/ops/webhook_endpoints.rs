@@ -52,6 +52,9 @@ async fn list_endpoints(
     ))
 }
 
+/// The names of the filters of the list.
+pub(crate) const FILTERS: [&str; 4] = ["health", "taxpayer_id", "cause", "host"];
+
 /// Reads the filter of the list.
 pub(crate) fn read_filter(query: &Query) -> Result<EndpointFilter, ApiError> {
     Ok(EndpointFilter {
@@ -60,7 +63,8 @@ pub(crate) fn read_filter(query: &Query) -> Result<EndpointFilter, ApiError> {
             EndpointHealth::parse,
             EndpointHealth::allowed_words,
         )?,
-        taxpayer_ids: query.taxpayer_id("taxpayer_id").map(|id| vec![id]),
+        taxpayer_id: query.taxpayer_id("taxpayer_id"),
+        keys: None,
         cause: query.trimmed_text("cause"),
         host: query.trimmed_text("host"),
         is_troubled: false,
