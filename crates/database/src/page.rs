@@ -5,6 +5,9 @@ use sea_orm::{EntityTrait, FromQueryResult, PaginatorTrait, QuerySelect, Select}
 use crate::database::Database;
 use crate::error::StoreError;
 
+/// The databases count rows in 64 bits with a sign, and add the limit to the offset.
+const OFFSET_MAX: u64 = i64::MAX as u64 / 2;
+
 /// The number and the size of a page of a list. Pages are numbered from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
@@ -14,7 +17,8 @@ pub struct Page {
 
 impl Page {
     pub fn offset(self) -> u64 {
-        self.number.saturating_sub(1).saturating_mul(self.per_page)
+        let rows_before = self.number.saturating_sub(1).saturating_mul(self.per_page);
+        rows_before.min(OFFSET_MAX)
     }
 }
 
@@ -55,4 +59,23 @@ where
         .all(database.reader())
         .await?;
     Ok((rows, total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_before_a_page_are_a_number_that_databases_count_to() {
+        for (number, per_page, rows) in [
+            (0, 50, 0),
+            (1, 50, 0),
+            (3, 50, 100),
+            (u64::MAX, 1, OFFSET_MAX),
+            (u64::MAX, 100, OFFSET_MAX),
+        ] {
+            let page = Page { number, per_page };
+            assert_eq!(page.offset(), rows, "{page:?}");
+        }
+    }
 }

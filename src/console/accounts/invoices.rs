@@ -177,7 +177,7 @@ impl FoundPart {
         let store = &state.store;
         let counted = list.count_up_to(store, COUNTED_MAX + 1).await?;
         let part = PagePart {
-            start: PageStart::At((page.number - 1).saturating_mul(page.per_page)),
+            start: PageStart::At(page.offset()),
             limit: page.per_page,
         };
         let found = list

@@ -99,7 +99,7 @@ pub(crate) fn read_with(
         return Err(faults);
     }
     let page = query.page(PER_PAGE_DEFAULT);
-    let offset = (page.number - 1).saturating_mul(page.per_page);
+    let offset = page.offset();
     Ok(ListQuery {
         page,
         start: cursor.map_or(PageStart::At(offset), PageStart::After),

@@ -21,6 +21,9 @@ use crate::http::forms::text_checks;
 /// The maximum number of items on one page of a list.
 const PER_PAGE_MAX: u64 = 100;
 
+/// The largest number of a page. No list has so many, so a larger number also stands for an empty page.
+const PAGE_MAX: u64 = i64::MAX as u64;
+
 /// The decoded name-value pairs of a query string, in their original order.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
@@ -196,30 +199,23 @@ impl Query {
             .map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
     }
 
-    /// Returns the value as a whole number of 0 or more; `None` if it is anything else.
-    fn number(&self, name: &str) -> Option<u32> {
-        self.text(name)?.trim().parse().ok()
-    }
-
     pub(crate) fn page(&self, per_page_default: u64) -> Page {
-        let number = self
-            .number("page")
-            .filter(|number| *number > 0)
-            .map_or(1, u64::from);
         Page {
-            number,
-            per_page: self.per_page().unwrap_or(per_page_default),
+            number: self.counted_from_one("page", PAGE_MAX).unwrap_or(1),
+            per_page: self
+                .counted_from_one("per_page", PER_PAGE_MAX)
+                .unwrap_or(per_page_default),
         }
     }
 
-    /// Returns the requested number of items per page, at most `PER_PAGE_MAX`; `None` if it is absent or invalid.
-    fn per_page(&self) -> Option<u64> {
-        let digits = self.text("per_page")?.trim();
+    /// Returns the value as a whole number of 1 or more, at most `max`; `None` if it is absent or anything else.
+    fn counted_from_one(&self, name: &str, max: u64) -> Option<u64> {
+        let digits = self.text(name)?.trim();
         let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         match digits.parse::<u64>() {
             Ok(0) => None,
-            Ok(number) => Some(number.min(PER_PAGE_MAX)),
-            Err(_) => is_whole.then_some(PER_PAGE_MAX),
+            Ok(number) => Some(number.min(max)),
+            Err(_) => is_whole.then_some(max),
         }
     }
 }
@@ -295,7 +291,6 @@ mod tests {
             "page=x&per_page=",
             "page=1.5&per_page=2.5",
             "unknown=1&page=1",
-            "page=99999999999999",
             "%FF=%00&&=",
             "page=1.5",
         ] {
@@ -308,6 +303,22 @@ mod tests {
                 per_page: 25
             }
         );
+    }
+
+    #[test]
+    fn a_page_after_every_list_is_not_the_first_one() {
+        for (given, number) in [
+            ("7", 7),
+            ("007", 7),
+            ("4294967296", 4_294_967_296),
+            ("99999999999999", 99_999_999_999_999),
+            ("9223372036854775807", PAGE_MAX),
+            ("18446744073709551616", PAGE_MAX),
+            (&"9".repeat(500), PAGE_MAX),
+        ] {
+            let page = Query::from_text(&format!("page={given}")).page(10);
+            assert_eq!(page.number, number, "{given}");
+        }
     }
 
     #[test]

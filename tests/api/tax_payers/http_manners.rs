@@ -301,3 +301,37 @@ async fn an_answer_that_carries_a_secret_is_not_kept(world: &World) {
     assert_eq!(answer.headers[CACHE_CONTROL], "no-store", "{}", answer.text);
     assert!(!answer.headers.contains_key(ETAG));
 }
+
+#[each_database]
+async fn a_page_after_the_last_one_is_empty_on_every_list(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    taxpayer.invoice(&invoice()).await;
+    let operator = world.new_operator().await;
+    let integrator = world.integrator();
+    for page in ["4294967296", "9223372036854775807"] {
+        let at = |list: &str| format!("{list}?page={page}");
+        let mut answers = vec![
+            taxpayer.get(&at("/v1/tax-payers/invoices")).await,
+            integrator
+                .get(&at("/v1/system-integrators/taxpayers"))
+                .await,
+            integrator.get(&at("/v1/system-integrators/audit")).await,
+        ];
+        for list in [
+            "/ops/audit",
+            "/ops/operators",
+            "/ops/pipeline/runs",
+            "/ops/quarantine",
+            "/ops/webhooks/dead-letters",
+            "/ops/webhooks/endpoints",
+        ] {
+            answers.push(operator.get(&at(list)).await);
+        }
+        for answer in answers {
+            let answer = answer.expect_status(200);
+            let data = answer.data();
+            assert_eq!(data["data"], json!([]), "{data}");
+            assert_eq!(data["current_page"].to_string(), page);
+        }
+    }
+}
