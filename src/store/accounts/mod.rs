@@ -32,6 +32,7 @@ use database::column::caseless;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
+use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::access::api_key::{KeyHolder, KeyOwner, NewKey};
@@ -70,9 +71,14 @@ pub async fn add_integrator(
         disabled_at: None,
     };
     let tx = store.begin().await?;
-    integrator_row::Entity::insert(row.into_active_model())
+    let same_email = OnConflict::column(integrator_row::Column::EmailKey)
+        .do_nothing()
+        .to_owned();
+    let added = integrator_row::Entity::insert(row.into_active_model())
+        .on_conflict(same_email)
         .exec_without_returning(&tx)
         .await?;
+    require_added(added, "integrators.email_key")?;
     keys::rotate(
         &tx,
         KeyOwner {
@@ -87,6 +93,15 @@ pub async fn add_integrator(
     audit::append(&tx, &[entry.for_integrator(IntegratorId(id))]).await?;
     tx.commit().await?;
     Ok(IntegratorId(id))
+}
+
+/// Fails with `Duplicate` if a row was left out because of this unique column. A statement that fails itself would be
+/// logged as a fault of the service, although a taken email is none.
+fn require_added(rows: u64, column: &str) -> Result<(), StoreError> {
+    if rows == 0 {
+        return Err(StoreError::Duplicate(column.to_owned()));
+    }
+    Ok(())
 }
 
 /// Adds a new key to an integrator. The existing keys expire when the terms of the new key say so.
@@ -311,9 +326,14 @@ pub async fn add_operator(
         disabled_at: None,
     };
     let tx = store.begin().await?;
-    operator_row::Entity::insert(row.into_active_model())
+    let same_email = OnConflict::column(operator_row::Column::EmailKey)
+        .do_nothing()
+        .to_owned();
+    let added = operator_row::Entity::insert(row.into_active_model())
+        .on_conflict(same_email)
         .exec_without_returning(&tx)
         .await?;
+    require_added(added, "operators.email_key")?;
     keys::rotate(
         &tx,
         KeyOwner {
@@ -336,4 +356,51 @@ pub async fn add_operator(
     .await?;
     tx.commit().await?;
     Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn a_taken_email_is_found_out_without_a_statement_that_fails() {
+        let key = |name: &str| NewKey::from(SecretString::from(name.to_owned()));
+        for test in stores().await {
+            let store = &test.store;
+            for (email, is_free) in [
+                ("a@house.example", true),
+                ("a@house.example", false),
+                ("A@House.example", false),
+                ("b@house.example", true),
+            ] {
+                let operator = NewOperator {
+                    email: email.into(),
+                    password_hash: "hash".into(),
+                    role: OperatorRole::Viewer,
+                    key: key(&format!("opk_{email}")),
+                };
+                let integrator = NewIntegrator {
+                    name: "One".into(),
+                    email: email.into(),
+                    password_hash: None,
+                    key: key(&format!("sik_{email}")),
+                };
+                let now = Timestamp::UNIX_EPOCH;
+                let added = [
+                    add_operator(store, &operator, now).await.map(drop),
+                    add_integrator(store, &integrator, now).await.map(drop),
+                ];
+                for (added, column) in added.into_iter().zip(["operators", "integrators"]) {
+                    let refused = added.err().map(|error| error.to_string());
+                    // The text of an error of the database would be longer.
+                    let taken = format!("the row exists already: {column}.email_key");
+                    assert_eq!(refused, (!is_free).then_some(taken), "{email}");
+                }
+            }
+            test.store.close().await;
+        }
+    }
 }
