@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use einvoice::internals::{MailLinks, NoticeTopic};
+use einvoice::internals::{MailLinks, NoticeTopic, OperatorRole};
 use testkit::each_database;
 use testkit::patience::eventually;
 
@@ -43,7 +43,7 @@ async fn a_person_chooses_what_to_be_told_and_operators_have_nothing_to_choose(w
         .await
         .expect(303);
     assert_eq!(world.number(&of_person).await, 1);
-    let operator = Visitor::operator(world, einvoice::internals::OperatorRole::Admin).await;
+    let operator = Visitor::operator(world, OperatorRole::Admin).await;
     operator
         .get(PATH)
         .await
@@ -183,4 +183,29 @@ async fn an_owner_sends_the_first_link_by_mail(world: &World) {
         .await
         .expect(303);
     signed_in(world, &email, PASSWORD).await;
+}
+
+#[each_database]
+async fn a_viewer_does_not_see_the_emails_of_people(world: &World) {
+    let account = Account::new(world).await;
+    let mail = format!(
+        "INSERT INTO mails (id, recipient, topic, subject, body, html, state, attempts, \
+         next_attempt_at, created_at) VALUES ('{0}', '{0}', 'webhook', 'It fails', 'x', 'x', 'sent', 1, 1, \
+         4102444800000000)",
+        account.email
+    );
+    assert_eq!(world.execute(&mail).await, 1);
+    let taxpayer = format!("/console/taxpayers/{}", account.taxpayer.id);
+    for (role, sees) in [
+        (OperatorRole::Viewer, false),
+        (OperatorRole::Operator, true),
+        (OperatorRole::Admin, true),
+    ] {
+        let visitor = Visitor::operator(world, role).await;
+        for path in [taxpayer.as_str(), "/console/mails"] {
+            let page = visitor.get(path).await.expect(200).html;
+            assert_eq!(page.contains(&account.email), sees, "{role} at {path}");
+            assert_eq!(page.contains("(hidden)"), !sees, "{role} at {path}");
+        }
+    }
 }
