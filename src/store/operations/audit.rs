@@ -6,7 +6,7 @@ use database::column::caseless;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
-use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
     ColumnTrait, Condition, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
 };
@@ -39,13 +39,14 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
-    fn condition(self) -> Condition {
+    /// Returns the condition of the filter, with the ids of the operators that have its email.
+    fn condition(self, operators: Option<Vec<i64>>) -> Condition {
         let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
         Condition::all()
             .add_option(self.integrator_id.map(|id| Column::IntegratorId.eq(id.0)))
             .add_option(self.taxpayer_id.map(|id| Column::TaxpayerId.eq(id.0)))
             .add_option(self.actor.map(|actor| Column::Actor.eq(actor.as_str())))
-            .add_option(self.operator.map(|email| is_operator_with_email(&email)))
+            .add_option(operators.map(|ids| Column::OperatorId.is_in(ids)))
             .add_option(self.action.map(|action| Column::Action.eq(action.as_str())))
             .add_option(self.subject.map(|subject| Column::Subject.eq(subject)))
             .add_option(micros(self.from).map(|from| Column::At.gte(from)))
@@ -53,13 +54,39 @@ impl AuditFilter {
     }
 }
 
-fn is_operator_with_email(email: &str) -> Expr {
-    let operators = Query::select()
+/// Returns the ids of the operators that have this email, or had it when they were removed.
+async fn operators_with_email(store: &Store, email: &str) -> Result<Vec<i64>, StoreError> {
+    let email = caseless(email);
+    let mut ids: Vec<i64> = operator_row::Entity::find()
+        .select_only()
         .column(operator_row::Column::Id)
-        .from(operator_row::Entity)
-        .and_where(operator_row::Column::EmailKey.eq(caseless(email)))
-        .to_owned();
-    Column::OperatorId.in_subquery(operators)
+        .filter(operator_row::Column::EmailKey.eq(&email))
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let removed = removed_operators(store).await?.into_iter();
+    ids.extend(
+        removed
+            .filter(|(_, had)| caseless(had) == email)
+            .map(|(id, _)| id),
+    );
+    Ok(ids)
+}
+
+/// Loads the ids and emails of the operators that were removed. Only the entry of its removal keeps the email of one.
+async fn removed_operators(store: &Store) -> Result<Vec<(i64, String)>, StoreError> {
+    let rows: Vec<(String, Option<String>)> = Entity::find()
+        .select_only()
+        .columns([Column::Subject, Column::FromState])
+        .filter(Column::Action.eq(AuditAction::RemoveOperator.as_str()))
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let removed = rows.into_iter().filter_map(|(id, had)| {
+        let (_role, email) = had.as_deref()?.split_once(' ')?;
+        Some((id.parse().ok()?, email.to_owned()))
+    });
+    Ok(removed.collect())
 }
 
 /// Appends entries. Those whose keys and passwords changed are told.
@@ -106,7 +133,11 @@ pub async fn page(
     filter: AuditFilter,
     page: Page,
 ) -> Result<(Vec<AuditEntry>, u64), StoreError> {
-    let found = Entity::find().filter(filter.condition());
+    let operators = match &filter.operator {
+        Some(email) => Some(operators_with_email(store, email).await?),
+        None => None,
+    };
+    let found = Entity::find().filter(filter.condition(operators));
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
@@ -144,14 +175,19 @@ pub async fn paused_by_operator(
     Ok(held)
 }
 
-/// Loads the emails of these operators, keyed by operator id.
+/// Loads the emails of these operators, also of removed ones, keyed by operator id.
 pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
     let rows = operator_row::Entity::find()
-        .filter(operator_row::Column::Id.is_in(ids))
+        .filter(operator_row::Column::Id.is_in(ids.iter().copied()))
         .all(store.reader())
         .await?;
     let emails = rows.into_iter().map(|row| (row.id, row.email));
-    Ok(emails.collect())
+    let mut emails: HashMap<i64, String> = emails.collect();
+    if ids.iter().any(|id| !emails.contains_key(id)) {
+        let removed = removed_operators(store).await?.into_iter();
+        emails.extend(removed.filter(|(id, _)| ids.contains(id)));
+    }
+    Ok(emails)
 }
 
 #[cfg(test)]
@@ -169,6 +205,50 @@ mod tests {
             &"a run",
             Timestamp::UNIX_EPOCH,
         )
+    }
+
+    #[actix_rt::test]
+    async fn a_removed_operator_is_still_found_by_its_email() {
+        for test in stores().await {
+            let store = &test.store;
+            let removal = AuditEntry::new(
+                Actor::CommandLine,
+                AuditAction::RemoveOperator,
+                &5,
+                Timestamp::UNIX_EPOCH,
+            );
+            let removal = removal.with_states(Some("viewer Ada@house.example".to_owned()), None);
+            let entries = [
+                pause(Actor::Operator(5)),
+                pause(Actor::Operator(6)),
+                pause(Actor::Integrator(IntegratorId(5))),
+                removal,
+            ];
+            record(store, &entries).await.unwrap();
+            for (email, expected) in [
+                ("Ada@house.example", vec![Actor::Operator(5)]),
+                ("ada@HOUSE.example", vec![Actor::Operator(5)]),
+                ("viewer Ada@house.example", vec![]),
+                ("da@house.example", vec![]),
+                ("", vec![]),
+            ] {
+                let filter = AuditFilter {
+                    operator: Some(email.to_owned()),
+                    ..AuditFilter::default()
+                };
+                let first = Page {
+                    number: 1,
+                    per_page: 10,
+                };
+                let (found, _) = page(store, filter, first).await.unwrap();
+                let actors: Vec<_> = found.iter().map(|entry| entry.actor).collect();
+                assert_eq!(actors, expected, "{email}");
+            }
+            let emails = operators(store, vec![5, 6]).await.unwrap();
+            let expected = HashMap::from([(5, "Ada@house.example".to_owned())]);
+            assert_eq!(emails, expected);
+            test.store.close().await;
+        }
     }
 
     #[actix_rt::test]
