@@ -12,9 +12,9 @@ use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::http::views::account::{ChangedContact, ChangedRole, EnabledAccount, RevokedKeys};
-use crate::store::accounts::AccountChange;
 use crate::store::accounts::access::{self, AccessOutcome};
 use crate::store::accounts::contacts::{self, ContactChange, ContactChangeResult};
+use crate::store::accounts::{AccountChange, Revocation};
 
 /// A change of the access of an operator or an integrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +57,10 @@ pub async fn change_access(
     match (outcome?, call) {
         (AccessOutcome::Unknown, _) => Err(StartError::no_account(owner)),
         (AccessOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
-        (AccessOutcome::Done(_), AccessCall::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
-        (AccessOutcome::Done(_), AccessCall::Role(role)) => {
-            Ok(json!(ChangedRole { id: owner.id, role }))
+        (_, AccessCall::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
+        (_, AccessCall::Role(role)) => Ok(json!(ChangedRole { id: owner.id, role })),
+        (AccessOutcome::AlreadySo, _) => {
+            Ok(json!(RevokedKeys::new(owner.id, Revocation::default())))
         }
         (AccessOutcome::Done(ended), _) => Ok(json!(RevokedKeys::new(owner.id, ended))),
     }

@@ -160,7 +160,10 @@ async fn change_access(
         sessions,
     } = revocation(outcome, owner)?;
     let keys = revoked + revoked_of_taxpayers;
+    let is_change = outcome != AccessOutcome::AlreadySo;
     let notice = match to {
+        AccessMove::Disable if !is_change => "The account was already disabled.".to_owned(),
+        AccessMove::Enable if !is_change => "The account was not disabled.".to_owned(),
         AccessMove::Revoke => format!("{keys} keys are revoked and {sessions} sessions ended."),
         AccessMove::Disable => {
             format!(
@@ -191,11 +194,13 @@ async fn set_role(
     let RoleForm { role, reason } = form.0;
     let reason = ReasonForm { reason }.read_required(&state)?;
     let change = account_change(&state, &session, owner, reason);
-    revocation(access::set_role(&state.store, change, role).await?, owner)?;
-    Ok(go_to(
-        list_path(owner.kind),
-        "The role is changed. It counts from the next request on.",
-    ))
+    let outcome = access::set_role(&state.store, change, role).await?;
+    revocation(outcome, owner)?;
+    let notice = match outcome {
+        AccessOutcome::AlreadySo => "The operator already had this role.",
+        _ => "The role is changed. It counts from the next request on.",
+    };
+    Ok(go_to(list_path(owner.kind), notice))
 }
 
 /// Returns a change of an account that this operator makes.

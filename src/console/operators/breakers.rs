@@ -111,11 +111,13 @@ async fn trip(
 ) -> Answer {
     let operation = find_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    replicas::give_order(&state, operation, BreakerOrderKind::Trip, &order).await?;
-    Ok(go_to(
-        "/console/breakers",
-        "The breaker is open. Within a second no replica makes such a call, until the breaker is reset.",
-    ))
+    let kind = BreakerOrderKind::Trip;
+    let notice = if replicas::give_order(&state, operation, kind, &order).await? {
+        "The breaker is open. Within a second no replica makes such a call, until the breaker is reset."
+    } else {
+        "The breaker was already tripped."
+    };
+    Ok(go_to("/console/breakers", notice))
 }
 
 /// POST /console/breakers/{operation}/reset: lets the calls of an operation pass again.
@@ -127,11 +129,13 @@ async fn reset(
 ) -> Answer {
     let operation = find_operation(&name)?;
     let order = form.0.request(&state, &session)?;
-    replicas::give_order(&state, operation, BreakerOrderKind::Reset, &order).await?;
-    Ok(go_to(
-        "/console/breakers",
-        "The breaker is closed. Within a second calls pass again on all replicas.",
-    ))
+    let kind = BreakerOrderKind::Reset;
+    let notice = if replicas::give_order(&state, operation, kind, &order).await? {
+        "The breaker is closed. Within a second calls pass again on all replicas."
+    } else {
+        "The breaker was already closed."
+    };
+    Ok(go_to("/console/breakers", notice))
 }
 
 impl BreakerLine {

@@ -118,11 +118,12 @@ async fn forget(
     let name = &missing.identity.name;
     let entry =
         AuditEntry::for_operator_request(&order, AuditAction::ForgetReplica, name, state.now());
-    replicas::forget_missing(&state.store, &id, entry).await?;
-    Ok(go_to(
-        "/console/replicas",
-        "The replica is forgotten. If it gives a sign again, it is back in the list.",
-    ))
+    let notice = if replicas::forget_missing(&state.store, &id, entry).await? {
+        "The replica is forgotten. If it gives a sign again, it is back in the list."
+    } else {
+        "The replica was already forgotten."
+    };
+    Ok(go_to("/console/replicas", notice))
 }
 
 fn render(state: &ApiState) -> Result<String, ApiError> {

@@ -232,11 +232,12 @@ async fn pause(
 ) -> Answer {
     let by = form.0.required_request(&state, &session)?;
     let id = find_taxpayer(&state, &id).await?.id;
-    taxpayer_pauses::pause(&state, id, &by).await?;
-    Ok(go_to(
-        &format!("/console/taxpayers/{id}"),
-        "The taxpayer is paused. Within a second no replica takes up anything new of it.",
-    ))
+    let notice = if taxpayer_pauses::pause(&state, id, &by).await? {
+        "The taxpayer is paused. Within a second no replica takes up anything new of it."
+    } else {
+        "The taxpayer was already paused."
+    };
+    Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
 }
 
 /// POST /console/taxpayers/{id}/resume: ends the pause of a taxpayer.
@@ -248,27 +249,32 @@ async fn resume(
 ) -> Answer {
     let by = form.0.required_request(&state, &session)?;
     let id = find_taxpayer(&state, &id).await?.id;
-    taxpayer_pauses::resume(&state, id, &by).await?;
-    Ok(go_to(
-        &format!("/console/taxpayers/{id}"),
-        "The taxpayer is resumed. Within a second all replicas take up its work again.",
-    ))
+    let notice = if taxpayer_pauses::resume(&state, id, &by).await? {
+        "The taxpayer is resumed. Within a second all replicas take up its work again."
+    } else {
+        "The taxpayer was not paused."
+    };
+    Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
 }
 
 #[derive(Debug, Deserialize)]
 struct PanicForm {
     panics: u32,
+    #[serde(default)]
+    reason: String,
 }
 
 /// POST /console/taxpayers/{id}/panic: makes the actor of a taxpayer panic at its next command, in development.
 async fn order_panic(
     state: web::Data<ApiState>,
-    Admin(_): Admin,
+    Admin(session): Admin,
     id: web::Path<String>,
     form: Form<PanicForm>,
 ) -> Answer {
+    let PanicForm { panics, reason } = form.0;
+    let by = ReasonForm { reason }.required_request(&state, &session)?;
     let id = find_taxpayer(&state, &id).await?.id;
-    development::order_panics(&state, id, form.0.panics).await?;
+    development::order_panics(&state, id, panics, &by).await?;
     Ok(go_to(
         &format!("/console/taxpayers/{id}"),
         "The actor panics at the next command of this taxpayer.",

@@ -31,6 +31,7 @@ words! {
         VerifyTaxpayer = "taxpayer.verify",
         PauseTaxpayer = "taxpayer.pause",
         ResumeTaxpayer = "taxpayer.resume",
+        OrderPanic = "taxpayer.order-panic",
         CreateTaxpayer = "taxpayer.create",
         UpdateProfile = "taxpayer.update-profile",
         UpdateImportProfile = "taxpayer.update-import-profile",

@@ -3,6 +3,7 @@
 use crate::actors::taxpayer::panic_orders::PANICS_MAX;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -11,6 +12,7 @@ pub(crate) struct PanicOrder {
     /// The number of panics to cause. After the first one, the actor executes its commands again. A command that panics
     /// twice is quarantined.
     pub(crate) panics: u32,
+    pub(crate) reason: Option<String>,
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PanicOrder> {
@@ -22,9 +24,11 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PanicOrder> {
     if panics == 0 {
         reader.report_fault("panics", FieldRule::must_be("integer", "1 or 2"));
     }
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_CHARS_MAX);
     Some(PanicOrder {
         taxpayer_id: TaxpayerId(taxpayer_id?),
         panics,
+        reason,
     })
 }
 
@@ -43,6 +47,8 @@ mod tests {
             ("/panics", Some(json!(1)), ""),
             ("/panics", Some(json!(0)), "panics: integer"),
             ("/panics", Some(json!(3)), "panics: integer"),
+            ("/reason", Some(json!("to see it")), ""),
+            ("/reason", Some(json!(7)), "reason: type"),
         ];
         check(&json!({ "taxpayer_id": 7, "panics": 2 }), &cases, read);
     }

@@ -95,21 +95,47 @@ fn clock_ahead(before: Timestamp, database: Timestamp, after: Timestamp) -> Sign
     }
 }
 
-/// Stores an operator's order for all replicas, and obeys it here at once.
+/// Stores an operator's order for all replicas, and obeys it here at once. Returns false if the breaker was already as
+/// ordered; the audit has no entry then.
 pub(crate) async fn give_order(
     state: &ApiState,
     operation: Operation,
     kind: BreakerOrderKind,
     by: &OperatorRequest,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
+    let is_change = !is_obeyed(state, operation, kind).await?;
     let action = match kind {
         BreakerOrderKind::Trip => AuditAction::TripBreaker,
         BreakerOrderKind::Reset => AuditAction::ResetBreaker,
     };
     let now = state.now();
     let entry = AuditEntry::for_operator_request(by, action, &operation.name(), now);
+    let entry = is_change.then_some(entry);
     breaker_orders::give(&state.store, operation.name(), kind, entry, now).await?;
-    obey_orders(state).await
+    obey_orders(state).await.map(|()| is_change)
+}
+
+/// True if the breaker of an operation is already as this order wants it, on all replicas.
+async fn is_obeyed(
+    state: &ApiState,
+    operation: Operation,
+    kind: BreakerOrderKind,
+) -> Result<bool, StoreError> {
+    let orders = breaker_orders::list(&state.store).await?;
+    let last = orders
+        .into_iter()
+        .find(|order| order.operation == operation.name());
+    let is_tripped = last.is_some_and(|order| order.kind == BreakerOrderKind::Trip);
+    Ok(match kind {
+        BreakerOrderKind::Trip => is_tripped,
+        BreakerOrderKind::Reset => {
+            let breakers = shared_breakers(state);
+            let own = breakers
+                .iter()
+                .find(|breaker| breaker.figures.operation == operation.name());
+            !is_tripped && own.is_some_and(|breaker| breaker.held_on.is_empty())
+        }
+    })
 }
 
 /// Obeys the orders about breakers that this process has not obeyed yet.

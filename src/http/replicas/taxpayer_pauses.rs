@@ -9,31 +9,32 @@ use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::http::state::ApiState;
 use crate::store::operations::taxpayer_pauses;
 
-/// Pauses a taxpayer. This replica obeys at once, the others within a second.
+/// Pauses a taxpayer. This replica obeys at once, the others within a second. Returns false if that changes nothing.
 pub(crate) async fn pause(
     state: &ApiState,
     taxpayer: TaxpayerId,
     by: &OperatorRequest,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let pause = TaxpayerPause {
         taxpayer_id: taxpayer,
         since: state.now(),
         reason: by.reason.clone(),
     };
     let entry = entry(state, taxpayer, by, AuditAction::PauseTaxpayer);
-    taxpayer_pauses::pause(&state.store, pause, entry).await?;
-    read(state).await
+    let is_change = taxpayer_pauses::pause(&state.store, pause, entry).await?;
+    read(state).await.map(|()| is_change)
 }
 
-/// Ends the pause of a taxpayer. This replica obeys at once, the others within a second.
+/// Ends the pause of a taxpayer. This replica obeys at once, the others within a second. Returns false if the taxpayer
+/// was not paused.
 pub(crate) async fn resume(
     state: &ApiState,
     taxpayer: TaxpayerId,
     by: &OperatorRequest,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let entry = entry(state, taxpayer, by, AuditAction::ResumeTaxpayer);
-    taxpayer_pauses::resume(&state.store, taxpayer, entry).await?;
-    read(state).await
+    let is_change = taxpayer_pauses::resume(&state.store, taxpayer, entry).await?;
+    read(state).await.map(|()| is_change)
 }
 
 fn entry(

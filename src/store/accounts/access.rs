@@ -25,6 +25,8 @@ use crate::store::operations::audit;
 pub enum AccessOutcome {
     /// The change is in force. Holds the numbers of ended keys and sessions.
     Done(Revocation),
+    /// The account was so already. Nothing has changed, and the audit has no entry.
+    AlreadySo,
     /// There is no such account.
     Unknown,
     /// The change would leave the service without an enabled admin.
@@ -103,9 +105,12 @@ pub async fn disable(
     if let Err(refused) = lock_and_check_admins_left(&tx, &change, None).await? {
         return Ok(refused);
     }
-    set_disabled(&tx, &change, Some(change.now)).await?;
+    let was_enabled = set_disabled(&tx, &change, Some(change.now)).await?;
     invitations::delete_owned_by(&tx, person).await?;
     let ended = end_keys_and_sessions(&tx, &change, person, includes_taxpayers).await?;
+    if !was_enabled && ended == Revocation::default() {
+        return Ok(AccessOutcome::AlreadySo);
+    }
     let actions = [AuditAction::DisableIntegrator, AuditAction::DisableOperator];
     audit::append(&tx, &[change.audit_entry(actions, Some(ended.to_string()))]).await?;
     tx.commit().await?;
@@ -123,8 +128,10 @@ pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcom
     if lock_account(&tx, change.owner).await?.is_none() {
         return Ok(AccessOutcome::Unknown);
     }
+    if !set_disabled(&tx, &change, None).await? {
+        return Ok(AccessOutcome::AlreadySo);
+    }
     let sessions = sessions::close_all(&tx, person).await?;
-    set_disabled(&tx, &change, None).await?;
     let actions = [AuditAction::EnableIntegrator, AuditAction::EnableOperator];
     audit::append(&tx, &[change.audit_entry(actions, None)]).await?;
     tx.commit().await?;
@@ -178,6 +185,9 @@ pub async fn set_role(
         Ok(had) => had,
         Err(refused) => return Ok(refused),
     };
+    if had.split(' ').next() == Some(role.as_str()) {
+        return Ok(AccessOutcome::AlreadySo);
+    }
     key_leases::raise_generation(&tx).await?;
     operator_row::Entity::update_many()
         .col_expr(operator_row::Column::Role, Expr::value(role.as_str()))
@@ -220,31 +230,46 @@ async fn end_keys_and_sessions(
     })
 }
 
+/// Disables an account, or enables it if `at` is `None`. Returns false if it was so already.
 async fn set_disabled(
     tx: &Transaction,
     change: &AccountChange,
     at: Option<Timestamp>,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
+    let disables = at.is_some();
     let at = Expr::value(at.map(Timestamp::as_microsecond));
-    match change.owner.kind {
+    let updated = match change.owner.kind {
         KeyKind::Operator => {
+            use operator_row::Column;
             let update = operator_row::Entity::update_many();
-            let update = update.col_expr(operator_row::Column::DisabledAt, at);
+            let update = update.col_expr(Column::DisabledAt, at);
             update
-                .filter(operator_row::Column::Id.eq(change.owner.id))
+                .filter(Column::Id.eq(change.owner.id))
+                .filter(is_other(Column::DisabledAt, disables))
                 .exec(tx)
-                .await?;
+                .await?
         }
         KeyKind::Integrator | KeyKind::Taxpayer => {
+            use integrator_row::Column;
             let update = integrator_row::Entity::update_many();
-            let update = update.col_expr(integrator_row::Column::DisabledAt, at);
+            let update = update.col_expr(Column::DisabledAt, at);
             update
-                .filter(integrator_row::Column::Id.eq(change.owner.id))
+                .filter(Column::Id.eq(change.owner.id))
+                .filter(is_other(Column::DisabledAt, disables))
                 .exec(tx)
-                .await?;
+                .await?
         }
+    };
+    Ok(updated.rows_affected > 0)
+}
+
+/// Returns the condition that an account is not yet as the change makes it.
+fn is_other(disabled_at: impl ColumnTrait, disables: bool) -> Expr {
+    if disables {
+        disabled_at.is_null()
+    } else {
+        disabled_at.is_not_null()
     }
-    Ok(())
 }
 
 /// Locks an account whose role becomes `to`, or which loses its access if `to` is `None`. Returns the present role and
@@ -286,6 +311,7 @@ async fn lock_and_check_admins_left(
 mod tests {
     use std::time::Duration;
 
+    use database::page::Page;
     use secrecy::SecretString;
 
     use super::*;
@@ -294,6 +320,7 @@ mod tests {
     use crate::domain::kernel::audit::Actor;
     use crate::store::accounts::sessions::NewSession;
     use crate::store::accounts::{self, NewIntegrator, NewOperator, RotationOutcome};
+    use crate::store::operations::audit::AuditFilter;
     use crate::store::testing::{TestStore, stores};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -376,7 +403,24 @@ mod tests {
             for token in &tokens {
                 assert!(!is_found(token).await);
             }
-            enable(store, change(bola)).await.unwrap();
+            let again = disable(store, change(bola), false).await.unwrap();
+            assert_eq!(again, AccessOutcome::AlreadySo);
+            let done = AccessOutcome::Done(Revocation::default());
+            for outcome in [done, AccessOutcome::AlreadySo] {
+                assert_eq!(enable(store, change(bola)).await.unwrap(), outcome);
+            }
+            for action in [AuditAction::DisableOperator, AuditAction::EnableOperator] {
+                let filter = AuditFilter {
+                    action: Some(action),
+                    ..AuditFilter::default()
+                };
+                let first = Page {
+                    number: 1,
+                    per_page: 10,
+                };
+                let (_, recorded) = audit::page(store, filter, first).await.unwrap();
+                assert_eq!(recorded, 1, "{action}");
+            }
             for token in &tokens {
                 assert!(!is_found(token).await, "enabling brings no session back");
             }
@@ -412,7 +456,7 @@ mod tests {
                 set_role(store, change(ada), OperatorRole::Admin)
                     .await
                     .unwrap(),
-                done
+                AccessOutcome::AlreadySo
             );
             assert_eq!(
                 set_role(store, change(bola), OperatorRole::Admin)

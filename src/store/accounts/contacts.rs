@@ -129,6 +129,9 @@ pub async fn set_role(
             Ok(before) => before,
             Err(refused) => return Ok(refused),
         };
+    if before == role {
+        return Ok(ContactChangeResult::Done { ended_sessions: 0 });
+    }
     Entity::update_many()
         .col_expr(Column::Role, Expr::value(role.as_str()))
         .col_expr(Column::UpdatedAt, Expr::value(change.now.as_microsecond()))
@@ -158,8 +161,11 @@ pub async fn disable(
     if let Err(refused) = lock_role_unless_last_owner(&tx, change.taxpayer, id, false).await? {
         return Ok(refused);
     }
-    set_disabled(&tx, change, id, true).await?;
+    let was_enabled = set_disabled(&tx, change, id, true).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
+    if !was_enabled && ended_sessions == 0 {
+        return Ok(ContactChangeResult::Done { ended_sessions });
+    }
     audit::append(&tx, &[change.audit_entry(AuditAction::DisableContact, id)]).await?;
     tx.commit()
         .await
@@ -177,7 +183,9 @@ pub async fn enable(
     if let Err(refused) = lock_role_unless_last_owner(&tx, change.taxpayer, id, true).await? {
         return Ok(refused);
     }
-    set_disabled(&tx, change, id, false).await?;
+    if !set_disabled(&tx, change, id, false).await? {
+        return Ok(ContactChangeResult::Done { ended_sessions: 0 });
+    }
     let ended_sessions = change.end_access(&tx, id).await?;
     audit::append(&tx, &[change.audit_entry(AuditAction::EnableContact, id)]).await?;
     tx.commit()
@@ -185,21 +193,28 @@ pub async fn enable(
         .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
+/// Disables or enables a contact person. Returns false if it was so already.
 async fn set_disabled(
     tx: &Transaction,
     change: ContactChange,
     id: ContactId,
     is_disabled: bool,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let now = change.now.as_microsecond();
-    Entity::update_many()
+    let is_other = if is_disabled {
+        Column::DisabledAt.is_null()
+    } else {
+        Column::DisabledAt.is_not_null()
+    };
+    let updated = Entity::update_many()
         .col_expr(Column::DisabledAt, Expr::value(is_disabled.then_some(now)))
         .col_expr(Column::UpdatedAt, Expr::value(now))
         .filter(Column::TaxpayerId.eq(change.taxpayer.0))
         .filter(Column::Id.eq(id.0))
+        .filter(is_other)
         .exec(tx)
         .await?;
-    Ok(())
+    Ok(updated.rows_affected > 0)
 }
 
 /// Removes a contact person with its second factor, its saved views and its choices of mails, and ends its sessions and

@@ -27,17 +27,17 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Stores an order, and records it in the audit trail.
+/// Stores an order, and records it in the audit trail if there is an entry.
 pub async fn give(
     store: &Store,
     operation: &str,
     kind: BreakerOrderKind,
-    entry: AuditEntry,
+    entry: Option<AuditEntry>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     save(&tx, operation, kind, now).await?;
-    audit::append(&tx, &[entry]).await?;
+    audit::append(&tx, entry.as_slice()).await?;
     tx.commit().await
 }
 

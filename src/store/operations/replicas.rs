@@ -99,12 +99,19 @@ pub async fn forget_stopped(store: &Store, id: &str) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Forgets a replica of which an operator says that it does not come back.
-pub async fn forget_missing(store: &Store, id: &str, entry: AuditEntry) -> Result<(), StoreError> {
+/// Forgets a replica of which an operator says that it does not come back. Returns false if it was already forgotten.
+pub async fn forget_missing(
+    store: &Store,
+    id: &str,
+    entry: AuditEntry,
+) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    Entity::delete_by_id(id).exec(&tx).await?;
+    let deleted = Entity::delete_by_id(id).exec(&tx).await?;
+    if deleted.rows_affected == 0 {
+        return Ok(false);
+    }
     audit::append(&tx, &[entry]).await?;
-    tx.commit().await
+    tx.commit().await.map(|()| true)
 }
 
 /// Returns the replicas by name, without those that have been missing for long.

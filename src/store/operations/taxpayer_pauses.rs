@@ -27,17 +27,22 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Pauses a taxpayer, and records it in the audit. A pause of a paused taxpayer keeps its time and takes the new reason.
+/// Returns false if the taxpayer was paused for this reason already.
 pub async fn pause(
     store: &Store,
     pause: TaxpayerPause,
     entry: AuditEntry,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let row = Model {
         taxpayer_id: pause.taxpayer_id.0,
         since: pause.since.as_microsecond(),
         reason: pause.reason,
     };
     let tx = store.begin().await?;
+    let before = Entity::find_by_id(row.taxpayer_id).one(&tx).await?;
+    if before.is_some_and(|before| before.reason == row.reason) {
+        return Ok(false);
+    }
     Entity::insert(row.into_active_model())
         .on_conflict(
             OnConflict::column(Column::TaxpayerId)
@@ -47,19 +52,22 @@ pub async fn pause(
         .exec_without_returning(&tx)
         .await?;
     audit::append(&tx, &[entry]).await?;
-    tx.commit().await
+    tx.commit().await.map(|()| true)
 }
 
-/// Ends the pause of a taxpayer, and records it in the audit.
+/// Ends the pause of a taxpayer, and records it in the audit. Returns false if the taxpayer was not paused.
 pub async fn resume(
     store: &Store,
     taxpayer: TaxpayerId,
     entry: AuditEntry,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    Entity::delete_by_id(taxpayer.0).exec(&tx).await?;
+    let deleted = Entity::delete_by_id(taxpayer.0).exec(&tx).await?;
+    if deleted.rows_affected == 0 {
+        return Ok(false);
+    }
     audit::append(&tx, &[entry]).await?;
-    tx.commit().await
+    tx.commit().await.map(|()| true)
 }
 
 /// Returns the paused taxpayers, those first that have been paused longest.
@@ -85,10 +93,12 @@ pub async fn list(store: &Store) -> Result<Vec<TaxpayerPause>, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use database::page::Page;
     use jiff::Timestamp;
 
     use super::*;
     use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
+    use crate::store::operations::audit::AuditFilter;
     use crate::store::testing::stores;
 
     fn entry(action: AuditAction, taxpayer: TaxpayerId) -> AuditEntry {
@@ -108,19 +118,32 @@ mod tests {
                 since: Timestamp::from_second(second).unwrap(),
                 reason: Some(reason.to_owned()),
             };
-            for (id, second, reason) in [(7, 5, "first"), (8, 4, "other"), (7, 6, "second")] {
+            for (id, second, reason, changes) in [
+                (7, 5, "first", true),
+                (8, 4, "other", true),
+                (7, 6, "second", true),
+                (7, 7, "second", false),
+            ] {
                 let entry = entry(AuditAction::PauseTaxpayer, TaxpayerId(id));
-                pause(store, paused(id, second, reason), entry)
-                    .await
-                    .unwrap();
+                let changed = pause(store, paused(id, second, reason), entry).await;
+                assert_eq!(changed.unwrap(), changes, "{id} at {second}");
             }
             let expected = [paused(8, 4, "other"), paused(7, 5, "second")];
             assert_eq!(list(store).await.unwrap(), expected);
-            for _ in 0..2 {
+            for changes in [true, false] {
                 let entry = entry(AuditAction::ResumeTaxpayer, TaxpayerId(8));
-                resume(store, TaxpayerId(8), entry).await.unwrap();
+                let changed = resume(store, TaxpayerId(8), entry).await;
+                assert_eq!(changed.unwrap(), changes);
             }
             assert_eq!(list(store).await.unwrap(), expected[1..]);
+            let all = Page {
+                number: 1,
+                per_page: 10,
+            };
+            let (_, recorded) = audit::page(store, AuditFilter::default(), all)
+                .await
+                .unwrap();
+            assert_eq!(recorded, 4, "only what changed something is recorded");
         }
     }
 }

@@ -1,11 +1,13 @@
 //! /ops/development: panics that an operator orders, and how supervision copes with them.
 
+use einvoice::internals::OperatorRole;
 use serde_json::json;
 use testkit::documents::invoice;
 use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
 
+use crate::support::visitor::Visitor;
 use crate::support::world::World;
 
 const PANIC: &str = "/ops/development/panic";
@@ -86,7 +88,7 @@ async fn a_create_whose_actor_panics_twice_is_put_aside_and_replayed(world: &Wor
 async fn only_an_operator_orders_panics_and_only_of_taxpayers_that_exist(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;
-    let order = json!({ "taxpayer_id": taxpayer.id });
+    let order = json!({ "taxpayer_id": taxpayer.id, "reason": "a drill" });
     world
         .anonymous()
         .send("POST", PANIC, &order)
@@ -106,4 +108,29 @@ async fn only_an_operator_orders_panics_and_only_of_taxpayers_that_exist(world: 
         .await
         .expect_faults(&["panics"]);
     taxpayer.invoice(&invoice()).await;
+    let query = format!("?action=taxpayer.order-panic&taxpayer_id={}", taxpayer.id);
+    let orders = async || {
+        let audit = operator.audit(&query).await.expect_status(200);
+        audit.data()["data"].as_array().unwrap().clone()
+    };
+    assert_eq!(orders().await, [json!(null); 0], "none was ordered");
+    operator
+        .send("POST", PANIC, &order)
+        .await
+        .expect_status(200);
+    let admin = Visitor::operator(world, OperatorRole::Admin).await;
+    let page = format!("/console/taxpayers/{}/panic", taxpayer.id);
+    let no_reason = admin.submit(&page, &[("panics", "1")]).await;
+    no_reason.expect(422);
+    let form = [("panics", "1"), ("reason", "a second drill")];
+    admin.submit(&page, &form).await.expect(303);
+    let told = ["subject", "reason", "to_state"];
+    let told = orders()
+        .await
+        .iter()
+        .map(|entry| json!(told.map(|name| entry[name].clone())))
+        .collect::<Vec<_>>();
+    let id = taxpayer.id.to_string();
+    let expected = ["a second drill", "a drill"].map(|reason| json!([id, reason, "1 ordered"]));
+    assert_eq!(told, expected);
 }

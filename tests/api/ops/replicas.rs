@@ -92,3 +92,62 @@ async fn an_order_about_a_breaker_is_obeyed_and_recorded(world: &World) {
         .collect();
     assert_eq!(actions, ["breaker.reset", "breaker.trip"]);
 }
+
+#[each_database(ALONE)]
+async fn an_order_that_changes_nothing_says_so_and_is_not_recorded(world: &World) {
+    let operator = world.new_operator().await;
+    let id = world.taxpayer().await.id;
+    let taxpayer = format!("/ops/taxpayers/{id}");
+    let breaker = "/ops/breakers/sign";
+    // The path of the order, and what it says at first and when it is given again.
+    let orders = [
+        (
+            &*taxpayer,
+            "pause",
+            [
+                "Taxpayer paused successfully",
+                "Taxpayer was already paused",
+            ],
+        ),
+        (
+            &*taxpayer,
+            "resume",
+            ["Taxpayer resumed successfully", "Taxpayer was not paused"],
+        ),
+        (
+            breaker,
+            "trip",
+            [
+                "Breaker tripped successfully",
+                "Breaker was already tripped",
+            ],
+        ),
+        (
+            breaker,
+            "reset",
+            ["Breaker reset successfully", "Breaker was already closed"],
+        ),
+    ];
+    for (path, order, messages) in orders {
+        for message in messages {
+            let body = json!({ "reason": "once is enough" });
+            let answer = operator
+                .send("POST", &format!("{path}/{order}"), &body)
+                .await;
+            assert_eq!(answer.expect_status(200).message(), message);
+        }
+        let kind = if path == breaker {
+            "breaker"
+        } else {
+            "taxpayer"
+        };
+        let subject = if path == breaker {
+            "sign".to_owned()
+        } else {
+            id.to_string()
+        };
+        let query = format!("?action={kind}.{order}&subject={subject}");
+        let audit = operator.audit(&query).await.expect_status(200);
+        assert_eq!(audit.data()["total"], json!(1), "{query}");
+    }
+}

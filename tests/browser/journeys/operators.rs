@@ -194,6 +194,7 @@ fn a_quarantined_create_is_replayed() {
             operator
                 .open(&format!("/console/taxpayers/{}", account.taxpayer.id))
                 .await;
+            operator.fill("Reason for the panic", "a drill").await;
             operator.press("Order the panic").await;
             operator
                 .wait_to_see("The actor panics at the next command of this taxpayer.")
@@ -207,6 +208,7 @@ fn a_quarantined_create_is_replayed() {
                 .open(&format!("/console/taxpayers/{}", account.taxpayer.id))
                 .await;
             operator.fill("Panics of the next command", "2").await;
+            operator.fill("Reason for the panic", "a drill").await;
             operator.press("Order the panic").await;
             operator
                 .wait_to_see("The actor panics at the next command of this taxpayer.")

@@ -173,7 +173,7 @@ async fn count_panics(world: &World) -> i64 {
 async fn one_panic_is_ordered(world: &World, admin: &Visitor, page: &str, taxpayer: &Taxpayer) {
     let before = count_panics(world).await;
     admin.open(page).await;
-    send_again(admin, PANIC, "panics=1", async |how| {
+    send_again(admin, PANIC, "panics=1&reason=a drill", async |how| {
         taxpayer.invoice(&documents::invoice()).await;
         assert_eq!(count_panics(world).await, before + 1, "{how}");
     })

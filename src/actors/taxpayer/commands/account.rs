@@ -186,6 +186,9 @@ impl TaxpayerCommand for SetSubscription {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
         let mut taxpayer = uow.taxpayer()?.clone();
         let before = std::mem::replace(&mut taxpayer.subscription, self.to);
+        if before == self.to {
+            return Ok(taxpayer);
+        }
         let entry = audit_entry(uow, self.by, AuditAction::SetSubscription);
         let entry = entry.with_states(Some(before.to_string()), Some(self.to.to_string()));
         uow.writes.audit.push(entry);

@@ -121,8 +121,12 @@ async fn disable_integrator(
     let owner = parse_owner(KeyKind::Integrator, &id)?;
     let change = account_change(&state, operator, address, owner, form.value.reason);
     let outcome = access::disable(&state.store, change, includes_taxpayers).await?;
+    let message = match outcome {
+        AccessOutcome::AlreadySo => "Integrator was already disabled",
+        _ => "Integrator disabled successfully",
+    };
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
-    Ok(ApiResponse::ok("Integrator disabled successfully", data).warn(&form.warnings))
+    Ok(ApiResponse::ok(message, data).warn(&form.warnings))
 }
 
 /// POST /ops/operators/{id}/disable: disables an operator.
@@ -141,8 +145,12 @@ async fn disable_operator(
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, form.value.0);
     let outcome = access::disable(&state.store, change, false).await?;
+    let message = match outcome {
+        AccessOutcome::AlreadySo => "Operator was already disabled",
+        _ => "Operator disabled successfully",
+    };
     let data = RevokedKeys::new(owner.id, revocation(outcome, owner)?);
-    Ok(ApiResponse::ok("Operator disabled successfully", data).warn(&form.warnings))
+    Ok(ApiResponse::ok(message, data).warn(&form.warnings))
 }
 
 /// POST /ops/operators/{id}/remove: removes an operator.
@@ -181,9 +189,14 @@ async fn set_operator_role(
     let roles::RoleChange { role, reason } = form.value;
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, reason);
-    revocation(access::set_role(&state.store, change, role).await?, owner)?;
+    let outcome = access::set_role(&state.store, change, role).await?;
+    revocation(outcome, owner)?;
+    let message = match outcome {
+        AccessOutcome::AlreadySo => "Operator already had this role",
+        _ => "Operator role changed successfully",
+    };
     let data = ChangedRole { id: owner.id, role };
-    Ok(ApiResponse::ok("Operator role changed successfully", data).warn(&form.warnings))
+    Ok(ApiResponse::ok(message, data).warn(&form.warnings))
 }
 
 /// POST /ops/integrators/{id}/enable: enables a disabled integrator.
@@ -223,11 +236,14 @@ async fn enable(
         reason::read,
     )?;
     let change = account_change(state, operator, address, owner, form.value.0);
-    revocation(access::enable(&state.store, change).await?, owner)?;
-    let message = if owner.kind == KeyKind::Operator {
-        "Operator enabled successfully"
-    } else {
-        "Integrator enabled successfully"
+    let outcome = access::enable(&state.store, change).await?;
+    revocation(outcome, owner)?;
+    let is_change = outcome != AccessOutcome::AlreadySo;
+    let message = match (owner.kind, is_change) {
+        (KeyKind::Operator, true) => "Operator enabled successfully",
+        (KeyKind::Operator, false) => "Operator was not disabled",
+        (_, true) => "Integrator enabled successfully",
+        (_, false) => "Integrator was not disabled",
     };
     Ok(ApiResponse::ok(message, EnabledAccount { id: owner.id }).warn(&form.warnings))
 }
@@ -252,6 +268,7 @@ fn account_change(
 pub(crate) fn revocation(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revocation, ApiError> {
     match outcome {
         AccessOutcome::Done(ended) => Ok(ended),
+        AccessOutcome::AlreadySo => Ok(Revocation::default()),
         AccessOutcome::Unknown => Err(account_not_found(owner.kind)),
         AccessOutcome::LastAdmin => {
             let admin = OperatorRole::Admin;

@@ -95,11 +95,13 @@ async fn order(
         operator_id,
         reason: form.value.0,
     };
-    give_order(state, operation, kind, &by).await?;
+    let is_change = give_order(state, operation, kind, &by).await?;
     let figures = replicas::own_breaker(state, operation);
-    let message = match kind {
-        BreakerOrderKind::Trip => "Breaker tripped successfully",
-        BreakerOrderKind::Reset => "Breaker reset successfully",
+    let message = match (kind, is_change) {
+        (BreakerOrderKind::Trip, true) => "Breaker tripped successfully",
+        (BreakerOrderKind::Trip, false) => "Breaker was already tripped",
+        (BreakerOrderKind::Reset, true) => "Breaker reset successfully",
+        (BreakerOrderKind::Reset, false) => "Breaker was already closed",
     };
     Ok(ApiResponse::ok(message, ReplicaBreaker::from(&figures)).warn(&form.warnings))
 }

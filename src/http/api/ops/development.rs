@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::access::caller::OpsAdmin;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -15,6 +16,7 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
+use crate::store::operations::audit;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/development/panic").post(order_panic, || {
@@ -40,7 +42,7 @@ struct OrderedPanics {
 /// POST /ops/development/panic: makes the actor of a taxpayer panic at its next command.
 async fn order_panic(
     state: web::Data<ApiState>,
-    _: OpsAdmin,
+    OpsAdmin(operator_id): OpsAdmin,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(
@@ -52,7 +54,11 @@ async fn order_panic(
         taxpayer_id: form.value.taxpayer_id.0,
         panics: form.value.panics,
     };
-    order_panics(&state, form.value.taxpayer_id, ordered.panics).await?;
+    let by = OperatorRequest {
+        operator_id,
+        reason: form.value.reason,
+    };
+    order_panics(&state, form.value.taxpayer_id, ordered.panics, &by).await?;
     Ok(ApiResponse::ok("Panic ordered successfully", ordered).warn(&form.warnings))
 }
 
@@ -62,6 +68,7 @@ pub(crate) async fn order_panics(
     state: &ApiState,
     id: TaxpayerId,
     panics: u32,
+    by: &OperatorRequest,
 ) -> Result<(), ApiError> {
     let orders = state.taxpayers.panic_orders();
     if !orders.are_accepted() {
@@ -70,6 +77,11 @@ pub(crate) async fn order_panics(
     taxpayers::with_id(state.store.reader(), id)
         .await?
         .ok_or_else(ApiError::taxpayer_not_found)?;
+    let now = state.now();
+    let entry = AuditEntry::for_operator_request(by, AuditAction::OrderPanic, &id, now);
+    let entry = entry.for_taxpayer(id);
+    let entry = entry.with_states(None, Some(format!("{panics} ordered")));
+    audit::record(&state.store, &[entry]).await?;
     orders.order(id, panics);
     Ok(())
 }

@@ -106,8 +106,12 @@ async fn pause_taxpayer(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (id, by) = read_order(&state, operator, &id, body).await?;
-    taxpayer_pauses::pause(&state, id, &by).await?;
-    Ok(pause_response(&state, id, "Taxpayer paused successfully"))
+    let message = if taxpayer_pauses::pause(&state, id, &by).await? {
+        "Taxpayer paused successfully"
+    } else {
+        "Taxpayer was already paused"
+    };
+    Ok(pause_response(&state, id, message))
 }
 
 /// POST /ops/taxpayers/{id}/resume: ends the pause of a taxpayer, on all replicas.
@@ -118,8 +122,12 @@ async fn resume_taxpayer(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (id, by) = read_order(&state, operator, &id, body).await?;
-    taxpayer_pauses::resume(&state, id, &by).await?;
-    Ok(pause_response(&state, id, "Taxpayer resumed successfully"))
+    let message = if taxpayer_pauses::resume(&state, id, &by).await? {
+        "Taxpayer resumed successfully"
+    } else {
+        "Taxpayer was not paused"
+    };
+    Ok(pause_response(&state, id, message))
 }
 
 async fn read_order(
