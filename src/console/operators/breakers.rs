@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_probe_is_told_only_if_it_is_to_come() {
-        let second = |second| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let second = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
         for (state, probe_second, probe) in [
             (
                 BreakerCondition::Open,
