@@ -25,6 +25,9 @@ const MEMORY_BYTES_PER_TEXT_BYTE: usize = 16;
 /// Memory that every text may use, however short it is.
 const MEMORY_BYTES_FREE: usize = 1024 * 1024;
 
+/// An escape with a code: `\u` and four digits.
+const ESCAPE_BYTES: usize = 6;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 const VALUE_BYTES: usize = size_of::<Value>();
@@ -141,7 +144,8 @@ pub fn read(
         memory_left: limits.memory_bytes_max(text),
     };
     loop {
-        match parser.parse_next().map_err(|error| syntax_error(&error))? {
+        let event = parser.parse_next();
+        match event.map_err(|error| syntax_error(text, &error))? {
             JsonEvent::Null => builder.add(Value::Null)?,
             JsonEvent::Boolean(is_true) => builder.add(Value::Bool(is_true))?,
             JsonEvent::Number(digits) => builder.add_number(&digits)?,
@@ -162,13 +166,58 @@ pub fn read(
     }
 }
 
-fn syntax_error(error: &JsonSyntaxError) -> JsonError {
+/// Returns the error of the parser, which takes the end of a text for a part of half a character: it then misses the end
+/// of the file.
+fn syntax_error(text: &[u8], error: &JsonSyntaxError) -> JsonError {
+    let message = error.message();
+    let may_be_half =
+        message.starts_with("Unexpected end of file") || message.contains("surrogate");
+    if let Some(at) = find_half_character(text).filter(|_| may_be_half) {
+        return half_character(text, at);
+    }
     let start = error.location().start;
     JsonError::Syntax {
-        message: error.message().to_owned(),
+        message: message.to_owned(),
         line: start.line + 1,
         column: start.column + 1,
     }
+}
+
+/// Returns the error for half a character, at this place of the text.
+fn half_character(text: &[u8], at: usize) -> JsonError {
+    let before = text.get(..at).unwrap_or_default();
+    let escape = text.get(at..at + ESCAPE_BYTES).unwrap_or_default();
+    let mut lines = before.rsplit(|byte| *byte == b'\n');
+    let column = lines.next().unwrap_or_default().len() + 1;
+    JsonError::Syntax {
+        message: format!(
+            "{} is half of a character, and the other half is missing",
+            String::from_utf8_lossy(escape)
+        ),
+        line: u64::try_from(lines.count() + 1).unwrap_or(u64::MAX),
+        column: u64::try_from(column).unwrap_or(u64::MAX),
+    }
+}
+
+/// Returns where the first escape stands that is one half of a character without the other.
+fn find_half_character(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += text.get(at..)?.iter().position(|byte| *byte == b'\\')?;
+        let pair = (half(text, at), half(text, at + ESCAPE_BYTES));
+        at += match pair {
+            (None, _) => 2,
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE_BYTES,
+            (Some(_), _) => return Some(at),
+        };
+    }
+}
+
+/// Returns the half of a character that an escape at this place stands for; `None` if there is no such escape.
+fn half(text: &[u8], at: usize) -> Option<u16> {
+    let digits = text.get(at..at + ESCAPE_BYTES)?.strip_prefix(b"\\u")?;
+    let code = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    (0xD800..=0xDFFF).contains(&code).then_some(code)
 }
 
 /// An array or object whose end has not been read.
@@ -308,6 +357,39 @@ mod tests {
         from_untrusted::<Value>(text.as_bytes())
             .unwrap_err()
             .to_string()
+    }
+
+    #[test]
+    fn half_a_character_is_told_where_it_stands() {
+        let told = "is half of a character, and the other half is missing at line";
+        for (text, escape, place) in [
+            (r#"{"note":"\ud800"}"#, r"\ud800", "1 column 10"),
+            (
+                r#"{"note":"\ud800","other":"long enough"}"#,
+                r"\ud800",
+                "1 column 10",
+            ),
+            (
+                r#"{"note":"a\uDC00b and more text"}"#,
+                r"\uDC00",
+                "1 column 11",
+            ),
+            (
+                "{\n\"n\":\"\\ud800\\u0041 and more text\"}",
+                r"\ud800",
+                "2 column 6",
+            ),
+            (
+                r#"["\ud83d\ude00","\\ud800","\ud83d"]"#,
+                r"\ud83d",
+                "1 column 28",
+            ),
+        ] {
+            assert_eq!(refused(text), format!("{escape} {told} {place}"), "{text}");
+        }
+        assert_eq!(value(r#""\ud83d\ude00""#), "\u{1f600}");
+        let message = refused(r#"{"note":"a"#);
+        assert!(!message.contains("half"), "{message}");
     }
 
     #[test]
