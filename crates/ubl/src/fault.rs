@@ -114,7 +114,7 @@ impl fmt::Display for Change {
 /// The reason why a document cannot be written as UBL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unwritable {
-    #[error("UBL has no invoice for the document type {code} ({name})")]
+    #[error("UBL has no invoice for {}", name_type(.code, .name))]
     DocumentType { code: String, name: String },
     #[error("UBL has no tax category for {0}")]
     TaxCategory(String),
@@ -124,4 +124,14 @@ pub enum Unwritable {
     Orders(usize),
     #[error("{element} has the character U+{character:04X}, which XML cannot carry")]
     Character { element: String, character: u32 },
+}
+
+/// Returns the words for a document type of which the code or the name may be unknown.
+fn name_type(code: &str, name: &str) -> String {
+    match (code.is_empty(), name.is_empty()) {
+        (true, true) => "a document without a document type".to_owned(),
+        (true, false) => format!("the document type {name}"),
+        (false, true) => format!("the document type {code}"),
+        (false, false) => format!("the document type {code} ({name})"),
+    }
 }

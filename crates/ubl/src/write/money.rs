@@ -103,8 +103,7 @@ pub(super) fn push_sums(root: &mut Element, document: &TradeDocument) -> Result<
     }
     if !document.taxes.is_empty() {
         let mut total = Element::new("cac:TaxTotal");
-        let sum = round(document.tax(), currency_digits(currency));
-        total.push(amount("cbc:TaxAmount", sum, currency));
+        total.push(amount("cbc:TaxAmount", tax_sum(document), currency));
         for tax in &document.taxes {
             total.push(
                 Element::new("cac:TaxSubtotal")
@@ -117,6 +116,19 @@ pub(super) fn push_sums(root: &mut Element, document: &TradeDocument) -> Result<
     }
     root.push(totals(document));
     Ok(())
+}
+
+/// Returns the tax of a document. Parts with more digits than the currency has may be stated with a rounded sum; the
+/// totals tell, since the amount with tax is the amount without it and the sum (BR-CO-15).
+fn tax_sum(document: &TradeDocument) -> Decimal {
+    let sum = document.tax();
+    let totals = &document.totals;
+    let stated = totals.tax_inclusive.checked_sub(totals.tax_exclusive);
+    if stated == Some(sum) {
+        sum
+    } else {
+        round(sum, currency_digits(&document.currency))
+    }
 }
 
 fn totals(document: &TradeDocument) -> Element {

@@ -1,7 +1,7 @@
 //! What is written is read again as the same document.
 
 use crate::random::any_document;
-use crate::test_set::{coded, documents, plain, sum_up, tax};
+use crate::test_set::{coded, decimal, documents, plain, sum_up, tax};
 use proptest::prelude::*;
 
 use rust_decimal::Decimal;
@@ -22,6 +22,30 @@ fn assert_comes_back(name: &str, document: &TradeDocument) {
 fn the_test_set_comes_back() {
     for (name, document) in documents() {
         assert_comes_back(name, &document);
+    }
+}
+
+#[test]
+fn the_tax_is_the_sum_that_the_totals_state() {
+    for (currency, lines, tax, inclusive, stated) in [
+        ("NGN", "1000", "75.004", "1075.004", "75.004"),
+        ("NGN", "1000", "75.004", "1075.00", "75.00"),
+        ("NGN", "1000", "75", "1075", "75.00"),
+        ("JPY", "33.4", "2.51", "35.91", "2.51"),
+        ("JPY", "33.4", "2.51", "36.4", "3"),
+    ] {
+        let mut document = plain();
+        document.currency = currency.to_owned();
+        document.taxes[0].base = decimal(lines);
+        document.taxes[0].amount = decimal(tax);
+        document.totals.lines = decimal(lines);
+        document.totals.tax_exclusive = decimal(lines);
+        document.totals.tax_inclusive = decimal(inclusive);
+        document.totals.payable = decimal(inclusive);
+        let xml = write(&document).unwrap();
+        let total = xml.split("<cac:TaxTotal>").nth(1).unwrap();
+        let amount = total.split(['<', '>']).nth(2).unwrap();
+        assert_eq!(amount, stated, "{currency} {tax} {inclusive}");
     }
 }
 
@@ -99,6 +123,10 @@ fn what_cannot_be_written_is_told() {
     assert_eq!(
         with(|document| document.document_type = coded("399", "Bill of Lading")),
         "UBL has no invoice for the document type 399 (Bill of Lading)"
+    );
+    assert_eq!(
+        with(|document| document.document_type = coded("", "")),
+        "UBL has no invoice for a document without a document type"
     );
     assert_eq!(
         with(|document| document.notes = vec!["a\u{1}b".to_owned()]),
