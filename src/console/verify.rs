@@ -11,6 +11,7 @@ use rust_decimal::Decimal;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show_with_status};
+use crate::domain::kernel::invisible::is_invisible;
 use crate::http::endpoint::{Path, path};
 use crate::http::invoice_files;
 use crate::http::respond::error::ApiError;
@@ -46,6 +47,8 @@ struct SignedInvoice {
 
 /// GET /verify/{token}. The answer to every other token is the same.
 async fn show_verified(state: web::Data<ApiState>, token: web::Path<String>) -> Answer {
+    // An address that was copied out of a document may have characters that allow a line to end.
+    let token: String = token.chars().filter(|c| !is_invisible(*c)).collect();
     let signed = find_signed(&state, &token).await?;
     let (status, title) = match signed {
         Some(_) => (StatusCode::OK, "Signed invoice"),

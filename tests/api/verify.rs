@@ -66,6 +66,9 @@ async fn a_signed_invoice_has_a_page_that_shows_what_was_signed(world: &World) {
     assert_eq!(answer.headers()["x-robots-tag"], "noindex, nofollow");
     assert_eq!(answer.headers()["cache-control"], "no-store");
     assert_eq!(answer.headers().get("set-cookie"), None);
+    let copied = path.replace("/verify/", "/verify/\u{200b}");
+    let page = Visitor::new(world).get(&copied).await.expect(200);
+    page.shows_all(&["This invoice is genuine"]);
     // Printed once, the link stays.
     assert_eq!(self::link(&taxpayer, &stored).await, link);
 }

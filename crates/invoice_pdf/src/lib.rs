@@ -6,6 +6,7 @@
 //!
 //! The same input gives the same bytes: the crate reads no clock, draws no random number and opens no file.
 
+mod breaks;
 mod columns;
 mod content;
 mod dates;
@@ -35,6 +36,7 @@ pub use error::PdfError;
 pub use logo::{LOGO_BYTES_MAX, LOGO_PIXELS_MAX, Logo, LogoKind};
 pub use look::{Colour, Look, Template};
 pub use qr::QR_BYTES_MAX;
+pub use text::can_print;
 
 /// The most lines of a document.
 pub const LINES_MAX: usize = 5_000;

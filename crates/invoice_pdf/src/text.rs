@@ -6,10 +6,10 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::fonts::Fonts;
 
 /// Stands for a character that no font has.
-const REPLACEMENT: char = '\u{fffd}';
+pub const REPLACEMENT: char = '\u{fffd}';
 
-/// Allows a line to end here, and is not seen.
-const BREAK: char = '\u{200b}';
+/// Allows a line to end here, and is not seen. It is taken out again when the pages are laid out.
+pub const BREAK: char = '\u{200b}';
 
 /// Begins a text that runs from right to left. The template takes it off.
 const RIGHT_TO_LEFT: char = '\u{200f}';
@@ -94,6 +94,11 @@ pub fn fit(text: &str, characters_max: usize) -> String {
         }
     }
     fitted
+}
+
+/// True if the fonts have every letter of a text. In the place of others the page has a mark.
+pub fn can_print(text: &str) -> bool {
+    text.is_ascii() || text.contains(REPLACEMENT) || !fit(text, usize::MAX).contains(REPLACEMENT)
 }
 
 /// Returns the letter under marks that its font does not have.

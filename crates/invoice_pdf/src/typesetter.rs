@@ -6,8 +6,10 @@ use typst::foundations::{Bytes, Datetime, Smart};
 use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
+use crate::breaks::remove_breaks;
 use crate::content::Content;
 use crate::qr::draw_qr;
+use crate::text::REPLACEMENT;
 use crate::world::PageWorld;
 use crate::{Logo, PdfError, Sheet, Template};
 
@@ -39,10 +41,23 @@ pub fn set_sheet(sheet: &Sheet<'_>) -> Result<Vec<u8>, PdfError> {
     }
 }
 
+/// The note on a document with letters that no font has.
+const UNPRINTED: &str =
+    "Letters that could not be printed are shown as \u{fffd}. The electronic document has them.";
+
+fn to_json(content: &Content) -> Result<String, PdfError> {
+    serde_json::to_string(content).map_err(|error| PdfError::Internal(error.to_string()))
+}
+
 /// Returns the files that the template of a document reads.
 fn to_world(sheet: &Sheet<'_>) -> Result<PageWorld, PdfError> {
-    let data = serde_json::to_vec(&Content::from_sheet(sheet))
-        .map_err(|error| PdfError::Internal(error.to_string()))?;
+    let mut content = Content::from_sheet(sheet);
+    let mut data = to_json(&content)?;
+    if data.contains(REPLACEMENT) {
+        content.notes.push(UNPRINTED.to_owned());
+        data = to_json(&content)?;
+    }
+    let data = data.into_bytes();
     let mut files = vec![("data.json", Bytes::new(data))];
     if let Some(logo) = sheet.logo() {
         let name = logo.kind.file_name();
@@ -106,7 +121,8 @@ fn set_pages(
 
 fn lay_out(world: &PageWorld) -> Result<PagedDocument, PdfError> {
     let result = typst::compile::<PagedDocument>(world);
-    result.output.map_err(|faults| to_error(&faults))
+    let pages = result.output.map_err(|faults| to_error(&faults))?;
+    Ok(remove_breaks(&pages))
 }
 
 /// Returns the date of the document for the properties of the file. The current time would give other bytes each time.
@@ -143,6 +159,7 @@ mod tests {
     use typst::layout::{Abs, Frame, FrameItem};
 
     use crate::samples::{self, credit_note, invoice};
+    use crate::text::BREAK;
     use crate::{Look, Standing, render};
 
     use super::*;
@@ -272,6 +289,9 @@ mod tests {
                 }
                 FrameItem::Text(run) => {
                     let _ = write!(text, "{} ", run.text);
+                    assert!(!run.text.contains(BREAK), "{:?}", run.text);
+                    let mut places = run.glyphs.iter().map(|glyph| run.text.get(glyph.range()));
+                    assert!(places.all(|place| place.is_some()), "{:?}", run.text);
                     if x < margin() - Abs::pt(1.0) || x + run.width() > right_max + Abs::pt(1.0) {
                         outside.push(run.text.to_string());
                     }
@@ -345,7 +365,9 @@ mod tests {
         for template in Template::ALL {
             let look = look(template);
             let text = read_pages(&sheet(&document, &look)).join(" ");
-            let text = text.replace('\u{200b}', "");
+            let address = "https://invoices.example/verify/AAAAAAAAAAAAAAAAAAAAAA";
+            let bare: String = text.split_whitespace().collect();
+            assert!(bare.contains(address), "{bare}");
             for expected in [
                 "Credit note",
                 "CN-2026-00031",

@@ -1,0 +1,56 @@
+//! Takes the marks at which a line may end out of pages that are laid out. Each mark is a character: left in, it would
+//! be in every number and address that somebody copies out of the document.
+
+use typst::layout::{Frame, FrameItem};
+use typst::model::Document as _;
+use typst::text::TextItem;
+use typst_layout::{Page, PagedDocument};
+
+use crate::text::BREAK;
+
+/// Returns the same pages, on which no text has a mark.
+pub fn remove_breaks(pages: &PagedDocument) -> PagedDocument {
+    let cleaned = pages.pages().iter().map(|page| {
+        let mut page: Page = page.clone();
+        clean_frame(&mut page.frame);
+        page
+    });
+    PagedDocument::new(cleaned.collect(), pages.info().clone())
+}
+
+fn clean_frame(frame: &mut Frame) {
+    // A frame without marks stays as it is, since typst shares it and a change copies it.
+    if !has_breaks(frame) {
+        return;
+    }
+    frame.retain(|item| {
+        match item {
+            FrameItem::Group(group) => clean_frame(&mut group.frame),
+            FrameItem::Text(text) => clean_text(text),
+            _ => {}
+        }
+        true
+    });
+}
+
+fn has_breaks(frame: &Frame) -> bool {
+    frame.items().any(|(_, item)| match item {
+        FrameItem::Group(group) => has_breaks(&group.frame),
+        FrameItem::Text(text) => text.text.contains(BREAK),
+        _ => false,
+    })
+}
+
+/// Takes the marks out of a text, and moves what each glyph says about its place in the text. Marks have no width.
+fn clean_text(item: &mut TextItem) {
+    let marks: Vec<usize> = item.text.match_indices(BREAK).map(|(at, _)| at).collect();
+    let moved = |at: u16| {
+        let before = marks.iter().filter(|mark| **mark < usize::from(at)).count();
+        at.saturating_sub(u16::try_from(before * BREAK.len_utf8()).unwrap_or(u16::MAX))
+    };
+    for glyph in &mut item.glyphs {
+        glyph.range = moved(glyph.range.start)..moved(glyph.range.end);
+    }
+    item.glyphs.retain(|glyph| !glyph.range.is_empty());
+    item.text = item.text.chars().filter(|c| *c != BREAK).collect();
+}
