@@ -85,7 +85,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::password"],
     &["http::state"],
     &["http::extract", "http::invitations", "http::onboarding"],
-    &["http::stored_invoice"],
+    &["http::stored_invoice", "http::paper_texts"],
     &[
         "http::approval",
         "http::document_body",
@@ -139,6 +139,7 @@ const CRATE_HOMES: &[(&str, &[&str])] = &[
             "src/store/accounts/stored_settings",
             "src/http/forms/account_settings",
             "src/http/invoice_files",
+            "src/http/paper_texts",
         ],
     ),
     ("rust_xlsxwriter", &["src/http/exports/workbook"]),

@@ -3,7 +3,7 @@
 use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::replay::ReplayState;
 use crate::domain::import::record::ImportOutcome;
-use crate::domain::invoice::batch::ItemOutcome;
+use crate::domain::invoice::batch::{Duplicate, ItemOutcome};
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, Subscription, WorkflowStatus};
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::RunState;
@@ -112,6 +112,14 @@ impl From<ImportOutcome> for Badge {
             ImportOutcome::Failed => badge("bad", "Rejected"),
             ImportOutcome::NeedsAnswer => badge("wait", "Needs an answer"),
         }
+    }
+}
+
+/// Returns the badge of an invoice of a batch or a file. A duplicate with other contents is not what was sent.
+pub fn outcome_badge(outcome: impl Into<Badge>, duplicate: Option<Duplicate>) -> Badge {
+    match duplicate {
+        Some(Duplicate::Different) => badge("wait", "Duplicate, other contents"),
+        _ => outcome.into(),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::domain::party::Taxpayer;
 use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::pipeline::{Operation, RunState};
 use crate::http::forms::account_settings::logo_rule;
+use crate::http::paper_texts;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
@@ -98,6 +99,7 @@ pub(crate) async fn make(
     file: InvoiceFile,
 ) -> Result<FileAnswer, ApiError> {
     let qr_code = &stored.invoice.authority.qr_code;
+    let mut warnings = Vec::new();
     let bytes = match file {
         InvoiceFile::QrSvg => picture(qr_code)?.svg().into_bytes(),
         InvoiceFile::QrPng => picture(qr_code)?.png().map_err(ApiError::internal)?,
@@ -105,6 +107,7 @@ pub(crate) async fn make(
         InvoiceFile::Ubl => ubl_text(state, stored).await?.into_bytes(),
         InvoiceFile::Pdf => {
             let document = shown_trade_document(state, stored).await?;
+            warnings.extend(paper_warning(state, stored, &document));
             let paper = Paper {
                 beside: ubl_parts_beside(state, stored, &document).await?,
                 document,
@@ -125,7 +128,22 @@ pub(crate) async fn make(
         name: file.saved_name(&stored.invoice.invoice_no),
         disposition: Disposition::Inline,
         bytes,
+        warnings,
     })
+}
+
+/// Returns a warning that names the texts of which the paper cannot show all letters.
+fn paper_warning(
+    state: &ApiState,
+    stored: &StoredInvoice,
+    document: &TradeDocument,
+) -> Option<String> {
+    let catalog = state.catalog.get();
+    let paths = paper_texts::unprintable_paths(document).into_iter();
+    let paths: Vec<_> = paths
+        .map(|path| stored_path(&stored.invoice, &catalog, &path))
+        .collect();
+    paper_texts::warning(&paths)
 }
 
 fn picture(text: &str) -> Result<QrPicture, ApiError> {
@@ -235,11 +253,15 @@ pub(crate) async fn make_received(
     document: &Value,
     file: InvoiceFile,
 ) -> Result<FileAnswer, ApiError> {
+    let mut warnings = Vec::new();
     let bytes = if file == InvoiceFile::Pdf {
         let found = read_document(document, &state.catalog.get());
+        let document =
+            found.map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?;
+        let paths = paper_texts::unprintable_paths(&document);
+        warnings.extend(paper_texts::warning(&paths));
         let paper = Paper {
-            document: found
-                .map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?,
+            document,
             beside: Vec::new(),
             look: Look::default(),
             standing: Standing::Received,
@@ -255,6 +277,7 @@ pub(crate) async fn make_received(
         name: file.saved_name(irn.invoice_no()),
         disposition: Disposition::Inline,
         bytes,
+        warnings,
     })
 }
 

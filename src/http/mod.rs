@@ -63,6 +63,7 @@ pub(crate) mod metrics;
 pub(crate) mod middleware;
 pub(crate) mod onboarding;
 mod openapi;
+mod paper_texts;
 pub(crate) mod password;
 pub(crate) mod remembered_operators;
 pub(crate) mod replicas;

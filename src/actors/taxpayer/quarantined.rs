@@ -10,8 +10,9 @@ use supervision::{Tree, UnstoredCommand};
 use timing::CommandId;
 
 use crate::actors::kinds;
-use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice, Duplicate};
+use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice};
 use crate::actors::taxpayer::handle::{CommandEnvelope, TaxpayerError, TaxpayerHandle};
+use crate::domain::invoice::batch::Duplicate;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::domain::kernel::refusal::Refusal;

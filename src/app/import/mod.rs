@@ -49,6 +49,8 @@ pub enum ImportError {
     Stopped(String),
     #[error("nothing was imported; add --yes to import without a question")]
     Unasked,
+    #[error("{0} invoices exist with other contents than the file has, and stay as they are")]
+    Different(u64),
     #[error("{} invoices were not created; {} says why", .count, .path.display())]
     Incomplete { count: u64, path: PathBuf },
 }
@@ -87,7 +89,20 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
     }
     match report::stop_reason(&import) {
         Some(reason) => Err(ImportError::Stopped(reason.to_owned())),
-        None => Ok(report::end(&import)),
+        None => end_without_refusals(&import),
+    }
+}
+
+/// Returns the sentence of an import that refused nothing. It fails if the file has other contents than the account:
+/// who sends a corrected file must not believe that it was taken.
+fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
+    let end = report::end(import);
+    match report::different_count(import) {
+        0 => Ok(end),
+        count => {
+            eprintln!("{end}");
+            Err(ImportError::Different(count))
+        }
     }
 }
 

@@ -38,13 +38,26 @@ pub(super) fn refused_count(import: &Value) -> u64 {
     count(import, "failed") + count(import, "unanswered")
 }
 
+/// Returns the number of invoices that exist with other contents than the file has.
+pub(super) fn different_count(import: &Value) -> u64 {
+    count(import, "duplicates_different")
+}
+
+fn duplicates(import: &Value) -> String {
+    let duplicates = count(import, "duplicates");
+    match different_count(import) {
+        0 => format!("{duplicates} duplicates"),
+        different => format!("{duplicates} duplicates ({different} with other contents)"),
+    }
+}
+
 /// Tells what an import would create, refuse and why.
 pub(super) fn preview(import: &Value) -> String {
     let mut text = format!(
-        "{} invoices: {} to create, {} duplicates, {} refused, {} need an answer\n",
+        "{} invoices: {} to create, {}, {} refused, {} need an answer\n",
         count(import, "documents"),
         count(import, "created"),
-        count(import, "duplicates"),
+        duplicates(import),
         count(import, "failed"),
         count(import, "unanswered"),
     );
@@ -108,10 +121,10 @@ pub(super) fn question(import: &Value) -> String {
 
 pub(super) fn end(import: &Value) -> String {
     format!(
-        "{} of {} invoices created, {} duplicates, {} refused (import {}, batch {})",
+        "{} of {} invoices created, {}, {} refused (import {}, batch {})",
         count(import, "created"),
         count(import, "documents"),
-        count(import, "duplicates"),
+        duplicates(import),
         refused_count(import),
         word(&import["import_no"]),
         word(&import["batch_no"]),
@@ -200,6 +213,18 @@ mod tests {
             question(&import("preview", 3_000)),
             "Import all 4000 invoices?"
         );
+    }
+
+    #[test]
+    fn duplicates_with_other_contents_are_told() {
+        let mut import = import("done", 10);
+        import["duplicates"] = 7.into();
+        let plain = "10 of 4000 invoices created, 7 duplicates, 3 refused (import I1, batch B1)";
+        assert_eq!(end(&import), plain);
+        import["duplicates_different"] = 2.into();
+        let told = plain.replace("7 duplicates", "7 duplicates (2 with other contents)");
+        assert_eq!(end(&import), told);
+        assert!(preview(&import).contains("7 duplicates (2 with other contents)"));
     }
 
     #[test]

@@ -4,13 +4,13 @@ use actix_web::web;
 use askama::Template;
 
 use crate::console::accounts::navigation::base;
-use crate::console::badges::Badge;
+use crate::console::badges::{Badge, outcome_badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::{Answer, show};
 use crate::console::session::accounts::Reader;
-use crate::domain::invoice::batch::{Batch, BatchItem, ItemOutcome};
+use crate::domain::invoice::batch::{Batch, BatchItem, Duplicate, ItemOutcome};
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
 use crate::http::extract::path_ids;
@@ -47,6 +47,8 @@ struct BatchPage {
     batch: Batch,
     created: usize,
     duplicates: usize,
+    /// The duplicates whose contents are not those of the existing invoice.
+    different: usize,
     failed: usize,
     items: Vec<ItemLine>,
 }
@@ -67,7 +69,7 @@ impl ItemLine {
             .flat_map(|(field, texts)| texts.iter().map(|text| (field.clone(), text.clone())));
         Self {
             place: index + 1,
-            badge: item.outcome.into(),
+            badge: outcome_badge(item.outcome, item.duplicate),
             errors: errors.collect(),
             item,
         }
@@ -111,12 +113,17 @@ async fn show_batch(
         ItemOutcome::Failed,
     ]
     .map(|one| batch.count(one));
+    let different = batch.count_different();
     let mut items: Vec<_> = (0..)
         .zip(std::mem::take(&mut batch.items))
         .map(|(index, item)| ItemLine::new(index, item))
         .collect();
     // The failed items come first, because the reader has to correct them.
-    items.sort_by_key(|line| line.item.outcome != ItemOutcome::Failed);
+    items.sort_by_key(|line| {
+        let is_failed = line.item.outcome == ItemOutcome::Failed;
+        let is_different = line.item.duplicate == Some(Duplicate::Different);
+        (!is_failed, !is_different)
+    });
     let frame = Frame::for_account(&session, "Batch");
     let base = base(&session);
     show(&BatchPage {
@@ -125,6 +132,7 @@ async fn show_batch(
         batch,
         created,
         duplicates,
+        different,
         failed,
         items,
     })

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::actors::taxpayer::commands::PreviewImport;
 use crate::console::accounts::navigation::base;
-use crate::console::badges::{Badge, badge};
+use crate::console::badges::{Badge, badge, outcome_badge};
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show, show_with_status};
@@ -221,10 +221,10 @@ impl ImportResult {
         let done = import.counts.total();
         let mut items = std::mem::take(&mut import.items);
         let hidden = done.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
-        items.sort_by_key(|item| !item.is_refused());
+        items.sort_by_key(|item| (!item.is_refused(), !item.is_different()));
         items.truncate(ITEMS_SHOWN_MAX);
         let items = items.into_iter().map(|item| ItemLine {
-            badge: item_badge(state, item.outcome),
+            badge: outcome_badge(item_badge(state, item.outcome), item.duplicate),
             item,
         });
         Self {

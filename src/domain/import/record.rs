@@ -9,7 +9,7 @@ use crate::domain::import::causes::Causes;
 use crate::domain::import::profile::{NamedCustomer, answer_name};
 use crate::domain::import::source::{ImportForm, Places};
 use crate::domain::import::table::Table;
-use crate::domain::invoice::batch::{BatchItem, ITEM_FAULTS_MAX, ItemOutcome};
+use crate::domain::invoice::batch::{BatchItem, Duplicate, ITEM_FAULTS_MAX, ItemOutcome};
 use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -25,6 +25,9 @@ const FILE_WARNINGS_MAX: usize = 30;
 const WARNINGS_MAX: usize = 30;
 /// The maximum length of a warning or a message, in characters.
 const SENTENCE_CHARS_MAX: usize = 500;
+
+const DIFFERENT_WARNING: &str =
+    "The account has this invoice with other contents, which stay as they are.";
 
 words! {
     /// The result for a document.
@@ -90,6 +93,9 @@ pub struct Import {
 pub struct OutcomeCounts {
     pub created: usize,
     pub duplicates: usize,
+    /// The duplicates whose contents are not those of the existing invoice.
+    #[serde(default)]
+    pub different: usize,
     pub failed: usize,
     pub unanswered: usize,
 }
@@ -116,6 +122,9 @@ pub struct ImportItem {
     pub outcome: ImportOutcome,
     pub id: Option<InvoiceId>,
     pub irn: Option<String>,
+    /// Set for a duplicate. Results that were stored by older versions have none.
+    #[serde(default)]
+    pub duplicate: Option<Duplicate>,
     pub warnings: Vec<String>,
     pub errors: Vec<ImportFault>,
 }
@@ -164,8 +173,9 @@ impl OutcomeCounts {
         self.created + self.duplicates + self.failed + self.unanswered
     }
 
-    fn add(&mut self, outcome: ImportOutcome) {
-        *match outcome {
+    fn add(&mut self, item: &ImportItem) {
+        self.different += usize::from(item.is_different());
+        *match item.outcome {
             ImportOutcome::Created => &mut self.created,
             ImportOutcome::Duplicate => &mut self.duplicates,
             ImportOutcome::Failed => &mut self.failed,
@@ -175,6 +185,11 @@ impl OutcomeCounts {
 }
 
 impl ImportItem {
+    /// True if the account has an invoice with this number and other contents.
+    pub fn is_different(&self) -> bool {
+        self.duplicate == Some(Duplicate::Different)
+    }
+
     /// True if the document is neither created nor present.
     pub fn is_refused(&self) -> bool {
         matches!(
@@ -213,7 +228,7 @@ impl Import {
             self.counts = OutcomeCounts::default();
             for (index, item) in self.items.iter_mut().enumerate() {
                 item.index = index;
-                self.counts.add(item.outcome);
+                self.counts.add(item);
             }
         }
         self
@@ -233,6 +248,7 @@ impl Import {
     pub fn add(&mut self, piece: Self) {
         self.counts.created += piece.counts.created;
         self.counts.duplicates += piece.counts.duplicates;
+        self.counts.different += piece.counts.different;
         self.counts.failed += piece.counts.failed;
         self.counts.unanswered += piece.counts.unanswered;
         let room = ITEMS_MAX.saturating_sub(self.items.len());
@@ -297,7 +313,7 @@ impl Import {
         let documents = file.documents.iter().zip(file.documents_before..);
         for ((document, index), result) in documents.zip(results) {
             let item = import_item(file.form, index, document, result);
-            counts.add(item.outcome);
+            counts.add(&item);
             causes.add(document, &item.errors);
             if item.outcome == ImportOutcome::NeedsAnswer {
                 add_question(&mut questions, file.form, document, &item.errors);
@@ -342,6 +358,8 @@ fn import_item(
             place: document.places.place(&fault.path),
             message: shorten(&fault.to_string()),
         });
+    let other = item.duplicate.filter(|one| *one == Duplicate::Different);
+    let other = other.map(|_| DIFFERENT_WARNING.to_owned());
     let warnings = document.warnings.iter().take(WARNINGS_MAX);
     let more = document.warnings.len().saturating_sub(WARNINGS_MAX);
     let more = (more > 0).then(|| format!("There are {more} more warnings."));
@@ -352,7 +370,12 @@ fn import_item(
         outcome,
         id: item.id,
         irn: item.irn,
-        warnings: warnings.map(|text| shorten(text)).chain(more).collect(),
+        duplicate: item.duplicate,
+        warnings: other
+            .into_iter()
+            .chain(warnings.map(|text| shorten(text)))
+            .chain(more)
+            .collect(),
         errors: errors.collect(),
     }
 }

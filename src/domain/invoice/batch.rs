@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::fault::Faults;
@@ -21,6 +22,11 @@ pub const WHOLE_ITEM_PATH: &str = "invoice";
 words! {
     /// The result of one item of a batch.
     ItemOutcome { Created = "created", Duplicate = "duplicate", Failed = "failed" }
+}
+
+words! {
+    /// Tells whether an existing invoice has the contents that were sent.
+    Duplicate { Identical = "identical", Different = "different" }
 }
 
 /// One item of a batch, as parsed from the request.
@@ -49,6 +55,8 @@ pub struct BatchItem {
     /// The id of the created invoice, or of the existing invoice with the same number.
     pub id: Option<InvoiceId>,
     pub irn: Option<String>,
+    /// Set for a duplicate. Results that were stored by older versions have none.
+    pub duplicate: Option<Duplicate>,
     /// The error messages of a failed item. The key is the dot path of a field within the item.
     pub errors: Option<BTreeMap<String, Vec<String>>>,
 }
@@ -60,15 +68,37 @@ impl Batch {
             .filter(|item| item.outcome == outcome)
             .count()
     }
+
+    /// Returns the number of duplicates whose contents are not those of the existing invoice.
+    pub fn count_different(&self) -> usize {
+        let items = self.items.iter();
+        items
+            .filter(|item| item.duplicate == Some(Duplicate::Different))
+            .count()
+    }
 }
 
 impl BatchItem {
-    pub fn for_invoice(invoice: &Invoice, outcome: ItemOutcome) -> Self {
+    /// Returns the result for a new invoice, or for an existing one that was sent again.
+    pub fn for_invoice(invoice: &Invoice, duplicate: Option<Duplicate>) -> Self {
         Self {
             invoice_no: Some(invoice.invoice_no.clone()),
-            outcome,
             id: Some(invoice.id),
-            irn: Some(invoice.irn.to_string()),
+            ..Self::for_irn(&invoice.irn, duplicate)
+        }
+    }
+
+    /// Returns the result for an invoice that is not stored, or not yet.
+    pub fn for_irn(irn: &Irn, duplicate: Option<Duplicate>) -> Self {
+        Self {
+            invoice_no: None,
+            outcome: match duplicate {
+                Some(_) => ItemOutcome::Duplicate,
+                None => ItemOutcome::Created,
+            },
+            id: None,
+            irn: Some(irn.to_string()),
+            duplicate,
             errors: None,
         }
     }
@@ -93,6 +123,7 @@ impl BatchItem {
             outcome: ItemOutcome::Failed,
             id: None,
             irn: None,
+            duplicate: None,
             errors: Some(errors),
         }
     }

@@ -75,7 +75,7 @@ pub fn export_header() -> Vec<String> {
 }
 
 /// The columns of a table of the outcomes of a batch, one row an error; an invoice without errors has one row.
-pub const BATCH_COLUMNS: [&str; 7] = [
+pub const BATCH_COLUMNS: [&str; 8] = [
     "index",
     "invoice_no",
     "outcome",
@@ -83,4 +83,5 @@ pub const BATCH_COLUMNS: [&str; 7] = [
     "irn",
     "error_field",
     "error_message",
+    "duplicate",
 ];

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::domain::invoice::batch::Batch;
+use crate::domain::invoice::batch::{Batch, Duplicate};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::invoice::{Invoice, Line};
@@ -144,9 +144,11 @@ impl InvoiceRows {
 const LINE_CELLS: usize = 11;
 
 fn line_cells(line: &Line) -> [Cell<'_>; LINE_CELLS] {
+    // A line without a number reads with the name in its place, and Create Standard, which imports the table, wants one.
+    let item_no = line.item_no.as_deref().unwrap_or(&line.item_name);
     [
         Cell::text(&line.item_name),
-        Cell::optional_text(line.item_no.as_deref()),
+        Cell::text(item_no),
         Cell::text(line.item_type.as_str()),
         Cell::Number(line.unit_price),
         Cell::Number(line.quantity),
@@ -179,6 +181,8 @@ pub fn batch_rows(batch: &Batch) -> impl Iterator<Item = Vec<Cell<'_>>> {
                 Cell::optional_text(item.irn.as_deref()),
             ];
             cells.extend(error);
+            let duplicate = item.duplicate.map(Duplicate::as_str);
+            cells.push(Cell::optional_text(duplicate));
             cells
         })
     })

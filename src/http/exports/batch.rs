@@ -39,6 +39,7 @@ pub(crate) async fn batch_file(
         name,
         disposition: Disposition::Download,
         bytes,
+        warnings: Vec::new(),
     })
 }
 

@@ -100,6 +100,7 @@ pub(crate) fn month_file(
         ),
         disposition: Disposition::Download,
         bytes,
+        warnings: Vec::new(),
     })
 }
 

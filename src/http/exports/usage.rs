@@ -31,6 +31,7 @@ pub(crate) fn usage_file(name: String, rows: &[ListedTaxpayer]) -> Result<FileAn
         name,
         disposition: Disposition::Download,
         bytes,
+        warnings: Vec::new(),
     })
 }
 

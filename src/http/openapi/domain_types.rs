@@ -19,7 +19,7 @@ use crate::domain::events::replay::{ReplayScope, ReplayState};
 use crate::domain::import::record::{ImportOutcome, ImportState};
 use crate::domain::import::source::ImportForm;
 use crate::domain::integration::{AuthType, ClientAuthentication, DataFormat};
-use crate::domain::invoice::batch::ItemOutcome;
+use crate::domain::invoice::batch::{Duplicate, ItemOutcome};
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::EntryKind;
@@ -54,7 +54,7 @@ macro_rules! words {
 
 words! {
     ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, ContactRole, DataFormat,
-    CorrectionState, DeliveryState, DocumentKind, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ImportForm, ImportOutcome, ImportState, ItemOutcome, KeyScope, NoticeMessage, Operation,
+    CorrectionState, DeliveryState, DocumentKind, Duplicate, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ImportForm, ImportOutcome, ImportState, ItemOutcome, KeyScope, NoticeMessage, Operation,
     OperatorAction, OperatorRole, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }

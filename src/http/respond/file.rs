@@ -10,6 +10,7 @@ use actix_web::{HttpRequest, HttpResponse, Responder};
 use futures_util::Stream;
 
 use crate::http::respond::entity_tag::{entity_tag, is_known_to_caller};
+use crate::http::respond::envelope::{WARNING_HEADER, warning_value};
 use crate::http::respond::error::ApiError;
 
 /// What a browser does with a file.
@@ -52,6 +53,8 @@ pub(crate) struct FileAnswer {
     pub(crate) name: String,
     pub(crate) disposition: Disposition,
     pub(crate) bytes: Vec<u8>,
+    /// What is odd about the file.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Responder for FileAnswer {
@@ -68,6 +71,9 @@ impl Responder for FileAnswer {
         answer
             .insert_header((ETAG, tag.to_string()))
             .insert_header((CACHE_CONTROL, HeaderValue::from_static("private, no-cache")));
+        for warning in self.warnings.iter().filter_map(|text| warning_value(text)) {
+            answer.append_header((WARNING_HEADER, warning));
+        }
         if is_held {
             return answer.finish();
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::invoice::batch::{Batch, BatchItem, ItemOutcome};
+use crate::domain::invoice::batch::{Batch, BatchItem, Duplicate, ItemOutcome};
 use crate::domain::kernel::ids::InvoiceId;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,6 +48,9 @@ struct ItemView<'a> {
     outcome: ItemOutcome,
     id: Option<InvoiceId>,
     irn: Option<&'a str>,
+    /// Of a duplicate: whether the existing invoice has the contents that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate: Option<Duplicate>,
     errors: Option<&'a BTreeMap<String, Vec<String>>>,
 }
 
@@ -72,6 +75,7 @@ impl<'a> From<(usize, &'a BatchItem)> for ItemView<'a> {
             outcome: item.outcome,
             id: item.id,
             irn: item.irn.as_deref(),
+            duplicate: item.duplicate,
             errors: item.errors.as_ref(),
         }
     }

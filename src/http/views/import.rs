@@ -10,6 +10,7 @@ use crate::domain::import::record::{
     Import, ImportFault, ImportItem, ImportOutcome, ImportState, Question, RefusalCause,
 };
 use crate::domain::import::source::ImportForm;
+use crate::domain::invoice::batch::Duplicate;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 
@@ -31,6 +32,8 @@ pub(crate) struct ImportView<'a> {
     documents_done: usize,
     created: usize,
     duplicates: usize,
+    /// The duplicates whose contents are not those of the existing invoice, which stays as it is.
+    duplicates_different: usize,
     failed: usize,
     /// The number of documents that only lack answers which the import profile can give.
     unanswered: usize,
@@ -55,6 +58,9 @@ struct ItemView<'a> {
     outcome: ImportOutcome,
     id: Option<InvoiceId>,
     irn: Option<&'a str>,
+    /// Of a duplicate: whether the existing invoice has the contents that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate: Option<Duplicate>,
     warnings: &'a [String],
     errors: Vec<FaultView<'a>>,
 }
@@ -106,6 +112,7 @@ impl<'a> From<&'a Import> for ImportView<'a> {
             documents_done: counts.total(),
             created: counts.created,
             duplicates: counts.duplicates,
+            duplicates_different: counts.different,
             failed: counts.failed,
             unanswered: counts.unanswered,
             items: import.items.iter().map(ItemView::from).collect(),
@@ -125,6 +132,7 @@ impl<'a> From<&'a ImportItem> for ItemView<'a> {
             outcome: item.outcome,
             id: item.id,
             irn: item.irn.as_deref(),
+            duplicate: item.duplicate,
             warnings: &item.warnings,
             errors: item.errors.iter().map(FaultView::from).collect(),
         }

@@ -30,7 +30,7 @@ async fn a_batch_tells_what_became_of_each_item(world: &World) {
                 { "index": 0, "invoice_no": new["invoice_no"], "outcome": "created", "id": id, "irn": irn,
                   "errors": null },
                 { "index": 1, "invoice_no": new["invoice_no"], "outcome": "duplicate", "id": id, "irn": irn,
-                  "errors": null },
+                  "duplicate": "identical", "errors": null },
                 { "index": 2, "invoice_no": bad["invoice_no"], "outcome": "failed", "id": null, "irn": null,
                   "errors": {
                       "currency": ["The currency field is required."],

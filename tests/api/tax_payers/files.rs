@@ -2,7 +2,7 @@
 
 use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
-use testkit::documents::{full_invoice, invoice, submission};
+use testkit::documents::{full_invoice, invoice, number, submission};
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
 
@@ -222,4 +222,45 @@ async fn a_type_that_ubl_does_not_have_is_told(world: &World) {
         .await
         .unwrap();
     assert_eq!(paper.status(), 200, "a paper needs no UBL");
+}
+
+#[each_database]
+async fn letters_that_no_font_has_are_told_at_the_start_and_on_paper(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let full = full_invoice(&taxpayer);
+    for (name, is_printable) in [
+        ("Ọbí, Ελλάς, Москва, شركة, שלום", true),
+        ("日本商事", false),
+        ("한국", false),
+        ("ไทย", false),
+        ("हिन्दी", false),
+        ("Shop 🙂", false),
+    ] {
+        let item = with(&invoice(), "invoice_lines.0.item_name", json!(name));
+        let no = number();
+        let customer = with(&invoice(), "customer.no", json!(format!("C-{no}")));
+        let customer = with(&customer, "customer.tin", json!(format!("{no:08}-0077")));
+        let customer = with(&customer, "customer.name", json!(name));
+        for (body, path) in [
+            (item, "invoice_lines.0.item_name"),
+            (customer, "customer.name"),
+        ] {
+            let made = taxpayer.create_invoice(&body).await.expect_status(201);
+            let pdf = format!("/v1/tax-payers/invoices/{}/pdf", made.data()["id"]);
+            let paper = taxpayer.request("GET", &pdf).send().await.unwrap();
+            assert_eq!(paper.status(), 200, "{name}");
+            let told = paper.headers().get("x-system-warning");
+            let told = told.map_or("", |value| value.to_str().unwrap());
+            let warned = if is_printable { "" } else { path };
+            assert_eq!(told.is_empty(), is_printable, "{name}: {told}");
+            assert!(told.contains(warned), "{name}: {told}");
+            let warnings = made.warnings();
+            assert_eq!(warnings.is_empty(), is_printable, "{name}: {warnings}");
+            assert!(warnings.contains(warned), "{name}: {warnings}");
+        }
+    }
+    let body = with(&full, "invoice_line.0.item.name", json!("日本"));
+    let made = taxpayer.create_full(&body).await.expect_status(201);
+    let warnings = made.warnings();
+    assert!(warnings.contains("invoice_line.0.item.name"), "{warnings}");
 }

@@ -627,3 +627,41 @@ async fn an_idempotency_key_replays_the_import(world: &World) {
         .await
         .expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
 }
+
+#[each_database]
+async fn a_corrected_file_is_told_that_its_invoices_exist_with_other_contents(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let numbers = [invoice_no(), invoice_no(), invoice_no()];
+    let rows = |quantity: &str| {
+        let last = row(&numbers[2], quantity);
+        csv(&[row(&numbers[0], "2"), row(&numbers[1], "2"), last])
+    };
+    import(&taxpayer, "", "text/csv", rows("2"))
+        .await
+        .expect_status(201);
+    for (query, status) in [("?preview=true", 200), ("", 201)] {
+        let answer = import(&taxpayer, query, "text/csv", rows("3")).await;
+        let answer = answer.expect_status(status);
+        let data = answer.data();
+        assert_eq!(data["duplicates"], 3, "{data}");
+        assert_eq!(data["duplicates_different"], 1, "{data}");
+        let items = data["items"].as_array().unwrap();
+        let contents: Vec<_> = items.iter().map(|item| &item["duplicate"]).collect();
+        assert_eq!(contents, ["identical", "identical", "different"]);
+        let warnings = items[2]["warnings"].to_string();
+        assert!(warnings.contains("with other contents"), "{warnings}");
+    }
+    // Two copies of one number in a file.
+    let body = documents::invoice();
+    let other = with(&body, "due_date", json!("2026-03-15"));
+    let lines = format!("{body}\n{other}\n{body}\n");
+    for query in ["?preview=true", ""] {
+        let answer = import(&taxpayer, query, "application/x-ndjson", lines.clone()).await;
+        let items = answer.data()["items"].as_array().unwrap().clone();
+        let contents: Vec<_> = items
+            .iter()
+            .map(|item| item["duplicate"].as_str())
+            .collect();
+        assert_eq!(contents, [None, Some("different"), Some("identical")]);
+    }
+}

@@ -108,15 +108,9 @@ fn create_item(
     };
     match add_invoice(uow, &draft) {
         Ok(created) => {
-            let is_new = created.duplicate.is_none();
-            let outcome = if is_new {
-                ItemOutcome::Created
-            } else {
-                ItemOutcome::Duplicate
-            };
             let item = BatchItem {
                 invoice_no,
-                ..BatchItem::for_invoice(&created.invoice, outcome)
+                ..BatchItem::for_invoice(&created.invoice, created.duplicate)
             };
             (item, None)
         }

@@ -9,6 +9,7 @@ use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
+use crate::domain::invoice::batch::Duplicate;
 use crate::domain::invoice::irn::{Irn, is_submittable};
 use crate::domain::invoice::item::Item;
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line, provisional_qr_code};
@@ -30,13 +31,6 @@ pub struct CreateInvoice(pub Draft);
 pub struct CreatedInvoice {
     pub invoice: Invoice,
     pub duplicate: Option<Duplicate>,
-}
-
-/// Tells whether an existing invoice has the same content as the draft that the caller sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Duplicate {
-    Identical,
-    Different,
 }
 
 impl TaxpayerCommand for CreateInvoice {
@@ -259,7 +253,7 @@ pub(super) fn find_existing<'a>(
 }
 
 /// Compares a draft with an existing invoice. An edited invoice is always different, because its first content is gone.
-fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
+pub(super) fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
     let is_identical = existing.edited_at.is_none() && draft.digest() == existing.content_digest;
     if is_identical {
         Duplicate::Identical

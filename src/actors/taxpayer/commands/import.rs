@@ -9,7 +9,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::batch::{create_all, create_items, drafts, item_faults};
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, find_existing, irn, irn_taken, want_ids,
+    add_draft_reads, compare, find_existing, irn, irn_taken, want_ids,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -20,7 +20,7 @@ use crate::domain::import::error_file;
 use crate::domain::import::profile::ImportProfile;
 use crate::domain::import::record::{DocumentResult, Import, ImportState, ImportedFile};
 use crate::domain::invoice::Draft;
-use crate::domain::invoice::batch::{BatchItem, Candidate, ItemOutcome};
+use crate::domain::invoice::batch::{BatchItem, Candidate, Duplicate, ItemOutcome};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditAction;
 use crate::domain::kernel::refusal::Refusal;
@@ -218,7 +218,27 @@ impl TaxpayerCommand for PreviewImport {
 pub struct PlannedInvoices {
     /// The invoice number of each, by its IRN.
     numbers_by_irn: HashMap<String, String>,
-    irns_by_number: HashMap<String, Irn>,
+    by_number: HashMap<String, PlannedInvoice>,
+}
+
+/// An invoice that an import would create.
+#[derive(Debug, Clone)]
+struct PlannedInvoice {
+    irn: Irn,
+    /// The digest of its contents.
+    digest: String,
+}
+
+impl PlannedInvoice {
+    /// Returns the result for a draft that has the number or the IRN of this invoice.
+    fn duplicate_item(&self, draft: &Draft) -> BatchItem {
+        let duplicate = if self.digest == draft.digest() {
+            Duplicate::Identical
+        } else {
+            Duplicate::Different
+        };
+        BatchItem::for_irn(&self.irn, Some(duplicate))
+    }
 }
 
 impl PlannedInvoices {
@@ -247,33 +267,26 @@ impl PlannedInvoices {
             if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
                 return Err(irn_taken(&irn, &existing.invoice_no));
             }
-            return Ok(BatchItem::for_invoice(existing, ItemOutcome::Duplicate));
+            let duplicate = compare(draft, existing);
+            return Ok(BatchItem::for_invoice(existing, Some(duplicate)));
         }
-        if let Some(planned) = self.irns_by_number.get(&draft.invoice_no) {
-            return Ok(planned_item(planned, ItemOutcome::Duplicate));
+        if let Some(planned) = self.by_number.get(&draft.invoice_no) {
+            return Ok(planned.duplicate_item(draft));
         }
         if let Some(number) = self.numbers_by_irn.get(&irn.key()) {
-            return match draft.irn {
-                Some(_) => Ok(planned_item(&irn, ItemOutcome::Duplicate)),
+            let planned = self.by_number.get(number);
+            return match planned.filter(|_| draft.irn.is_some()) {
+                Some(planned) => Ok(planned.duplicate_item(draft)),
                 None => Err(irn_taken(&irn, number)),
             };
         }
-        let created = planned_item(&irn, ItemOutcome::Created);
+        let created = BatchItem::for_irn(&irn, None);
         let number = draft.invoice_no.clone();
+        let digest = draft.digest();
         self.numbers_by_irn.insert(irn.key(), number.clone());
-        self.irns_by_number.insert(number, irn);
+        self.by_number
+            .insert(number, PlannedInvoice { irn, digest });
         Ok(created)
-    }
-}
-
-/// Returns the item of an invoice that is not stored yet.
-fn planned_item(irn: &Irn, outcome: ItemOutcome) -> BatchItem {
-    BatchItem {
-        invoice_no: None,
-        outcome,
-        id: None,
-        irn: Some(irn.to_string()),
-        errors: None,
     }
 }
 

@@ -47,7 +47,7 @@ pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
 pub use advance_correction::{AdvanceCorrection, CorrectionStep};
 pub use batch::CreateBatch;
 pub use correct::{CorrectInvoice, CorrectedNames};
-pub use create::{CreateInvoice, CreatedInvoice, Duplicate};
+pub use create::{CreateInvoice, CreatedInvoice};
 pub use endpoints::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 pub use if_unchanged::{IfUnchanged, SeenInvoice};
 pub use import::{

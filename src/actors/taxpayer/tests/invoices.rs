@@ -8,10 +8,9 @@ use supervision::Arbiters;
 use timing::clock::SystemClock;
 
 use super::{ID, TestTaxpayers, by_number, draft, part, submission};
-use crate::actors::taxpayer::commands::{
-    CreateInvoice, Duplicate, Pay, SetStatus, SubmissionAfterApproval,
-};
+use crate::actors::taxpayer::commands::{CreateInvoice, Pay, SetStatus, SubmissionAfterApproval};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::domain::invoice::batch::Duplicate;
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;

@@ -10,8 +10,9 @@ use timing::clock::SystemClock;
 use tokio::time::timeout;
 
 use super::{ID, TestTaxpayers, draft};
-use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice, Duplicate};
+use crate::actors::taxpayer::commands::{CreateInvoice, CreatedInvoice};
 use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::domain::invoice::batch::Duplicate;
 use crate::domain::invoice::{Draft, Line};
 use crate::store::lanes::{self, IfTaken, LaneKind, LaneName};
 use crate::store::testing::stores;

@@ -245,7 +245,15 @@ async fn existing_numbers_and_repeats_are_skipped_and_not_counted(world: &World)
         (&batch["created"], &batch["duplicates"], &batch["failed"]),
         (&json!(1), &json!(4), &json!(0))
     );
+    let told = "1 of the invoices exist with other contents";
+    assert!(answer.warnings().contains(told), "{}", answer.warnings());
     let items = batch["items"].as_array().unwrap();
+    let contents: Vec<_> = items
+        .iter()
+        .map(|item| item["duplicate"].as_str())
+        .collect();
+    let same = Some("identical");
+    assert_eq!(contents, [same, None, Some("different"), same, same]);
     let made = &items[1];
     assert_eq!(
         (&items[0]["id"], &items[0]["irn"]),

@@ -8,7 +8,7 @@ use actix_web::web;
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, CreatedInvoice, Duplicate};
+use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, CreatedInvoice};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::batch::{Batch, Candidate};
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -27,6 +27,7 @@ use crate::http::forms::reader::Accepted;
 use crate::http::forms::{batch, calculated, reader, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
+use crate::http::paper_texts;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -121,7 +122,8 @@ pub(super) async fn create_invoice(
             .extend(unknown_original_warning(&state, id, original).await?);
     }
     let draft = form.value.draft;
-    let warnings = form.warnings;
+    let mut warnings = form.warnings;
+    warnings.extend(paper_texts::draft_warning(&draft));
     idempotent
         .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
             create_response(made, "Invoice already exist").warn(&warnings)
@@ -184,7 +186,8 @@ pub(super) async fn create_full_invoice(
     };
     drop(body);
     let draft = form.value;
-    let warnings = form.warnings;
+    let mut warnings = form.warnings;
+    warnings.extend(paper_texts::draft_warning(&draft));
     idempotent
         .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
             create_response(made, IRN_EXISTS_MESSAGE)
@@ -228,6 +231,17 @@ fn batch_response(batch: &Batch) -> ApiResponse {
     let message = "Invoices created successfully";
     ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch))
         .with_location(&place)
+        .warn(different_warning(batch).as_slice())
+}
+
+/// Returns a warning if existing invoices have other contents than what was sent, for who meant to correct them.
+fn different_warning(batch: &Batch) -> Option<String> {
+    let count = batch.count_different();
+    (count > 0).then(|| {
+        format!(
+            "{count} of the invoices exist with other contents, which stay as they are: the batch names them"
+        )
+    })
 }
 
 type BatchForm = Result<Accepted<Vec<Candidate>>, Faults>;
@@ -274,9 +288,5 @@ fn create_response(created: &CreatedInvoice, exists: &'static str) -> ApiRespons
             invoice,
         );
     };
-    let word = match duplicate {
-        Duplicate::Identical => "identical",
-        Duplicate::Different => "different",
-    };
-    ApiResponse::ok(exists, invoice).with_header(DUPLICATE_HEADER, word)
+    ApiResponse::ok(exists, invoice).with_header(DUPLICATE_HEADER, duplicate.as_str())
 }

@@ -170,6 +170,7 @@ async fn get_import_errors(
         name,
         disposition: Disposition::Download,
         bytes: errors.csv.into_bytes(),
+        warnings: Vec::new(),
     };
     Ok(file.respond_to(&request))
 }

@@ -1,0 +1,136 @@
+//! The texts that the paper of an invoice cannot show, since no font of it has their letters. The paper has a mark in
+//! the place of each such letter, and the caller is told.
+
+use serde_json::Value;
+use trade_document::{Party, TradeDocument};
+
+use crate::domain::invoice::Draft;
+
+/// Returns the paths of the texts that cannot be printed, in the names of the document for the authority.
+pub(crate) fn unprintable_paths(document: &TradeDocument) -> Vec<String> {
+    let mut texts = vec![(
+        "payment_terms_note".to_owned(),
+        text(document.payment_terms.as_ref()),
+    )];
+    let notes = document.notes.iter();
+    texts.extend(notes.map(|note| ("note".to_owned(), note.as_str())));
+    push_party(&mut texts, "accounting_supplier_party", &document.supplier);
+    push_party(&mut texts, "accounting_customer_party", &document.customer);
+    for (index, line) in document.lines.iter().enumerate() {
+        let item = format!("invoice_line.{index}.item");
+        texts.push((format!("{item}.name"), &line.name));
+        texts.push((
+            format!("{item}.description"),
+            text(line.description.as_ref()),
+        ));
+    }
+    unprintable(texts)
+}
+
+fn push_party<'a>(texts: &mut Vec<(String, &'a str)>, name: &str, party: &'a Party) {
+    let address = &party.address;
+    for (field, value) in [
+        ("party_name", party.name.as_str()),
+        ("business_description", text(party.description.as_ref())),
+        ("postal_address.street_name", text(address.street.as_ref())),
+        ("postal_address.city_name", text(address.city.as_ref())),
+    ] {
+        texts.push((format!("{name}.{field}"), value));
+    }
+}
+
+/// Returns the warning about a new invoice, in the names of the form that it came in.
+pub(crate) fn draft_warning(draft: &Draft) -> Option<String> {
+    let is_full = draft.extras.contains_key("legal_monetary_total");
+    let form = if is_full { FULL_NAMES } else { STANDARD_NAMES };
+    let address = &draft.customer.address;
+    let values = [&draft.customer.name, &address.street_name, &address.city];
+    let named = form.customer.into_iter().zip(values);
+    let mut texts: Vec<_> = named
+        .map(|(name, value)| (name.to_owned(), value.as_str()))
+        .collect();
+    let note = draft.extras.get("note").and_then(Value::as_str);
+    texts.extend(note.map(|note| ("note".to_owned(), note)));
+    for (index, line) in draft.lines.iter().enumerate() {
+        let path = format!("{}.{index}.{}", form.lines, form.item);
+        texts.push((path, &line.item_name));
+    }
+    warning(&unprintable(texts))
+}
+
+/// The names of the texts in a create request.
+struct TextNames {
+    /// The customer's name, street and city.
+    customer: [&'static str; 3],
+    lines: &'static str,
+    item: &'static str,
+}
+
+const STANDARD_NAMES: TextNames = TextNames {
+    customer: [
+        "customer.name",
+        "customer.address_street_name",
+        "customer.address_city",
+    ],
+    lines: "invoice_lines",
+    item: "item_name",
+};
+
+const FULL_NAMES: TextNames = TextNames {
+    customer: [
+        "accounting_customer_party.party_name",
+        "accounting_customer_party.postal_address.street_name",
+        "accounting_customer_party.postal_address.city_name",
+    ],
+    lines: "invoice_line",
+    item: "item.name",
+};
+
+/// Returns the sentence that names these paths; `None` if there are none.
+pub(crate) fn warning(paths: &[String]) -> Option<String> {
+    let first = paths.first()?;
+    let others = match paths.len() {
+        1 => String::new(),
+        count => format!(" and of {} more texts", count - 1),
+    };
+    Some(format!(
+        "the PDF cannot print all letters of {first}{others}: it has fonts for Latin, Greek, Cyrillic, Arabic and Hebrew"
+    ))
+}
+
+fn unprintable(texts: Vec<(String, &str)>) -> Vec<String> {
+    let texts = texts.into_iter();
+    let found = texts.filter(|(_, text)| !invoice_pdf::can_print(text));
+    found.map(|(path, _)| path).collect()
+}
+
+fn text(text: Option<&String>) -> &str {
+    text.map(String::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_without_a_font_are_counted() {
+        let texts = [
+            "Adé Ọbí & Sons, 7.5 %",
+            "Ελλάς Москва شركة שלום",
+            "日本",
+            "한국",
+            "ไทย",
+            "हिन्दी",
+            "ok 🙂",
+        ];
+        let named = texts.iter().zip(0..);
+        let named: Vec<_> = named
+            .map(|(text, index)| (format!("t{index}"), *text))
+            .collect();
+        let found = unprintable(named);
+        assert_eq!(found, ["t2", "t3", "t4", "t5", "t6"]);
+        let told = warning(&found).unwrap();
+        assert!(told.contains("letters of t2 and of 4 more texts"), "{told}");
+        assert_eq!(warning(&[]), None);
+    }
+}
