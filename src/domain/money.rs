@@ -106,6 +106,11 @@ impl Amount {
         )
     }
 
+    /// True if the amount is none with this number of digits after the decimal point. Idle zeros do not count.
+    pub fn has_more_digits(self, digits: u32) -> bool {
+        self.0.normalize().scale() > digits
+    }
+
     /// Cuts everything after this number of digits behind the decimal point.
     fn cut(self, digits: u32) -> Self {
         Self(

@@ -10,6 +10,9 @@ use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::is_clock_time;
 
+/// The earliest year of a date that is not told.
+const YEAR_MIN: i16 = 1900;
+
 /// The authority's invoice type code of a debit note.
 const DEBIT_NOTE_CODE: &str = "384";
 
@@ -24,6 +27,7 @@ pub(crate) struct Dates {
 pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();
+    warn_of_old_date(reader, "issue_date", issued);
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
         reader.report_fault("due_date", FieldRule::NotBefore("issue_date"));
     }
@@ -34,6 +38,13 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     reader.required_if(all_required, "tax_point_date").date();
     reader.optional("actual_delivery_date").date();
     Dates { issued, due }
+}
+
+/// Warns of a year that nobody means: one who writes 0026 means 2026.
+pub(crate) fn warn_of_old_date(reader: &Reader<'_>, name: &str, date: Option<Date>) {
+    if let Some(date) = date.filter(|date| date.year() < YEAR_MIN) {
+        reader.warn(format!("{name} is in the year {:04}", date.year()));
+    }
 }
 
 /// Warns if the date inside the IRN is not the issue date of the document. The document is still accepted.

@@ -1,23 +1,23 @@
 //! Create Invoice (Full) (spec.md). The caller states the totals, which must agree with each other and with the lines.
 
 use jiff::civil::Date;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Line};
-use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, DeclaredPaymentStatus};
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::document::{self, Totals};
-use crate::http::forms::document_header;
+use crate::http::forms::document_header::{self, is_correction};
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::full_customer;
 use crate::http::forms::full_line;
 use crate::http::forms::full_line::FullLine;
+use crate::http::forms::full_sums;
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::reader::{self, Accepted, Reader};
 use crate::http::forms::references;
@@ -62,28 +62,9 @@ pub(crate) fn read_completed(
     let (mut form, unknown) =
         reader::read_with_unknown_paths(body, catalog, |reader| full_invoice(reader, account))?;
     form.value.extras = extras(body, &form.value, &unknown);
-    if states_payable(sent) {
-        form.warnings.extend(payable_warning(&form.value));
-    }
+    form.warnings
+        .extend(full_sums::warnings(&form.value, sent, catalog));
     Ok(form)
-}
-
-fn states_payable(body: &Map<String, Value>) -> bool {
-    let totals = body.get("legal_monetary_total");
-    let payable = totals.and_then(|totals| totals.get("payable_amount"));
-    payable.is_some_and(|payable| !payable.is_null())
-}
-
-/// Returns a warning if the payable is not the amount with tax.
-fn payable_warning(draft: &Draft) -> Option<String> {
-    let totals = draft.extras.get("legal_monetary_total")?;
-    let inclusive = Amount::deserialize(totals.get("tax_inclusive_amount")?).ok()?;
-    let payable = draft.payable;
-    (!payable.is_about(inclusive)).then(|| {
-        format!(
-            "legal_monetary_total.payable_amount is {payable}, but tax_inclusive_amount is {inclusive}; the invoice is stored as sent"
-        )
-    })
 }
 
 /// Reads the draft without its extras. The function `read` adds them.
@@ -131,9 +112,10 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
     reader
         .optional("payment_means")
         .objects(0, references::payment_means);
-    if invoice_type.as_deref() == Some(CREDIT_NOTE_CODE) && !reader.has("billing_reference") {
+    let is_correction = invoice_type.as_deref().is_some_and(is_correction);
+    if is_correction && !reader.has("billing_reference") {
         reader.warn(
-            "the authority wants the billing_reference of a credit note when it is submitted",
+            "the authority wants the billing_reference of a credit or debit note when it is submitted",
         );
     }
     let totals = reader.required("legal_monetary_total").object(totals);

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | reading fields, and their value types | `reader`, `field`, `code_field`, `list_field`, `map_field`, `bounds`, `text_checks` |
 //! | the schema of a form, recorded from the form itself | `form_schema` |
-//! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
+//! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line`, `full_sums` |
 //! | amounts that a caller leaves to this service | `calculated` |
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
@@ -46,6 +46,7 @@ pub(crate) mod form_schema;
 pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
+mod full_sums;
 pub(crate) mod import;
 #[cfg(test)]
 mod import_corpus;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::is_submittable;
+use crate::domain::invoice::stored_document::named_type_code;
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::codes::{
@@ -16,6 +17,7 @@ use crate::domain::party::CustomerDetails;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::customer;
+use crate::http::forms::document_header::{is_correction, warn_of_old_date};
 use crate::http::forms::field::{IRN_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line;
 use crate::http::forms::reader::Reader;
@@ -74,7 +76,9 @@ fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Optio
         .word(Category::parse, Category::allowed_words);
     let kind = InvoiceType::read(reader);
     let original = original_reference(reader, kind.is_credit_note());
+    kind.warn(reader, original.is_some());
     let invoice_date = reader.required("invoice_date").date();
+    warn_of_old_date(reader, "invoice_date", invoice_date);
     let due_date = reader.required("due_date").date();
     let currency = reader.required("currency").currency();
     let customer = reader
@@ -133,6 +137,22 @@ impl InvoiceType {
             .optional("invoice_type_code")
             .code(ReferenceList::InvoiceTypes);
         Self { text, code }
+    }
+
+    /// Warns of what the authority would refuse. Some callers never submit, so this is no fault here.
+    fn warn(&self, reader: &Reader<'_>, has_original: bool) {
+        let catalog = reader.catalog();
+        let text = self.text.as_deref().unwrap_or_default();
+        let code = self.code.clone().or_else(|| named_type_code(text, catalog));
+        match code {
+            Some(code) if is_correction(&code) && !has_original => reader.warn(format!(
+                "the authority wants the original_invoice_reference of a document of type {code} when it is submitted"
+            )),
+            None if catalog.has(ReferenceList::InvoiceTypes, text) == Some(false) => reader.warn(
+                "invoice_type names no type of the authority, so the invoice cannot be submitted: send invoice_type_code",
+            ),
+            _ => {}
+        }
     }
 
     fn is_credit_note(&self) -> bool {
@@ -638,6 +658,41 @@ mod tests {
                 "unknown field: customer.fax, colour"
             ]
         );
+    }
+
+    #[test]
+    fn a_type_or_a_year_that_the_authority_would_refuse_is_a_warning() {
+        let no_code = with_member(&standard_invoice(), "/invoice_type_code", None);
+        for (path, value, told) in [
+            ("/invoice_type", json!("Commercial"), ""),
+            ("/invoice_type", json!("invoice"), ""),
+            (
+                "/invoice_type",
+                json!("Credit Note"),
+                "document of type 380",
+            ),
+            ("/invoice_type", json!("380"), "document of type 380"),
+            ("/invoice_type", json!("384"), "document of type 384"),
+            ("/invoice_type", json!("whatever"), "names no type"),
+            ("/invoice_date", json!("0001-01-01"), "in the year 0001"),
+            ("/invoice_date", json!("0000-01-01"), "in the year 0000"),
+            ("/invoice_date", json!("1900-01-01"), ""),
+        ] {
+            let is_type = path == "/invoice_type" && value != "Commercial";
+            let base = if is_type {
+                no_code.clone()
+            } else {
+                standard_invoice()
+            };
+            let form = read_with(with_member(&base, path, Some(value.clone())), read).unwrap();
+            let warnings = form.warnings;
+            assert_eq!(
+                warnings.len(),
+                usize::from(!told.is_empty()),
+                "{warnings:?}"
+            );
+            assert!(warnings.concat().contains(told), "{value}: {warnings:?}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::domain::kernel::ids::ItemId;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::customer;
+use crate::http::forms::document_header::is_correction;
 use crate::http::forms::field::{IRN_CHARS_MAX, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::{product_code, refuse_other_category, service_code, unit};
 use crate::http::forms::reader::Reader;
@@ -35,6 +36,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
     let original = reader
         .required_if(is_credit_note, "original_invoice_reference")
         .identifier(IRN_CHARS_MAX);
+    if original.is_none() && invoice_type.as_deref().is_some_and(is_correction) {
+        reader.warn(
+            "the authority wants the original_invoice_reference of a credit or debit note when it is submitted",
+        );
+    }
     let due_date = reader.required("due_date").date();
     let note = reader.optional("note").long_text(0, LONG_TEXT_CHARS_MAX);
     let lines = reader.required("lines").objects(1, line);

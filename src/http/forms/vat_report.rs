@@ -1,7 +1,10 @@
 //! Report (spec.md): reads a sale and its VAT. In the authority's document the numbers are JSON strings.
 
+use jiff::civil::Date;
+
 use crate::domain::kernel::codes::VatStatus;
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::vat_report::{VatReport, WrittenAmount};
 use crate::domain::pipeline::{RunPayload, RunRequest};
@@ -47,6 +50,14 @@ pub(crate) fn read(
     let vat_status = reader
         .required("vat_status")
         .word(VatStatus::parse, VatStatus::allowed_words);
+    let sums = ReportSums {
+        base: base_amount?,
+        other_taxes: other_taxes.unwrap_or_default(),
+        rate: vat_rate?,
+        vat: vat_calculated?,
+        total: total_amount?,
+    };
+    sums.warn(reader, vat_status?);
     let report = VatReport {
         agent_tin: agent_tin?,
         beneficiary_tin: beneficiary_tin?,
@@ -65,6 +76,58 @@ pub(crate) fn read(
         irn: irn?,
         payload: RunPayload::Report(Box::new(report)),
     })
+}
+
+/// The amounts of a report.
+#[derive(Debug, Clone, Copy)]
+struct ReportSums {
+    base: Amount,
+    other_taxes: Amount,
+    rate: Amount,
+    vat: Amount,
+    total: Amount,
+}
+
+impl ReportSums {
+    /// Warns of amounts that do not fit each other. The authority gets them as they were sent.
+    fn warn(self, reader: &Reader<'_>, status: VatStatus) {
+        if self.base.is_negative() {
+            reader.warn("base_amount is below zero");
+        }
+        let parts = [self.base, self.other_taxes, self.vat];
+        if let Some(sum) = Amount::sum(parts)
+            && !sum.is_about(self.total)
+        {
+            reader.warn(format!(
+                "total_amount is {}, but base_amount, other_taxes and vat_calculated come to {sum}",
+                self.total
+            ));
+        }
+        if status == VatStatus::StandardVat {
+            let due = self.rate.to_percent(self.base);
+            let off = due.filter(|due| !due.is_about(self.vat));
+            if let Some(due) = off {
+                reader.warn(format!(
+                    "vat_calculated is {}, but vat_rate of base_amount is {due}",
+                    self.vat
+                ));
+            }
+        } else if !self.vat.is_zero() {
+            reader.warn(format!(
+                "vat_calculated is {}, but vat_status {} bears no VAT",
+                self.vat,
+                status.as_str()
+            ));
+        }
+    }
+}
+
+/// Returns a warning if the sale of a report is yet to come.
+pub(crate) fn future_date_warning(request: &RunRequest, today: Date) -> Option<String> {
+    let RunPayload::Report(report) = &request.payload else {
+        return None;
+    };
+    (report.transaction_date > today).then(|| "transaction_date is in the future".to_owned())
 }
 
 #[cfg(test)]
@@ -173,6 +236,36 @@ mod tests {
         check(&body(), &cases, |reader| read(reader, None, false));
         let of_another = read_with(body(), |reader| read(reader, None, true));
         assert_eq!(broken_rules(of_another), ["integrator_service_id: own"]);
+    }
+
+    #[test]
+    fn amounts_that_do_not_fit_each_other_are_told() {
+        let standard = with_member(&body(), "/vat_status", Some(json!("STANDARD_VAT")));
+        for (path, value, told) in [
+            ("/vat_status", json!("STANDARD_VAT"), ""),
+            ("/total_amount", json!(5), "come to 107.50"),
+            ("/other_taxes", number("0.5"), "come to 108.00"),
+            ("/vat_status", json!("EXEMPT"), "EXEMPT bears no VAT"),
+            ("/vat_rate", json!(5), "vat_rate of base_amount is 5"),
+        ] {
+            let form = read_with(with_member(&standard, path, Some(value)), |reader| {
+                read(reader, None, false)
+            });
+            let warnings = form.unwrap().warnings;
+            assert_eq!(
+                warnings.len(),
+                usize::from(!told.is_empty()),
+                "{warnings:?}"
+            );
+            assert!(warnings.concat().contains(told), "{told}: {warnings:?}");
+        }
+        let negative = with_member(&standard, "/base_amount", Some(json!(-1)));
+        let form = read_with(negative, |reader| read(reader, None, false)).unwrap();
+        assert_eq!(form.warnings[0], "base_amount is below zero");
+        for (today, is_told) in [("2026-11-20", true), ("2026-11-21", false)] {
+            let warning = future_date_warning(&form.value, today.parse().unwrap());
+            assert_eq!(warning.is_some(), is_told, "{today}");
+        }
     }
 
     #[test]

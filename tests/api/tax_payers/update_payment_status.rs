@@ -317,3 +317,28 @@ async fn an_amount_that_is_not_used_is_told(world: &World) {
         );
     }
 }
+
+#[each_database]
+async fn a_part_with_more_digits_than_the_currency_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (currency, amount, is_told) in [
+        ("NGN", "0.000001", true),
+        ("NGN", "0.010", false),
+        ("JPY", "0.5", true),
+        ("JPY", "1.0", false),
+    ] {
+        let body = with(&documents::invoice(), "currency", json!(currency));
+        let invoice = taxpayer.invoice(&body).await;
+        taxpayer
+            .set_status(&invoice, "approved")
+            .await
+            .expect_status(200);
+        let paid = taxpayer.pay(&part(&invoice, amount)).await;
+        let warnings = paid.expect_status(200).warnings();
+        assert_eq!(
+            warnings.contains("more digits"),
+            is_told,
+            "{amount} {currency}: {warnings}"
+        );
+    }
+}

@@ -257,6 +257,8 @@ async fn report(
     let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let id = taxpayer.id;
+    form.warnings
+        .extend(vat_report::future_date_warning(&form.value, state.today()));
     let irn = &form.value.irn;
     let sent = body.fields();
     let differences = body.differences(&state, &taxpayer, irn, sent).await?;

@@ -51,6 +51,7 @@ async fn every_optional_part_is_taken(world: &World) {
             "allowance_charge",
             json!([{ "charge_indicator": true, "amount": 5 }]),
         ),
+        ("legal_monetary_total.payable_amount", json!(1_080)),
         ("tax_total", json!([tax])),
         ("invoice_line.0.discount_rate", json!(0)),
         ("invoice_line.0.discount_amount", json!(0)),

@@ -9,13 +9,15 @@ use crate::actors::taxpayer::commands::{
     IfUnchanged, PaidInvoice, Pay, ReviseInvoice, RevisedInvoice, SeenInvoice, SetStatus,
 };
 use crate::domain::access::caller::TaxpayerCaller;
+use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::lifecycle::Transition;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::payment::PaymentUpdate;
+use crate::domain::money::Amount;
+use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::api::tax_payers::invoices::read::invoice_tag;
 use crate::http::approval;
@@ -230,15 +232,34 @@ pub(super) async fn update_payment_status(
         ..form.value
     };
     let seen = seen_invoice(&state, &request, id, &update.invoice).await?;
+    let amount = match update.change {
+        PaymentChange::Partial(amount) => Some(amount),
+        _ => None,
+    };
     let command = Pay(update);
+    let catalog = state.catalog.get();
     idempotent
         .answer(
             &state.taxpayers,
             id,
             IfUnchanged { seen, command },
-            move |paid| payment_response(paid).warn(&form.warnings),
+            move |paid| {
+                let odd = amount.and_then(|amount| odd_digits(amount, &paid.invoice, &catalog));
+                payment_response(paid)
+                    .warn(&form.warnings)
+                    .warn(odd.as_slice())
+            },
         )
         .await
+}
+
+/// Returns the warning for an amount with more digits than its currency has.
+fn odd_digits(amount: Amount, invoice: &Invoice, catalog: &Catalog) -> Option<String> {
+    let currency = &invoice.currency;
+    let digits = catalog.currency_digits(currency);
+    amount
+        .has_more_digits(digits)
+        .then(|| format!("amount has more digits after the point than {currency} has ({digits})"))
 }
 
 fn payment_response(paid: &PaidInvoice) -> ApiResponse {

@@ -1,0 +1,267 @@
+//! What is odd about the amounts that Create Invoice (Full) states. They are stored as they were sent, so the caller is
+//! told.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::Draft;
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+
+/// The members of the document that hold amounts.
+const SUMS: [&str; 3] = ["legal_monetary_total", "tax_total", "allowance_charge"];
+
+/// The amounts in these members.
+const AMOUNTS: [&str; 7] = [
+    "line_extension_amount",
+    "tax_exclusive_amount",
+    "tax_inclusive_amount",
+    "payable_amount",
+    "taxable_amount",
+    "tax_amount",
+    "amount",
+];
+
+/// Returns the warnings about a draft. `sent` is the body without the amounts that were computed for it.
+pub(crate) fn warnings(draft: &Draft, sent: &Map<String, Value>, catalog: &Catalog) -> Vec<String> {
+    let payable = payable_warning(draft).filter(|_| states_payable(sent));
+    let all = [
+        payable,
+        tax_warning(draft, catalog),
+        fraction_warning(draft, catalog),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn states_payable(body: &Map<String, Value>) -> bool {
+    let totals = body.get("legal_monetary_total");
+    let payable = totals.and_then(|totals| totals.get("payable_amount"));
+    payable.is_some_and(|payable| !payable.is_null())
+}
+
+/// Returns a warning if the payable is not the amount with tax and the charges on the whole document.
+fn payable_warning(draft: &Draft) -> Option<String> {
+    let inclusive = total(draft, "tax_inclusive_amount")?;
+    let charges = charges(draft)?;
+    let payable = draft.payable;
+    let due = inclusive.plus(charges)?;
+    let with_charges = if charges.is_zero() {
+        String::new()
+    } else {
+        format!(" and with allowance_charge {due}")
+    };
+    (!payable.is_about(due)).then(|| {
+        format!(
+            "legal_monetary_total.payable_amount is {payable}, but tax_inclusive_amount is {inclusive}{with_charges}; \
+             the invoice is stored as sent"
+        )
+    })
+}
+
+/// Returns a warning if the tax between the two totals is neither that of the lines nor that of `tax_total`.
+fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
+    let inclusive = total(draft, "tax_inclusive_amount")?;
+    let tax = inclusive.minus(total(draft, "tax_exclusive_amount")?)?;
+    let of_lines = Amount::sum(
+        draft
+            .lines
+            .iter()
+            .filter_map(|line| amount(line.extras.get("total_tax"))),
+    )?;
+    // The tax of each line may be rounded by itself.
+    let lines = i64::try_from(draft.lines.len()).ok()?;
+    let unit = Amount::unit(catalog.currency_digits(&draft.currency).min(2));
+    let parts = [
+        (
+            "the total_tax of the lines",
+            Some(of_lines),
+            unit.times(lines.into())?,
+        ),
+        ("tax_total", summed_tax(draft), Amount::HUNDREDTH),
+    ];
+    let off = parts.into_iter().find_map(|(name, sum, tolerance)| {
+        let sum = sum.filter(|sum| !sum.is_within(tolerance, tax))?;
+        Some(format!("{name} comes to {sum}"))
+    })?;
+    Some(format!(
+        "{off}, but legal_monetary_total.tax_inclusive_amount less tax_exclusive_amount is {tax}; \
+         the invoice is stored as sent"
+    ))
+}
+
+/// Returns the tax that the document sums up; `None` if it does not.
+fn summed_tax(draft: &Draft) -> Option<Amount> {
+    let sums = draft.extras.get("tax_total")?.as_array()?;
+    let stated: Vec<_> = sums
+        .iter()
+        .filter_map(|sum| amount(sum.get("tax_amount")))
+        .collect();
+    let is_stated = !stated.is_empty();
+    Amount::sum(stated).filter(|_| is_stated)
+}
+
+/// Returns the charges on the whole document less its allowances; `None` if the sum is too large.
+fn charges(draft: &Draft) -> Option<Amount> {
+    let all = draft
+        .extras
+        .get("allowance_charge")
+        .and_then(Value::as_array);
+    all.into_iter()
+        .flatten()
+        .try_fold(Amount::ZERO, |sum, one| {
+            let part = amount(one.get("amount")).unwrap_or_default();
+            if one.get("charge_indicator") == Some(&Value::Bool(true)) {
+                sum.plus(part)
+            } else {
+                sum.minus(part)
+            }
+        })
+}
+
+/// Returns a warning if amounts have more digits than the currency.
+fn fraction_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
+    let digits = catalog.currency_digits(&draft.currency);
+    let mut paths = Vec::new();
+    for name in SUMS {
+        if let Some(value) = draft.extras.get(name) {
+            push_fractions(value, name, digits, &mut paths);
+        }
+    }
+    for (index, line) in draft.lines.iter().enumerate() {
+        for name in ["line_extension_amount", "total_tax"] {
+            if amount(line.extras.get(name)).is_some_and(|sum| sum.has_more_digits(digits)) {
+                paths.push(format!("invoice_line.{index}.{name}"));
+            }
+        }
+    }
+    let first = paths.first()?;
+    let others = match paths.len() {
+        1 => String::new(),
+        count => format!(", like {} more amounts,", count - 1),
+    };
+    Some(format!(
+        "{first}{others} has more digits after the point than {} has ({digits}); the invoice is stored as sent",
+        draft.currency
+    ))
+}
+
+/// Adds the paths of the amounts that have more digits than these.
+fn push_fractions(value: &Value, path: &str, digits: u32, paths: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let path = format!("{path}.{name}");
+                let is_amount = AMOUNTS.contains(&name.as_str());
+                let sum = amount(Some(value)).filter(|_| is_amount);
+                if sum.is_some_and(|sum| sum.has_more_digits(digits)) {
+                    paths.push(path);
+                } else if !is_amount {
+                    push_fractions(value, &path, digits, paths);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                push_fractions(item, &format!("{path}.{index}"), digits, paths);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn total(draft: &Draft, name: &str) -> Option<Amount> {
+    amount(draft.extras.get("legal_monetary_total")?.get(name))
+}
+
+fn amount(value: Option<&Value>) -> Option<Amount> {
+    Amount::deserialize(value?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::http::forms::full_invoice::{self, FormAccount};
+    use crate::http::forms::testing::{self, catalog, number, object, with_member};
+
+    use super::*;
+
+    /// Reads the sample of 200 and 15 of tax with these members changed, and returns the warnings.
+    fn warned(changes: &[(&str, Value)]) -> Vec<String> {
+        let mut body = testing::full_invoice();
+        for (path, value) in changes {
+            body = with_member(&body, path, Some(value.clone()));
+        }
+        let account = FormAccount {
+            today: "2026-11-21".parse().unwrap(),
+            service_id: None,
+        };
+        let form = full_invoice::read(&object(body), account, &catalog());
+        form.unwrap().warnings
+    }
+
+    const PAYABLE: &str = "/legal_monetary_total/payable_amount";
+    const INCLUSIVE: &str = "/legal_monetary_total/tax_inclusive_amount";
+    const LINE_TAX: &str = "/invoice_line/0/total_tax";
+
+    #[test]
+    fn sums_that_do_not_add_up_are_told() {
+        let allowance = |amount| json!([{ "charge_indicator": false, "amount": amount }]);
+        let charge = json!([{ "charge_indicator": true, "amount": 5 }]);
+        let tax = |amount| json!([{ "tax_amount": amount, "tax_subtotal": [] }]);
+        let cases = [
+            (vec![], ""),
+            (
+                vec![("/allowance_charge", allowance(100)), (PAYABLE, json!(115))],
+                "",
+            ),
+            (
+                vec![("/allowance_charge", allowance(100))],
+                "payable_amount is 215",
+            ),
+            (
+                vec![("/allowance_charge", charge.clone()), (PAYABLE, json!(220))],
+                "",
+            ),
+            (vec![("/allowance_charge", charge)], "allowance_charge 220"),
+            (vec![(PAYABLE, json!(200))], "tax_inclusive_amount is 215"),
+            (
+                vec![(INCLUSIVE, json!(216)), (PAYABLE, json!(216))],
+                "lines comes to 15",
+            ),
+            (vec![(LINE_TAX, json!(500))], "lines comes to 500"),
+            (vec![("/tax_total", tax(15))], ""),
+            (vec![("/tax_total", json!([]))], ""),
+            (vec![("/tax_total", tax(14))], "tax_total comes to 14"),
+        ];
+        for (changes, told) in cases {
+            let warnings = warned(&changes);
+            assert_eq!(
+                warnings.len(),
+                usize::from(!told.is_empty()),
+                "{warnings:?}"
+            );
+            let is_told = warnings.iter().all(|warning| warning.contains(told));
+            assert!(is_told, "{told}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_with_more_digits_than_the_currency_are_told() {
+        let long = number("15.004");
+        let all = [
+            (LINE_TAX, long.clone()),
+            (INCLUSIVE, number("215.004")),
+            (PAYABLE, number("215.004")),
+        ];
+        let told = "legal_monetary_total.payable_amount, like 2 more amounts, has more digits after the point than NGN has (2)";
+        let warnings = warned(&all);
+        assert!(warnings[0].starts_with(told), "{warnings:?}");
+        let warnings = warned(&[(LINE_TAX, long)]);
+        assert!(
+            warnings[0].starts_with("invoice_line.0.total_tax has more"),
+            "{warnings:?}"
+        );
+        assert_eq!(warned(&[(LINE_TAX, number("15.000"))]), [""; 0]);
+    }
+}
