@@ -32,6 +32,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::email::is_email;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::password;
 use crate::store::Store;
 use crate::store::accounts::owners;
@@ -211,6 +212,7 @@ pub async fn set_subscription(
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
         panic_orders: PanicOrders::default(),
+        catalog: SharedCatalog::default(),
     };
     let taxpayers = TaxpayerHandle::new(
         taxpayer_deps,

@@ -86,6 +86,7 @@ pub(super) struct BuildContext<'a> {
     pub(super) clock: SharedClock,
     pub(super) authority: Authority,
     pub(super) taxpayers: Arc<TaxpayerHandle>,
+    pub(super) catalog: SharedCatalog,
     pub(super) notifiers: Notifiers,
     pub(super) tree: Tree,
     pub(super) arbiters: Arc<Arbiters>,
@@ -111,7 +112,7 @@ impl App {
         let pauses = taxpayer_pauses::list(&context.store).await?;
         context.taxpayers.paused_taxpayers().set(pauses);
         let pipeline = context.pipeline();
-        let catalog = SharedCatalog::default();
+        let catalog = context.catalog.clone();
         let reference_refresher = context.reference_refresher(&catalog);
         let asks_at_once = sandbox.is_some() && mode == ServeMode::Normal;
         let reference_fresh_for = reference_refresher.load(asks_at_once).await?;
@@ -224,8 +225,9 @@ impl<'a> BuildContext<'a> {
             std::thread::available_parallelism().map_or(1, Into::into),
         ));
         let notifiers = Notifiers::default();
+        let catalog = SharedCatalog::default();
         let taxpayers = Arc::new(TaxpayerHandle::new(
-            taxpayer_deps(settings, &store, &clock, &notifiers),
+            taxpayer_deps(settings, &store, &clock, &notifiers, &catalog),
             &tree,
             &arbiters,
             command_limits(settings),
@@ -236,6 +238,7 @@ impl<'a> BuildContext<'a> {
             clock,
             authority,
             taxpayers,
+            catalog,
             notifiers,
             tree,
             arbiters,
@@ -386,6 +389,7 @@ pub(super) fn taxpayer_deps(
     store: &Store,
     clock: &SharedClock,
     notifiers: &Notifiers,
+    catalog: &SharedCatalog,
 ) -> TaxpayerDeps {
     TaxpayerDeps {
         store: store.clone(),
@@ -397,6 +401,7 @@ pub(super) fn taxpayer_deps(
             Environment::Development => PanicOrders::for_development(),
             Environment::Production => PanicOrders::default(),
         },
+        catalog: catalog.clone(),
     }
 }
 

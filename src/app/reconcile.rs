@@ -28,6 +28,7 @@ use crate::config::Settings;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reconciliation::day::{Finding, Reconciliation, ReconciliationState};
+use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::reconciliations as rows;
@@ -94,7 +95,9 @@ pub async fn reconcile(
     let owner = new_id().to_string();
     let dispatcher = authority.map(|authority| {
         let tree = Tree::new(clock.clone(), kinds::ALL);
-        let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Notifiers::default());
+        let notifiers = Notifiers::default();
+        let catalog = SharedCatalog::default();
+        let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &notifiers, &catalog);
         let taxpayers =
             TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default());
         let schedule = ReconciliationSchedule {

@@ -157,6 +157,7 @@ fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> T
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
         panic_orders: PanicOrders::for_development(),
+        catalog: SharedCatalog::default(),
     }
 }
 

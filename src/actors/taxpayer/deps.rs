@@ -6,6 +6,7 @@ use crate::actors::notifiers::Notifiers;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
 
 #[derive(Clone)]
@@ -16,4 +17,6 @@ pub struct TaxpayerDeps {
     pub deadlines: DeadlinePolicy,
     pub verification: VerificationPolicy,
     pub panic_orders: PanicOrders,
+    /// The lists that say which stored customers the authority takes.
+    pub catalog: SharedCatalog,
 }

@@ -256,6 +256,7 @@ pub(super) async fn load(
             now,
             deadlines: deps.deadlines,
             verification: deps.verification,
+            catalog: deps.catalog.get(),
             cause: CommandId::nil(),
             acting: Actor::Service.into(),
             version,

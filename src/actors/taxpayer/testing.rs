@@ -16,6 +16,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::NewContact;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
 
 impl TaxpayerHandle {
@@ -28,6 +29,7 @@ impl TaxpayerHandle {
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
             panic_orders: PanicOrders::default(),
+            catalog: SharedCatalog::default(),
         };
         Self::new(
             deps,

@@ -2,6 +2,7 @@
 //! before its first change, so a refused command changes nothing.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -35,6 +36,7 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{Operation, Run};
+use crate::domain::reference::catalog::Catalog;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::ids::IdKind;
 use crate::store::invoices::corrections::StoredCorrection;
@@ -45,6 +47,7 @@ pub struct UnitOfWork {
     pub(crate) now: Timestamp,
     pub(crate) deadlines: DeadlinePolicy,
     pub(crate) verification: VerificationPolicy,
+    pub(crate) catalog: Arc<Catalog>,
     /// The command that is executed now.
     pub(crate) cause: CommandId,
     /// The sender of the command that is executed now.

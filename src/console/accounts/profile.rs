@@ -131,15 +131,20 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
                 change: read.value,
                 by: session.by,
             };
-            session.send(&state, command).await.map_err(ApiError::from)
+            let sent = session.send(&state, command).await;
+            sent.map(|_| read.warnings).map_err(ApiError::from)
         }
         Err(faults) => Err(faults.into()),
     };
     match changed {
-        Ok(_) => Ok(go_to(
-            &format!("{}/profile", base(&session)),
-            "The profile was changed.",
-        )),
+        Ok(warnings) => {
+            let notes = warnings.iter();
+            let notes: Vec<_> = notes.map(|warning| format!(" Note: {warning}.")).collect();
+            Ok(go_to(
+                &format!("{}/profile", base(&session)),
+                &format!("The profile was changed.{}", notes.concat()),
+            ))
+        }
         Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
             let taxpayer = taxpayer(&state, &session).await?;

@@ -14,6 +14,7 @@ use crate::domain::kernel::codes::{
 };
 use crate::domain::party::{Address, CustomerDetails, Taxpayer};
 use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
+use crate::domain::reference::country::country_code;
 
 /// The members of a full invoice that are not copied into its document, which has them under another name or computes
 /// them.
@@ -84,7 +85,7 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
     put("issue_date", json!(invoice.invoice_date.to_string()));
     let type_code = type_code(invoice, parts.catalog);
     let names = party_names(type_code.as_deref());
-    put(names.taxpayer, taxpayer_party(supplier));
+    put(names.taxpayer, taxpayer_party(supplier, parts.catalog));
     if let Some(party) = customer_party(parts) {
         put(names.customer, party);
     }
@@ -163,19 +164,20 @@ pub fn party_names(type_code: Option<&str>) -> PartyNames {
 }
 
 /// Returns the taxpayer as its profile says, which has no postal code.
-pub fn taxpayer_party(supplier: &Taxpayer) -> Value {
+pub fn taxpayer_party(supplier: &Taxpayer, catalog: &Catalog) -> Value {
     let mut party = Party::default();
     party.put("party_name", Some(&supplier.name));
     party.put("tin", Some(&supplier.tin));
     party.put("email", Some(&supplier.email));
     party.put("telephone", supplier.phone.as_ref());
     party.put("business_description", supplier.nature_of_business.as_ref());
-    party.put_address(Some(&Address {
+    let address = Address {
         street_name: supplier.address.clone(),
         city: supplier.place.city.clone().unwrap_or_default(),
         country: supplier.place.country.clone().unwrap_or_default(),
         ..Address::default()
-    }));
+    };
+    party.put_address(Some(&address), catalog);
     party.into_value()
 }
 
@@ -204,7 +206,8 @@ pub fn stated_customer(parts: StoredParts<'_>) -> Value {
                 details.business_description.as_ref(),
             );
         }
-        found.put_address(parts.customer.map(|details| &details.address));
+        let address = parts.customer.map(|details| &details.address);
+        found.put_address(address, parts.catalog);
     }
     if let Some(tin) = &shown.tin {
         found.0.entry("tin").or_insert_with(|| json!(tin));
@@ -223,13 +226,15 @@ impl Party {
         }
     }
 
-    fn put_address(&mut self, address: Option<&Address>) {
+    /// Puts the address. A country that is stored by its name gets the code that the authority takes.
+    fn put_address(&mut self, address: Option<&Address>, catalog: &Catalog) {
         let mut members = Self::default();
         if let Some(address) = address {
             members.put("street_name", Some(&address.street_name));
             members.put("city_name", Some(&address.city));
             members.put("postal_zone", Some(&address.postal_code));
-            members.put("country", Some(&address.country));
+            let code = country_code(catalog, &address.country);
+            members.put("country", Some(code.as_ref().unwrap_or(&address.country)));
         }
         self.0
             .insert("postal_address".to_owned(), members.into_value());

@@ -1,5 +1,6 @@
 //! Customers and taxpayers. The customer of an invoice is looked up by customer number, and then by tax number. The
-//! stored data of the customer is used; only a missing tax number is filled in from the invoice.
+//! stored data of the customer is used; only a missing tax number is filled in from the invoice, and a country with which
+//! the authority takes no invoice is replaced.
 
 pub mod email;
 pub mod look_alike;
@@ -15,6 +16,8 @@ use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::settings::{AccountSettings, SettingsChange};
 use crate::domain::party::verification::{Verification, VerificationPolicy};
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
+use crate::domain::reference::country::country_code;
 
 /// The customer data of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +71,20 @@ impl Customer {
             }
             _ => false,
         }
+    }
+
+    /// Replaces a country that the authority does not list with this one, if it lists this one. Else no invoice to the
+    /// customer could ever be submitted. Returns true if the customer changed.
+    pub fn fill_country(&mut self, country: &str, catalog: &Catalog) -> bool {
+        let stored = &mut self.details.address.country;
+        let is_unlisted = catalog.has(ReferenceList::Countries, stored) == Some(false);
+        let is_better = is_unlisted
+            && country_code(catalog, stored).is_none()
+            && country_code(catalog, country).is_some();
+        if is_better {
+            country.clone_into(stored);
+        }
+        is_better
     }
 }
 

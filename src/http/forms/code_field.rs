@@ -4,9 +4,11 @@
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::invisible::is_unprintable;
 use crate::domain::reference::catalog::ReferenceList;
+use crate::domain::reference::country::country_code;
 use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
 use crate::http::forms::form_schema::FieldType;
+use crate::http::forms::json_path::JsonPath;
 use crate::http::forms::reader::Report;
 use crate::http::forms::text_checks::{self, check_chars, check_pattern, is_letters};
 
@@ -52,6 +54,28 @@ impl Field<'_> {
                 }
                 check_listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
             })
+    }
+
+    /// Reads a country as its sender calls it. Warns if the authority lists no such country.
+    pub(crate) fn country_text(self, max: usize) -> Option<String> {
+        let report = self.report;
+        let path = JsonPath::Field(self.parent, self.name).dotted_path();
+        let text = self.text(max)?;
+        if country_code(report.catalog, &text).is_none() {
+            if report
+                .catalog
+                .has(ReferenceList::Countries, &text)
+                .is_some()
+            {
+                report.add_warning(format!(
+                    "{path} is not on the list of countries, and the authority takes no invoice with it: \
+                     send a code of 2 letters, such as NG"
+                ));
+            } else {
+                report.record_unchecked(ReferenceList::Countries);
+            }
+        }
+        Some(text)
     }
 
     /// Reads a currency code of three letters that is on the authority's list.

@@ -46,7 +46,9 @@ fn address(reader: &mut Reader<'_>) -> Option<Address> {
     let city = reader.required("address_city").text(TEXT_CHARS_MAX);
     let state = reader.required("address_state").text(TEXT_CHARS_MAX);
     let postal_code = reader.required("address_postal_code").text(TEXT_CHARS_MAX);
-    let country = reader.required("address_country").text(TEXT_CHARS_MAX);
+    let country = reader
+        .required("address_country")
+        .country_text(TEXT_CHARS_MAX);
     Some(Address {
         street_name: street_name?,
         city: city?,

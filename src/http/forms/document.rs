@@ -11,7 +11,6 @@ use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::line::unit;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::text_checks::{country_rule, is_letters};
 
 /// A telephone number is a `+` followed by this many digits.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
@@ -55,10 +54,7 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader
         .required_if(needs_zone, "postal_zone")
         .text(TEXT_CHARS_MAX);
-    reader
-        .required("country")
-        .fitting_text(country_rule(), |text| is_letters(text, 2))
-        .map(drop)
+    reader.required("country").country().map(drop)
 }
 
 /// The stated totals, under short names: `lines` is the document's `line_extension_amount`.

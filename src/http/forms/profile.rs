@@ -17,7 +17,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ProfileChange> {
     Some(ProfileChange {
         city: reader.optional("city").text(TEXT_CHARS_MAX),
         state: reader.optional("state").text(TEXT_CHARS_MAX),
-        country: reader.optional("country").text(TEXT_CHARS_MAX),
+        country: reader.optional("country").country_text(TEXT_CHARS_MAX),
         email: business_email.or(email),
         name: reader.optional("name").text(TEXT_CHARS_MAX),
         phone: reader.optional("phone").text(TEXT_CHARS_MAX),

@@ -51,9 +51,10 @@ impl OwnPostalZone {
         source: DocumentSource,
         body: &Map<String, Value>,
         taxpayer: Option<&Taxpayer>,
+        catalog: &Catalog,
     ) -> Self {
         let is_from_profile = source == DocumentSource::StoredInvoice
-            || taxpayer.is_some_and(|taxpayer| names_as_profile(body, taxpayer));
+            || taxpayer.is_some_and(|taxpayer| names_as_profile(body, taxpayer, catalog));
         if is_from_profile {
             Self::Optional
         } else {
@@ -69,7 +70,7 @@ impl OwnPostalZone {
 
 /// True if a document names the taxpayer as the documents of its stored invoices do (`GET …/{id}/json`). The telephone
 /// may be left out.
-fn names_as_profile(body: &Map<String, Value>, taxpayer: &Taxpayer) -> bool {
+fn names_as_profile(body: &Map<String, Value>, taxpayer: &Taxpayer, catalog: &Catalog) -> bool {
     let type_code = body.get("invoice_type_code").and_then(Value::as_str);
     let named = body.get(party_names(type_code).taxpayer);
     let without_telephone = |party: &Value| {
@@ -77,7 +78,7 @@ fn names_as_profile(body: &Map<String, Value>, taxpayer: &Taxpayer) -> bool {
         members.remove("telephone");
         members
     };
-    let profile = without_telephone(&taxpayer_party(taxpayer));
+    let profile = without_telephone(&taxpayer_party(taxpayer, catalog));
     named.is_some_and(|named| without_telephone(named) == profile)
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn read(
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
 ) -> Result<Accepted<ReadDocument>, Faults> {
-    let zone = OwnPostalZone::for_document(source, body, taxpayer);
+    let zone = OwnPostalZone::for_document(source, body, taxpayer, catalog);
     let form = |reader: &mut Reader<'_>| read_fields_with(zone, reader, taxpayer);
     let (read, unknown) = match source {
         DocumentSource::Caller => reader::read_with_unknown_paths(body, catalog, form)?,
@@ -300,6 +301,11 @@ mod tests {
                 "/accounting_supplier_party/postal_address/country",
                 "country",
                 texts(&["NGA"]),
+            ),
+            (
+                "/accounting_customer_party/postal_address/country",
+                "exists",
+                texts(&["UK"]),
             ),
             (
                 "/accounting_customer_party/telephone",
@@ -624,7 +630,7 @@ mod tests {
         let mut taxpayer = Taxpayer::sample(TaxpayerId(7), IntegratorId(1));
         taxpayer.place.country = Some("NG".into());
         taxpayer.phone = Some("0803 000 0000".into());
-        let profile = taxpayer_party(&taxpayer);
+        let profile = taxpayer_party(&taxpayer, &catalog());
         let own = "/accounting_supplier_party";
         let bare = with_member(&testing::submission(), own, Some(profile.clone()));
         let bare = with_member(&bare, &format!("{own}/telephone"), None);

@@ -245,6 +245,11 @@ mod tests {
                 texts(&["N1"]),
             ),
             (
+                "/accounting_customer_party/postal_address/country",
+                "exists",
+                texts(&["UK"]),
+            ),
+            (
                 "/payment_means/0/payment_means_code",
                 "exists",
                 texts(&["QQ"]),

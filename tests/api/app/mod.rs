@@ -5,6 +5,7 @@ mod automatic;
 mod calculate;
 mod confirm;
 mod confirm_receipt;
+mod countries;
 mod download;
 mod explain;
 mod magic;

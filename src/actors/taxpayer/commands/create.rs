@@ -117,31 +117,29 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
     })
 }
 
-/// Finds the stored customer, or adds a new one. A stored customer without a tax number gets the tax number of
-/// `details`. Returns the customer as the invoice shows it.
+/// Finds the stored customer, or adds a new one. A stored customer gets from `details` only what it lacks: a tax
+/// number, and a country that the authority takes. Returns the customer as the invoice shows it.
 pub(super) fn resolve_customer(
     uow: &mut UnitOfWork,
     details: &CustomerDetails,
     category: Category,
 ) -> InvoiceCustomer {
-    let stored = uow.customer(details);
-    let names_no_tin = details.tin.is_none();
-    if let Some(unchanged) = stored.filter(|stored| names_no_tin || stored.details.tin.is_some()) {
-        return invoice_customer(unchanged, details);
-    }
-    let customer = match stored.cloned() {
-        Some(mut stored) => {
-            stored.fill_tin(details.tin.as_ref());
-            stored
-        }
-        None => Customer {
+    let Some(mut customer) = uow.customer(details).cloned() else {
+        let customer = Customer {
             id: uow.next_customer_id(),
             category,
             details: details.clone(),
-        },
+        };
+        let shown = invoice_customer(&customer, details);
+        uow.put_customer(customer);
+        return shown;
     };
+    let has_new_tin = customer.fill_tin(details.tin.as_ref());
+    let has_new_country = customer.fill_country(&details.address.country, &uow.catalog);
     let shown = invoice_customer(&customer, details);
-    uow.put_customer(customer);
+    if has_new_tin || has_new_country {
+        uow.put_customer(customer);
+    }
     shown
 }
 

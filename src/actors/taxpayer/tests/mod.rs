@@ -40,6 +40,7 @@ use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{RunPayload, RunRequest};
+use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::events;
 use crate::store::testing::TestStore;
 
@@ -69,6 +70,7 @@ impl TestTaxpayers {
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
             panic_orders: PanicOrders::default(),
+            catalog: SharedCatalog::default(),
         };
         let limits = AdmissionLimits {
             per_key_max: 1_024,
