@@ -1,39 +1,53 @@
 //! The profile of imports: what a taxpayer answers in advance for its files.
 
+use std::collections::BTreeMap;
+
 use crate::domain::import::profile::{ImportProfile, PROFILE_BYTES_MAX, answers, is_answer};
 use crate::domain::import::table_documents;
 use crate::domain::invoice::table_columns::{INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX};
+use crate::domain::kernel::codes::{Category, ItemType};
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
+use crate::domain::reference::country::country_code;
+use crate::domain::reference::fuzzy_code::code_in_another_spelling;
+use crate::http::forms::customer::DESCRIPTION_CHARS_MIN;
 use crate::http::forms::field::TEXT_CHARS_MAX;
+use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE};
+use crate::http::forms::map_field::TextRules;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::text_checks::{
+    check_email, check_identifier, check_line, check_pattern, parse_word,
+};
 
 /// The maximum length of a unit of our own, in characters.
 const UNIT_CHARS_MAX: usize = 3;
 
-/// Reads a profile. A member that is left out is empty.
+/// Reads a profile. A member that is left out is empty. A value that its field would refuse in every file is a fault.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "forms are read alike, and this one requires nothing"
 )]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
-    let defaults = reader
-        .optional("defaults")
-        .texts_by_name(TEXT_CHARS_MAX, check_answer);
-    let customers = reader
-        .optional("customers")
-        .texts_by_names(TEXT_CHARS_MAX, check_answer);
-    let columns = reader
-        .optional("columns")
-        .texts_by_name(TEXT_CHARS_MAX, check_column);
-    let units = reader
-        .optional("units")
-        .texts_by_name(TEXT_CHARS_MAX, check_unit);
+    let catalog = reader.catalog();
+    let answer = |name: &str, text: &str| check_answer(catalog, name, text);
+    let unit = |_: &str, text: &str| check_unit(catalog, text);
+    let answers = TextRules {
+        name: check_name,
+        ..TextRules::with_any_name(TEXT_CHARS_MAX, &answer)
+    };
+    let columns = TextRules::with_any_name(TEXT_CHARS_MAX, &check_column);
+    let units = TextRules::with_any_name(TEXT_CHARS_MAX, &unit);
+    let defaults = reader.optional("defaults").texts_by_name(answers);
+    let customers = reader.optional("customers").texts_by_names(answers);
+    let columns = reader.optional("columns").texts_by_name(columns);
+    let units = reader.optional("units").texts_by_name(units);
     let profile = ImportProfile {
         defaults: defaults.unwrap_or_default(),
         customers: customers.unwrap_or_default(),
         columns: columns.unwrap_or_default(),
         units: units.unwrap_or_default(),
     };
+    warn_of_columns(reader, &profile);
     let size = serde_json::to_string(&profile).map_or(usize::MAX, |text| text.len());
     if size > PROFILE_BYTES_MAX {
         let sentence = format!("makes the profile larger than {PROFILE_BYTES_MAX} bytes");
@@ -42,13 +56,64 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
     Some(profile)
 }
 
-fn check_answer(name: &str, _: &str) -> Result<(), FieldRule> {
+/// Warns of headers with one meaning. Files of two programs may have one each, but no file may have both.
+fn warn_of_columns(reader: &Reader<'_>, profile: &ImportProfile) {
+    let mut headers: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (header, field) in &profile.columns {
+        let same = headers.entry(field.to_lowercase()).or_default();
+        same.push(header);
+    }
+    for (field, headers) in headers {
+        if headers.len() > 1 {
+            reader.warn(format!(
+                "columns: {} all mean {field}, so a file may have only one of them",
+                headers.join(", ")
+            ));
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), FieldRule> {
     if is_answer(name) {
         Ok(())
     } else {
         let sentence = format!("is no field of the profile; the fields are {}", answers());
         Err(FieldRule::other("one_of", sentence))
     }
+}
+
+/// Checks a value as the create requests check the field with this name.
+fn check_answer(catalog: &Catalog, name: &str, text: &str) -> Result<(), FieldRule> {
+    let checked = match name {
+        "no" | "tin" => check_identifier(text, TEXT_CHARS_MAX),
+        "email" => check_email(text, TEXT_CHARS_MAX),
+        "business_description" => check_line(text, DESCRIPTION_CHARS_MIN, TEXT_CHARS_MAX),
+        "address_country" if country_code(catalog, text).is_some() => return Ok(()),
+        "address_country" => return check_code(catalog, ReferenceList::Countries, text),
+        "invoice_category" => {
+            return parse_word(text, Category::parse, Category::allowed_words).map(drop);
+        }
+        "item_type" => return parse_word(text, ItemType::parse, ItemType::allowed_words).map(drop),
+        "invoice_type_code" => return check_code(catalog, ReferenceList::InvoiceTypes, text),
+        "currency" => return check_code(catalog, ReferenceList::Currencies, text),
+        "tax_category" => return check_code(catalog, ReferenceList::TaxCategories, text),
+        "price_unit" => return check_unit(catalog, text),
+        "product_category" => return check_pattern(PRODUCT_CODE, text),
+        "service_category" => return check_pattern(SERVICE_CODE, text),
+        _ => return Ok(()),
+    };
+    checked.map(drop)
+}
+
+/// Checks that a list has a code. A list that was not fetched accepts any.
+fn check_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Result<(), FieldRule> {
+    if catalog.has(list, text) == Some(false) {
+        return Err(FieldRule::Listed {
+            list: list.as_str(),
+            meant: code_in_another_spelling(catalog, list, text),
+        });
+    }
+    Ok(())
 }
 
 fn check_column(_: &str, field: &str) -> Result<(), FieldRule> {
@@ -63,12 +128,11 @@ fn check_column(_: &str, field: &str) -> Result<(), FieldRule> {
     Err(FieldRule::OneOf(names.join(", ")))
 }
 
-fn check_unit(_: &str, unit: &str) -> Result<(), FieldRule> {
-    if unit.chars().count() <= UNIT_CHARS_MAX {
-        Ok(())
-    } else {
-        Err(FieldRule::MaxChars(UNIT_CHARS_MAX))
+fn check_unit(catalog: &Catalog, unit: &str) -> Result<(), FieldRule> {
+    if unit.chars().count() > UNIT_CHARS_MAX {
+        return Err(FieldRule::MaxChars(UNIT_CHARS_MAX));
     }
+    check_code(catalog, ReferenceList::QuantityCodes, unit)
 }
 
 #[cfg(test)]
@@ -91,6 +155,38 @@ mod tests {
                 json!({ "defaults": { "email": 7 } }),
                 &["defaults.email: type"],
             ),
+            (
+                json!({ "defaults": { "price": 7 } }),
+                &["defaults.price: one_of"],
+            ),
+            (
+                json!({ "defaults": { "currency": "zzz", "invoice_category": "B2X", "item_type": "X" } }),
+                &[
+                    "defaults.currency: exists",
+                    "defaults.invoice_category: one_of",
+                    "defaults.item_type: one_of",
+                ],
+            ),
+            (
+                json!({ "defaults": { "price_unit": "XX", "product_category": "1", "tax_category": "VAT" } }),
+                &[
+                    "defaults.price_unit: exists",
+                    "defaults.product_category: format",
+                    "defaults.tax_category: exists",
+                ],
+            ),
+            (
+                json!({ "defaults": { "currency": "NGN", "item_type": "product", "price_unit": "EA" } }),
+                &[],
+            ),
+            (
+                json!({ "customers": { "C1": { "email": "bad", "address_country": "Atlantis" } } }),
+                &[
+                    "customers.C1.address_country: exists",
+                    "customers.C1.email: email",
+                ],
+            ),
+            (json!({ "units": { "XPP": "ZZZ" } }), &["units.XPP: exists"]),
             (json!({ "defaults": [] }), &["defaults: type"]),
             (
                 json!({ "customers": { "C-1": { "tin": "1" }, "C-2": 7 } }),
@@ -118,8 +214,13 @@ mod tests {
     #[test]
     fn a_profile_is_bounded() {
         let customers = |count: usize| {
-            let entries = (0..count)
-                .map(|number| (format!("C-{number}"), json!({ "email": "x".repeat(200) })));
+            let entries = (0..count).map(|number| {
+                let words = "x".repeat(200);
+                (
+                    format!("C-{number}"),
+                    json!({ "business_description": words }),
+                )
+            });
             json!({ "customers": entries.collect::<serde_json::Map<String, Value>>() })
         };
         assert_eq!(broken_rules(read_with(customers(1_000), read)), [""; 0]);
@@ -127,5 +228,20 @@ mod tests {
             broken_rules(read_with(customers(1_500), read)),
             ["customers: max"]
         );
+    }
+
+    #[test]
+    fn two_headers_with_one_meaning_are_told() {
+        for (columns, told) in [
+            (json!({ "Nr": "invoice_no", "Menge": "line.quantity" }), ""),
+            (
+                json!({ "A": "invoice_no", "B": "Invoice_No" }),
+                "A, B all mean invoice_no",
+            ),
+        ] {
+            let form = read_with(json!({ "columns": columns }), read).unwrap();
+            assert_eq!(form.warnings.len(), usize::from(!told.is_empty()));
+            assert!(form.warnings.concat().contains(told), "{:?}", form.warnings);
+        }
     }
 }

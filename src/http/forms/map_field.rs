@@ -12,25 +12,22 @@ use crate::http::forms::reader::Report;
 use crate::http::forms::text_checks::check_line;
 
 impl Field<'_> {
-    /// Reads an object of texts. `check` judges each name with its text.
-    pub(crate) fn texts_by_name(
-        self,
-        max: usize,
-        check: impl Fn(&str, &str) -> Result<(), FieldRule>,
-    ) -> Option<BTreeMap<String, String>> {
+    /// Reads an object of texts.
+    pub(crate) fn texts_by_name(self, rules: TextRules<'_>) -> Option<BTreeMap<String, String>> {
+        let max = rules.chars_max;
         let field = self.record_type(|| FieldType::TextsByName { max });
         let Value::Object(object) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("an object"));
         };
-        texts(object, &field.path(), field.report, (max, &check))
+        texts(object, &field.path(), field.report, rules)
     }
 
     /// Reads an object of such objects.
     pub(crate) fn texts_by_names(
         self,
-        max: usize,
-        check: impl Fn(&str, &str) -> Result<(), FieldRule>,
+        rules: TextRules<'_>,
     ) -> Option<BTreeMap<String, BTreeMap<String, String>>> {
+        let max = rules.chars_max;
         let field = self.record_type(|| FieldType::TextsByNames { max });
         let Value::Object(object) = field.given_value()? else {
             return field.report_fault(FieldRule::Type("an object"));
@@ -40,7 +37,7 @@ impl Field<'_> {
             let path = JsonPath::Field(&path, name);
             let texts = match (check_line(name.trim(), 1, max), value) {
                 (Err(rule), _) => report_fault_at(field.report, &path, rule),
-                (Ok(_), Value::Object(inner)) => texts(inner, &path, field.report, (max, &check)),
+                (Ok(_), Value::Object(inner)) => texts(inner, &path, field.report, rules),
                 _ => report_fault_at(field.report, &path, FieldRule::Type("an object")),
             };
             Some((name.trim().to_owned(), texts?))
@@ -51,26 +48,45 @@ impl Field<'_> {
     }
 }
 
-/// The maximum length of a name or text, and the rule of each pair.
-type TextRule<'c> = (usize, &'c dyn Fn(&str, &str) -> Result<(), FieldRule>);
+/// The rules of the names and texts of such an object.
+#[derive(Clone, Copy)]
+pub(crate) struct TextRules<'c> {
+    /// The maximum length of a name and of a text, in characters.
+    pub(crate) chars_max: usize,
+    pub(crate) name: fn(&str) -> Result<(), FieldRule>,
+    /// Judges a text with its name.
+    pub(crate) text: &'c dyn Fn(&str, &str) -> Result<(), FieldRule>,
+}
+
+impl<'c> TextRules<'c> {
+    pub(crate) fn with_any_name(
+        chars_max: usize,
+        text: &'c dyn Fn(&str, &str) -> Result<(), FieldRule>,
+    ) -> Self {
+        Self {
+            chars_max,
+            name: |_| Ok(()),
+            text,
+        }
+    }
+}
 
 fn texts(
     object: &Map<String, Value>,
     path: &JsonPath<'_>,
     report: &Report<'_>,
-    (max, check): TextRule<'_>,
+    rules: TextRules<'_>,
 ) -> Option<BTreeMap<String, String>> {
     let read = object.iter().map(|(name, value)| {
         let path = JsonPath::Field(path, name);
-        let Value::String(text) = value else {
-            return report_fault_at(report, &path, FieldRule::Type("a string"));
-        };
-        let (name, text) = (name.trim(), text.trim());
-        let checked = check_line(name, 1, max)
-            .and_then(|_| check_line(text, 1, max))
-            .and_then(|_| check(name, text));
+        let name = name.trim();
+        let checked = check_line(name, 1, rules.chars_max)
+            .and_then(|_| (rules.name)(name))
+            .and_then(|()| value.as_str().ok_or(FieldRule::Type("a string")))
+            .and_then(|text| check_line(text.trim(), 1, rules.chars_max))
+            .and_then(|text| (rules.text)(name, &text).map(|()| text));
         match checked {
-            Ok(()) => Some((name.to_owned(), text.to_owned())),
+            Ok(text) => Some((name.to_owned(), text)),
             Err(rule) => report_fault_at(report, &path, rule),
         }
     });
