@@ -12,7 +12,7 @@ use crate::domain::pipeline::{Run, Step};
 use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::store::lanes::views::DueGroup;
 
-/// What holds back runs at one moment, as this process sees it.
+/// The pauses and the breakers that hold back runs at one moment, as this process sees them.
 #[derive(Debug, Clone)]
 pub struct RunHolds {
     pub(super) breakers: Vec<BreakerView>,

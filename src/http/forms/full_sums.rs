@@ -1,4 +1,4 @@
-//! What is odd about the amounts that Create Invoice (Full) states. They are stored as they were sent, so the caller is
+//! Warnings about the amounts that Create Invoice (Full) states. Odd ones are stored as they were sent, so the caller is
 //! told.
 
 use serde::Deserialize;

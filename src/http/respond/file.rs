@@ -53,7 +53,7 @@ pub(crate) struct FileAnswer {
     pub(crate) name: String,
     pub(crate) disposition: Disposition,
     pub(crate) bytes: Vec<u8>,
-    /// What is odd about the file.
+    /// Sentences about whatever is odd in the file.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -48,7 +48,7 @@ struct ItemView<'a> {
     outcome: ItemOutcome,
     id: Option<InvoiceId>,
     irn: Option<&'a str>,
-    /// Of a duplicate: whether the existing invoice has the contents that were sent.
+    /// Says of a duplicate whether the existing invoice has the contents that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate: Option<Duplicate>,
     errors: Option<&'a BTreeMap<String, Vec<String>>>,

@@ -58,7 +58,7 @@ struct ItemView<'a> {
     outcome: ImportOutcome,
     id: Option<InvoiceId>,
     irn: Option<&'a str>,
-    /// Of a duplicate: whether the existing invoice has the contents that were sent.
+    /// Says of a duplicate whether the existing invoice has the contents that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate: Option<Duplicate>,
     warnings: &'a [String],

@@ -28,7 +28,7 @@ use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, Iterable, QueryFilter,
-    QueryOrder, QuerySelect, Statement,
+    QueryOrder, QuerySelect, Select, Statement,
 };
 
 use crate::domain::invoice::Invoice;
@@ -118,18 +118,16 @@ pub async fn owned_by_correcting(
     if references.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
+    let rows = correcting(taxpayer, references)
         .filter(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
-        .order_by_asc(Column::Id)
         .limit(CORRECTING_MAX as u64 + 1)
         .all(connection)
         .await?;
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
-/// Loads the signed credit notes that refer to an invoice in one of these ways.
+/// Loads the signed credit notes that refer to invoices in one of these ways: all of them, since one that was left out
+/// would not be set off.
 pub async fn signed_credit_notes(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -138,15 +136,20 @@ pub async fn signed_credit_notes(
     if references.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
+    let rows = correcting(taxpayer, references)
         .filter(Column::IsCreditNote.eq(true))
         .filter(Column::Signed.eq(true))
-        .order_by_asc(Column::Id)
         .all(connection)
         .await?;
     rows.into_iter().map(Invoice::try_from).collect()
+}
+
+/// Selects the invoices of a taxpayer that refer to others in one of these ways, the oldest first.
+fn correcting(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
+    Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
+        .order_by_asc(Column::Id)
 }
 
 /// Returns those of these invoice numbers that an invoice of the taxpayer has.

@@ -15,6 +15,7 @@ const REPLACEMENT_MARK: &str = "R";
 const NUMBERS_MAX: u32 = 20;
 /// The longest number that forms take.
 const NUMBER_CHARS_MAX: usize = 255;
+
 /// The numbers that a new document may have, and its day, which is a part of its IRN.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NumberKind {

@@ -91,11 +91,11 @@ fn difference(one: Amount, other: Amount) -> Amount {
 
 /// The amounts of a payment that its sender may not expect.
 struct PaymentAmounts {
-    /// What the signed credit notes had left to pay.
+    /// The amount that the signed credit notes had left to pay.
     left: Amount,
-    /// What was set off against credit notes.
+    /// The amount that was set off against credit notes.
     set_off: Amount,
-    /// What was recorded as paid.
+    /// The amount that was recorded as paid.
     recorded: Amount,
 }
 
