@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 40] = [
+const MIGRATIONS: [Script; 41] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -164,6 +164,10 @@ const MIGRATIONS: [Script; 40] = [
             include_str!("../sql/m0044_kinds_and_signatures.sql"),
         )
     },
+    Script::new(
+        "m0045_finding_decisions",
+        include_str!("../sql/m0045_finding_decisions.sql"),
+    ),
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or

@@ -27,7 +27,7 @@ use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::reconciliation::day::{Finding, Reconciliation, ReconciliationState};
+use crate::domain::reconciliation::day::{Reconciliation, ReconciliationState, RecordedFinding};
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
@@ -43,7 +43,7 @@ const PER_PAGE: u64 = 1_000;
 #[derive(Debug)]
 pub struct ReconciliationReport {
     reconciliation: Reconciliation,
-    findings: Vec<Finding>,
+    findings: Vec<RecordedFinding>,
 }
 
 impl ReconciliationReport {
@@ -64,16 +64,19 @@ impl ReconciliationReport {
             "under_way": counts.in_progress,
             "mended": counts.repaired,
             "listed": counts.listed,
+            "decided": counts.decided,
         })
     }
 }
 
 impl fmt::Display for ReconciliationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for finding in &self.findings {
+        for recorded in &self.findings {
+            let finding = &recorded.finding;
+            let decided = recorded.decision.as_ref().map(|one| one.reason.as_str());
             let line = json!({
                 "what": finding.kind, "irn": finding.irn, "ours": finding.local, "theirs": finding.remote,
-                "action": finding.action, "detail": finding.detail,
+                "action": finding.action, "detail": finding.detail, "decided_because": decided,
             });
             writeln!(f, "{line}")?;
         }

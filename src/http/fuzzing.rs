@@ -64,6 +64,7 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, reason::read);
     form(body, catalog, run_filter::read_bulk_move);
     form(body, catalog, reconciliation::read);
+    form(body, catalog, reconciliation::read_decision);
     form(body, catalog, replay::read);
     form(body, catalog, replay::read_enable);
     form(body, catalog, dead_letters::read);

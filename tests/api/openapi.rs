@@ -157,6 +157,8 @@ const STORY: &[(&str, u16)] = &[
     ("create_reconciliation", 200),
     ("list_reconciliations", 200),
     ("get_reconciliation", 200),
+    ("decide_findings", 200),
+    ("reopen_findings", 200),
     ("list_replicas", 200),
     ("breakers", 200),
     ("trip_breaker", 200),
@@ -344,6 +346,7 @@ impl<'w> Walk<'w> {
                 };
                 eventually("a delivery that was given up", dead).await;
             }
+            "decide_findings" => self.find_a_difference().await,
             "cancel_replay" => {
                 let ended = async || {
                     let found = self.call("find_replay").await;
@@ -375,6 +378,19 @@ impl<'w> Walk<'w> {
             inbox.data()["data"][0]["supplier_irn"].as_str().map(drop)
         };
         eventually("the supplier's invoice", arrived).await;
+    }
+
+    /// The difference that operators decide.
+    async fn find_a_difference(&self) {
+        let id = &self.places["id"];
+        let add = format!(
+            "INSERT INTO reconciliation_findings (taxpayer_id, reconciliation_id, number, kind, irn, remote, action, detail) \
+             SELECT taxpayer_id, id, 1, 'missing_locally', 'INV0900-94AD90FB-20260115', 'signed', 'listed', \
+             'It was signed by another way than this service: ask the taxpayer.' FROM reconciliations WHERE id = '{id}'"
+        );
+        assert_eq!(self.world.execute(&add).await, 1);
+        let count = format!("UPDATE reconciliations SET listed = 1 WHERE id = '{id}'");
+        assert_eq!(self.world.execute(&count).await, 1);
     }
 
     /// The run that operators move.

@@ -93,6 +93,7 @@ impl Showcase {
         let body = submission(taxpayer, waits["invoice_no"].as_str().unwrap());
         taxpayer.app().submit_async(&body).await.expect_status(202);
         let compared = operator.reconcile(id, "2026-01-15").await;
+        add_findings(world, &compared.data()["id"]).await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let run = text(&operator.newest_run(taxpayer).await["id"]);
         // The first create, and the change of the profile.
@@ -294,6 +295,27 @@ fn docs_pages() -> Vec<(&'static str, String)> {
 }
 
 /// What the parameters of paths are.
+/// Adds a difference to decide, one that was decided and one that was repaired.
+async fn add_findings(world: &World, reconciliation: &Value) {
+    let id = reconciliation.as_str().unwrap();
+    let add = format!(
+        "INSERT INTO reconciliation_findings (taxpayer_id, reconciliation_id, number, kind, irn, local, remote, action, \
+         detail, decided_at, decided_by, decided_because) \
+         SELECT taxpayer_id, id, 1, 'missing_remotely', 'INV0900-94AD90FB-20260115', 'submitted', NULL, 'listed', \
+         'The authority said yes to it and does not have it.', NULL, NULL, NULL FROM reconciliations WHERE id = '{id}' \
+         UNION ALL SELECT taxpayer_id, id, 2, 'missing_locally', 'PAPER-AND-A-LONG-NUMBER-0901-94AD90FB-20260115', NULL, \
+         'signed, transmitted', 'listed', 'It was signed by another way than this service.', 1768500000000000, 1, \
+         'An invoice of the time before, by the letter of the taxpayer' FROM reconciliations WHERE id = '{id}' \
+         UNION ALL SELECT taxpayer_id, id, 3, 'unfinished_locally', 'INV0902-94AD90FB-20260115', 'paused', 'signed', \
+         'mended', 'The run goes on now.', NULL, NULL, NULL FROM reconciliations WHERE id = '{id}'"
+    );
+    assert_eq!(world.execute(&add).await, 3);
+    let count = format!(
+        "UPDATE reconciliations SET compared = 3, repaired = 1, listed = 1, decided = 1 WHERE id = '{id}'"
+    );
+    assert_eq!(world.execute(&count).await, 1);
+}
+
 struct Facts {
     taxpayer: i64,
     invoice: Value,

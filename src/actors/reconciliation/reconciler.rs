@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authority_client::{Authority, AuthorityFailure, HeldCallers, Operation};
-use database::StoreError;
+use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::Offset;
@@ -101,10 +101,7 @@ impl Reconciler {
     /// Makes a taxpayer's lane due if a run of the taxpayer changed since the start of the oldest day that the periodic
     /// comparison covers. A process without a periodic comparison makes no lane due; it only releases the timer.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
-        let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await)
-            .await?
-            .require(lease)?;
+        let tx = self.begin(lease).await?;
         if self.schedule.every.is_some() {
             reconciliations::queue_changed(&tx, self.first_day_start(&self.periodic_days()))
                 .await?;
@@ -122,10 +119,7 @@ impl Reconciler {
         while !is_interrupted && let Some(due) = self.next_due(taxpayer, &mut periodic).await? {
             is_interrupted = self.reconcile(lease, due).await?;
         }
-        let tx = self.store.begin().await?;
-        leases::fence(&tx, from_ref(lease), IfTaken::Await)
-            .await?
-            .require(lease)?;
+        let tx = self.begin(lease).await?;
         let delay = if is_interrupted {
             Some(
                 self.schedule
@@ -209,7 +203,7 @@ impl Reconciler {
     ) -> Result<bool, StoreError> {
         let is_exhausted = reconciliation.attempts >= ATTEMPTS_MAX;
         let reconciliation = reconciliation.begin(self.clock.now());
-        self.save(lease, &reconciliation, None).await?;
+        self.save(lease, &reconciliation).await?;
         let compared = if is_exhausted {
             Err(ReconciliationError::AttemptsExhausted)
         } else {
@@ -218,8 +212,7 @@ impl Reconciler {
         match compared {
             Ok((counts, findings)) => {
                 let reconciliation = reconciliation.finish(counts, self.clock.now());
-                self.save(lease, &reconciliation, Some(&findings)).await?;
-                log(&reconciliation);
+                log(&self.finish(lease, reconciliation, findings).await?);
                 Ok(false)
             }
             Err(ReconciliationError::Store(StoreError::Stale)) => Err(StoreError::Stale),
@@ -232,28 +225,38 @@ impl Reconciler {
                     error = reconciliation.error,
                     "failed to reconcile a day"
                 );
-                self.save(lease, &reconciliation, None).await?;
+                self.save(lease, &reconciliation).await?;
                 Ok(!is_final)
             }
         }
     }
 
-    /// Stores a reconciliation, with its findings if it is complete.
-    async fn save(
+    async fn save(&self, lease: &Lease, reconciliation: &Reconciliation) -> Result<(), StoreError> {
+        let tx = self.begin(lease).await?;
+        reconciliations::save(&tx, reconciliation).await?;
+        tx.commit().await
+    }
+
+    /// Stores a completed reconciliation with its findings. Returns it with its final counts.
+    async fn finish(
         &self,
         lease: &Lease,
-        reconciliation: &Reconciliation,
-        findings: Option<&[Finding]>,
-    ) -> Result<(), StoreError> {
+        reconciliation: Reconciliation,
+        findings: Vec<Finding>,
+    ) -> Result<Reconciliation, StoreError> {
+        let tx = self.begin(lease).await?;
+        let reconciliation = reconciliations::finish(&tx, reconciliation, findings).await?;
+        tx.commit().await?;
+        Ok(reconciliation)
+    }
+
+    /// Begins a transaction that fails if another replica holds the lane.
+    async fn begin(&self, lease: &Lease) -> Result<Transaction, StoreError> {
         let tx = self.store.begin().await?;
         leases::fence(&tx, from_ref(lease), IfTaken::Await)
             .await?
             .require(lease)?;
-        match findings {
-            Some(findings) => reconciliations::finish(&tx, reconciliation, findings).await?,
-            None => reconciliations::save(&tx, reconciliation).await?,
-        }
-        tx.commit().await
+        Ok(tx)
     }
 }
 

@@ -107,7 +107,9 @@ fn subject_page(entry: &AuditEntry) -> Option<String> {
         | AuditAction::ResumeRun
         | AuditAction::RetryRun
         | AuditAction::CancelRun => Some(format!("/console/runs/{subject}")),
-        AuditAction::Reconcile => Some(format!("/console/reconciliations/{subject}")),
+        AuditAction::Reconcile | AuditAction::DecideFindings | AuditAction::ReopenFindings => {
+            Some(format!("/console/reconciliations/{subject}"))
+        }
         _ => entry
             .taxpayer_id
             .map(|taxpayer| format!("/console/taxpayers/{taxpayer}")),

@@ -1,23 +1,29 @@
-//! Reconciliations: a taxpayer's day compared with the authority's ledger, the differences, and the form that starts a
-//! comparison.
+//! Reconciliations: a taxpayer's day compared with the authority's ledger, the differences with the form that decides them,
+//! and the form that starts a comparison.
 
 use actix_web::web;
 use askama::Template;
 use serde::Deserialize;
 
 use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to};
-use crate::console::session::operators::{Operator, Viewer};
+use crate::console::session::operators::{Operator, OperatorSession, Viewer};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::Fault;
-use crate::domain::reconciliation::day::{Finding, FindingAction, Reconciliation};
+use crate::domain::reconciliation::day::{
+    Decision, Finding, FindingAction, Reconciliation, RecordedFinding,
+};
+use crate::http::api::ops::reconciliations::{self as api, FindingAct};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::forms::reconciliation::FindingDecision;
 use crate::http::forms::text_checks;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -30,6 +36,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/reconciliations").page(list).form(start),
         path("/console/reconciliations/{id}").page(show_reconciliation),
+        path("/console/reconciliations/{id}/decide").form(decide),
+        path("/console/reconciliations/{id}/reopen").form(reopen),
     ]
 }
 
@@ -59,11 +67,14 @@ struct ReconciliationPage {
 }
 
 struct FindingLine {
+    number: u32,
+    may_be_ticked: bool,
     /// The address of the page of the IRN; `None` if the IRN in the authority's list is malformed.
     irn_page: Option<String>,
     badge: Badge,
     advice: &'static str,
     finding: Finding,
+    decision: Option<Decision>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -131,13 +142,12 @@ async fn show_reconciliation(
     id: web::Path<String>,
     query: Query,
 ) -> Answer {
-    let id = path_ids::uuid(&id).ok_or_else(not_found)?;
-    let reconciliation = reconciliations::with_id(&state.store, id)
-        .await?
-        .ok_or_else(not_found)?;
+    let reconciliation = api::find_reconciliation(&state, &id).await?;
     let list = ListQuery::new(&query);
     let findings = reconciliations::findings(&state.store, &reconciliation, list.page()).await?;
-    let total = u64::from(reconciliation.counts.repaired) + u64::from(reconciliation.counts.listed);
+    let counts = reconciliation.counts;
+    let total = [counts.repaired, counts.listed, counts.decided];
+    let total = total.into_iter().map(u64::from).sum();
     let page = ReconciliationPage {
         frame: Frame::for_operator(&session, "Reconciliation"),
         badge: reconciliation.state.into(),
@@ -145,32 +155,88 @@ async fn show_reconciliation(
             .into_iter()
             .map(|finding| FindingLine::new(&reconciliation, finding))
             .collect(),
-        pages: list.pages(&format!("/console/reconciliations/{id}"), total),
+        pages: list.pages(
+            &format!("/console/reconciliations/{}", reconciliation.id),
+            total,
+        ),
         reconciliation,
     };
     show_list(&page.pages, &page)
 }
 
-fn not_found() -> ApiError {
-    ApiError::new(
-        ErrorCode::ReconciliationNotFound,
-        "Reconciliation not found",
-    )
+/// POST /console/reconciliations/{id}/decide: decides the ticked findings.
+async fn decide(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    id: web::Path<String>,
+    form: Form<FormValues>,
+) -> Answer {
+    change_decisions(&state, &session, &id, &form.0, FindingAct::Decide).await
+}
+
+/// POST /console/reconciliations/{id}/reopen: lists the ticked findings again.
+async fn reopen(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    id: web::Path<String>,
+    form: Form<FormValues>,
+) -> Answer {
+    change_decisions(&state, &session, &id, &form.0, FindingAct::Reopen).await
+}
+
+async fn change_decisions(
+    state: &ApiState,
+    session: &OperatorSession,
+    id: &str,
+    form: &FormValues,
+    act: FindingAct,
+) -> Answer {
+    let reconciliation = api::find_reconciliation(state, id).await?;
+    let ticked = form.checked_values("finding");
+    let findings: Vec<u32> = ticked.filter_map(|text| text.parse().ok()).collect();
+    if findings.is_empty() {
+        return Err(ApiError::new(
+            ErrorCode::ValidationFailed,
+            "Nothing is chosen. Go back and tick what you mean.",
+        ));
+    }
+    let reason = form.text("reason").to_owned();
+    let reason = ReasonForm { reason }.read_required(state)?;
+    let order = FindingDecision { findings, reason };
+    let changed = act.apply(state, &reconciliation, session.id, order).await?;
+    let notice = match (act, changed) {
+        (_, 0) => "Nothing was changed.".to_owned(),
+        (FindingAct::Decide, 1) => "1 difference is decided.".to_owned(),
+        (FindingAct::Decide, changed) => format!("{changed} differences are decided."),
+        (FindingAct::Reopen, 1) => "1 difference is listed again.".to_owned(),
+        (FindingAct::Reopen, changed) => format!("{changed} differences are listed again."),
+    };
+    let page = format!("/console/reconciliations/{}", reconciliation.id);
+    Ok(go_to(&page, &notice))
 }
 
 impl FindingLine {
-    fn new(reconciliation: &Reconciliation, finding: Finding) -> Self {
-        let (class, text) = match finding.action {
-            FindingAction::Repaired => ("ok", "Repaired"),
-            FindingAction::Listed => ("warn", "For you to decide"),
+    fn new(reconciliation: &Reconciliation, recorded: RecordedFinding) -> Self {
+        let RecordedFinding {
+            number,
+            finding,
+            decision,
+        } = recorded;
+        let (class, text) = match (finding.action, &decision) {
+            (FindingAction::Repaired, _) => ("ok", "Repaired"),
+            (FindingAction::Listed, None) => ("warn", "For you to decide"),
+            (FindingAction::Listed, Some(_)) => ("idle", "Decided"),
         };
         Self {
+            number,
+            may_be_ticked: finding.action == FindingAction::Listed,
             irn_page: Irn::parse(&finding.irn)
                 .ok()
                 .map(|irn| irn_page_path(reconciliation.taxpayer_id, &irn)),
             badge: Badge { class, text },
             advice: finding.kind.advice(),
             finding,
+            decision,
         }
     }
 }

@@ -27,6 +27,8 @@ words! {
         MoveEndpoints = "endpoints.move",
         MoveQuarantine = "quarantine.move",
         Reconcile = "taxpayer.reconcile",
+        DecideFindings = "findings.decide",
+        ReopenFindings = "findings.reopen",
         SetIntegration = "taxpayer.set-integration",
         VerifyTaxpayer = "taxpayer.verify",
         PauseTaxpayer = "taxpayer.pause",

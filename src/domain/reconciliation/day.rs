@@ -68,14 +68,17 @@ pub struct Reconciliation {
     pub ended_at: Option<Timestamp>,
 }
 
-/// The results of a reconciliation. `repaired` and `listed` count findings, the other fields count invoices.
+/// The results of a reconciliation. `repaired`, `listed` and `decided` count findings, the other fields count invoices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReconciliationCounts {
     pub compared: u32,
     pub agreed: u32,
     pub in_progress: u32,
     pub repaired: u32,
+    /// Findings that an operator has to look at.
     pub listed: u32,
+    /// Findings that an operator has decided.
+    pub decided: u32,
 }
 
 /// One difference between our records and the authority's, and its treatment.
@@ -87,6 +90,56 @@ pub struct Finding {
     pub remote: Option<String>,
     pub action: FindingAction,
     pub detail: String,
+}
+
+impl Finding {
+    /// True if a later comparison found the same of the same invoice, with the same states on both sides.
+    pub fn is_same_difference(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.irn == other.irn
+            && self.local == other.local
+            && self.remote == other.remote
+    }
+}
+
+/// An operator's word that nothing more is to be done about a listed difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub operator_id: i64,
+    pub reason: String,
+    pub decided_at: Timestamp,
+}
+
+/// A finding of a completed reconciliation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedFinding {
+    /// The place among the findings of its reconciliation, from 1.
+    pub number: u32,
+    pub finding: Finding,
+    pub decision: Option<Decision>,
+}
+
+/// Numbers the findings of a comparison. What an operator decided in the comparison before stays decided as long as the
+/// difference is the same.
+pub fn record(findings: Vec<Finding>, before: &[RecordedFinding]) -> Vec<RecordedFinding> {
+    (1..)
+        .zip(findings)
+        .map(|(number, finding)| RecordedFinding {
+            number,
+            decision: earlier_decision(&finding, before),
+            finding,
+        })
+        .collect()
+}
+
+fn earlier_decision(finding: &Finding, before: &[RecordedFinding]) -> Option<Decision> {
+    if finding.action != FindingAction::Listed {
+        return None;
+    }
+    let mut same = before
+        .iter()
+        .filter(|earlier| earlier.finding.is_same_difference(finding));
+    same.find_map(|earlier| earlier.decision.clone())
 }
 
 impl Reconciliation {
@@ -124,6 +177,17 @@ impl Reconciliation {
             ended_at: None,
             ..self
         }
+    }
+
+    /// Counts findings as decided that were listed.
+    #[must_use]
+    pub fn count_decided(self, decided: u32) -> Self {
+        let counts = ReconciliationCounts {
+            listed: self.counts.listed.saturating_sub(decided),
+            decided,
+            ..self.counts
+        };
+        Self { counts, ..self }
     }
 
     #[must_use]

@@ -1,4 +1,5 @@
-//! Reads an operator's request to compare a taxpayer's invoices of one day with the authority's ledger, and the reason.
+//! Reads an operator's request to compare a taxpayer's invoices of one day with the authority's ledger, and the decision on
+//! what was found, each with the reason.
 
 use jiff::civil::Date;
 
@@ -21,6 +22,27 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReconcileRequest> {
         taxpayer_id: TaxpayerId(taxpayer_id?),
         day: day?,
         reason,
+    })
+}
+
+/// The maximum number of findings that are decided at once: as many as one answer lists.
+pub(crate) const DECIDED_MAX: usize = 100;
+
+/// The numbers of findings to decide or to open again, and the reason.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FindingDecision {
+    pub(crate) findings: Vec<u32>,
+    pub(crate) reason: String,
+}
+
+pub(crate) fn read_decision(reader: &mut Reader<'_>) -> Option<FindingDecision> {
+    let findings = reader
+        .required("findings")
+        .whole_numbers(DECIDED_MAX, i32::MAX.unsigned_abs());
+    let reason = reader.required("reason").long_text(1, LONG_TEXT_CHARS_MAX);
+    Some(FindingDecision {
+        findings: findings?,
+        reason: reason?,
     })
 }
 
@@ -50,6 +72,25 @@ mod tests {
             &json!({ "taxpayer_id": 7, "day": "2026-01-15", "reason": "a complaint" }),
             &cases,
             read,
+        );
+    }
+
+    #[test]
+    fn a_decision_names_findings_and_says_why() {
+        let cases = [
+            ("/findings", None, "findings: required"),
+            ("/findings", Some(json!([])), "findings: min"),
+            ("/findings", Some(json!([1.5])), "findings.0: integer"),
+            ("/findings", Some(json!(["1"])), "findings.0: type"),
+            ("/findings", Some(json!(vec![1; 101])), "findings: max"),
+            ("/reason", None, "reason: required"),
+            ("/reason", Some(json!(" ")), "reason: required"),
+            ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
+        ];
+        check(
+            &json!({ "findings": [1, 3], "reason": "the authority withdrew them" }),
+            &cases,
+            read_decision,
         );
     }
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
+    AskedBy, Decision, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::domain::reconciliation::finding_kind::FindingKind;
 
@@ -21,14 +21,15 @@ pub(crate) struct ReconciliationView<'a> {
     by: AskedBy,
     state: ReconciliationState,
     attempts: u32,
-    /// Number of compared invoices. Each of them is counted in one of the next four fields: `agreed` if both sides
+    /// Number of compared invoices. Each of them is counted in one of the next five fields: `agreed` if both sides
     /// agree, `under_way` if it is still in progress, `mended` if it was repaired, `listed` if an operator has to look
-    /// at it.
+    /// at it, `decided` if an operator has.
     compared: u32,
     agreed: u32,
     under_way: u32,
     mended: u32,
     listed: u32,
+    decided: u32,
     error: Option<&'a str>,
     created_at: String,
     started_at: Option<String>,
@@ -49,6 +50,7 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
             under_way: one.counts.in_progress,
             mended: one.counts.repaired,
             listed: one.counts.listed,
+            decided: one.counts.decided,
             error: one.error.as_deref(),
             created_at: precise_time(one.created_at),
             started_at: one.started_at.map(precise_time),
@@ -60,6 +62,8 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ReconciliationFinding)]
 pub(crate) struct FindingView<'a> {
+    /// The place among the findings of the reconciliation, from 1. A decision names it.
+    number: u32,
     what: FindingKind,
     irn: &'a str,
     /// State of the invoice in this service. `theirs` is the state at the authority.
@@ -68,17 +72,42 @@ pub(crate) struct FindingView<'a> {
     action: FindingAction,
     /// Says which repair was made, or what an operator still has to do.
     detail: &'a str,
+    /// Null until an operator decides a listed finding.
+    decision: Option<DecisionView<'a>>,
 }
 
-impl<'a> From<&'a Finding> for FindingView<'a> {
-    fn from(finding: &'a Finding) -> Self {
+/// An operator's word that nothing more is to be done about a finding.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FindingDecision)]
+struct DecisionView<'a> {
+    /// The operator who decided.
+    operator_id: i64,
+    reason: &'a str,
+    decided_at: String,
+}
+
+impl<'a> From<&'a Decision> for DecisionView<'a> {
+    fn from(decision: &'a Decision) -> Self {
         Self {
+            operator_id: decision.operator_id,
+            reason: &decision.reason,
+            decided_at: precise_time(decision.decided_at),
+        }
+    }
+}
+
+impl<'a> From<&'a RecordedFinding> for FindingView<'a> {
+    fn from(recorded: &'a RecordedFinding) -> Self {
+        let finding = &recorded.finding;
+        Self {
+            number: recorded.number,
             what: finding.kind,
             irn: &finding.irn,
             ours: finding.local.as_deref(),
             theirs: finding.remote.as_deref(),
             action: finding.action,
             detail: &finding.detail,
+            decision: recorded.decision.as_ref().map(DecisionView::from),
         }
     }
 }
@@ -92,7 +121,7 @@ pub(crate) struct ReconciliationWithFindings<'a> {
 }
 
 impl<'a> ReconciliationWithFindings<'a> {
-    pub(crate) fn new(one: &'a Reconciliation, findings: &'a [Finding]) -> Self {
+    pub(crate) fn new(one: &'a Reconciliation, findings: &'a [RecordedFinding]) -> Self {
         let findings = findings.iter().map(FindingView::from).collect();
         Self {
             reconciliation: ReconciliationView::from(one),

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod audit_row;
 pub mod breaker_orders;
 pub mod chat_hooks;
+pub mod finding_decisions;
 pub mod ledger_days;
 pub mod mail_choices;
 pub mod mails;

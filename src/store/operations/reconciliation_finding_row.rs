@@ -1,10 +1,10 @@
 //! The table of the findings of reconciliations. The findings of one reconciliation are numbered from 1.
 
 use database::StoreError;
-use database::column::RowRef;
+use database::column::{RowRef, count};
 use sea_orm::entity::prelude::*;
 
-use crate::domain::reconciliation::day::{Finding, Reconciliation};
+use crate::domain::reconciliation::day::{Decision, Finding, Reconciliation, RecordedFinding};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "reconciliation_findings")]
@@ -21,6 +21,10 @@ pub struct Model {
     pub remote: Option<String>,
     pub action: String,
     pub detail: String,
+    /// Set, like the next two, if an operator has decided a listed finding.
+    pub decided_at: Option<i64>,
+    pub decided_by: Option<i64>,
+    pub decided_because: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -28,7 +32,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-impl TryFrom<Model> for Finding {
+impl TryFrom<Model> for RecordedFinding {
     type Error = StoreError;
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
@@ -37,29 +41,49 @@ impl TryFrom<Model> for Finding {
             table: "reconciliation_findings",
             id,
         };
+        let decision = match (at.optional_moment(row.decided_at)?, row.decided_by) {
+            (Some(decided_at), Some(operator_id)) => Some(Decision {
+                operator_id,
+                reason: row.decided_because.unwrap_or_default(),
+                decided_at,
+            }),
+            _ => None,
+        };
         Ok(Self {
-            kind: at.parse(&row.kind)?,
-            action: at.parse(&row.action)?,
-            irn: row.irn,
-            local: row.local,
-            remote: row.remote,
-            detail: row.detail,
+            number: at.count(row.number)?,
+            finding: Finding {
+                kind: at.parse(&row.kind)?,
+                action: at.parse(&row.action)?,
+                irn: row.irn,
+                local: row.local,
+                remote: row.remote,
+                detail: row.detail,
+            },
+            decision,
         })
     }
 }
 
 impl Model {
-    pub(crate) fn from_finding(owner: &Reconciliation, number: i32, finding: &Finding) -> Self {
+    pub(crate) fn new(owner: &Reconciliation, recorded: RecordedFinding) -> Self {
+        let RecordedFinding {
+            number,
+            finding,
+            decision,
+        } = recorded;
         Self {
             taxpayer_id: owner.taxpayer_id.0,
             reconciliation_id: owner.id.to_string(),
-            number,
+            number: count(number),
             kind: finding.kind.to_string(),
-            irn: finding.irn.clone(),
-            local: finding.local.clone(),
-            remote: finding.remote.clone(),
+            irn: finding.irn,
+            local: finding.local,
+            remote: finding.remote,
             action: finding.action.to_string(),
-            detail: finding.detail.clone(),
+            detail: finding.detail,
+            decided_at: decision.as_ref().map(|one| one.decided_at.as_microsecond()),
+            decided_by: decision.as_ref().map(|one| one.operator_id),
+            decided_because: decision.map(|one| one.reason),
         }
     }
 }

@@ -24,6 +24,7 @@ pub struct Model {
     pub in_progress: i32,
     pub repaired: i32,
     pub listed: i32,
+    pub decided: i32,
     pub error: Option<String>,
     pub is_latest: bool,
     pub created_at: i64,
@@ -57,6 +58,7 @@ impl TryFrom<Model> for Reconciliation {
                 in_progress: at.count(row.in_progress)?,
                 repaired: at.count(row.repaired)?,
                 listed: at.count(row.listed)?,
+                decided: at.count(row.decided)?,
             },
             created_at: at.moment(row.created_at)?,
             started_at: at.optional_moment(row.started_at)?,
@@ -74,6 +76,7 @@ impl From<&Reconciliation> for Model {
             in_progress,
             repaired,
             listed,
+            decided,
         } = one.counts;
         Self {
             taxpayer_id: one.taxpayer_id.0,
@@ -87,6 +90,7 @@ impl From<&Reconciliation> for Model {
             in_progress: count(in_progress),
             repaired: count(repaired),
             listed: count(listed),
+            decided: count(decided),
             error: one.error.clone(),
             is_latest: false,
             created_at: one.created_at.as_microsecond(),

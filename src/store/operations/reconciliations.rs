@@ -14,7 +14,7 @@ use sea_orm::{
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
-    AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState,
+    self, AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
@@ -47,7 +47,7 @@ pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreErr
     Ok(())
 }
 
-const CHANGING_COLUMNS: [Column; 10] = [
+const CHANGING_COLUMNS: [Column; 11] = [
     Column::State,
     Column::Attempts,
     Column::Compared,
@@ -55,23 +55,29 @@ const CHANGING_COLUMNS: [Column; 10] = [
     Column::InProgress,
     Column::Repaired,
     Column::Listed,
+    Column::Decided,
     Column::Error,
     Column::StartedAt,
     Column::EndedAt,
 ];
 
 /// Writes a completed reconciliation with its findings, which replaces the earlier ones of the same taxpayer and day.
+/// Decisions of operators are taken over from the one before. Returns the reconciliation with its final counts.
 pub async fn finish(
     tx: &Transaction,
-    one: &Reconciliation,
-    findings: &[Finding],
-) -> Result<(), StoreError> {
-    save(tx, one).await?;
-    let numbered: Vec<_> = (1..)
-        .zip(findings)
-        .map(|(number, one_of)| finding::Model::from_finding(one, number, one_of))
+    one: Reconciliation,
+    findings: Vec<Finding>,
+) -> Result<Reconciliation, StoreError> {
+    let decided = supersede(tx, &one).await?;
+    let recorded = day::record(findings, &decided);
+    let carried = recorded.iter().filter(|found| found.decision.is_some());
+    let one = one.count_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
+    save(tx, &one).await?;
+    let rows: Vec<_> = recorded
+        .into_iter()
+        .map(|found| finding::Model::new(&one, found))
         .collect();
-    for chunk in statement_portions(&numbered) {
+    for chunk in statement_portions(&rows) {
         let rows = chunk
             .iter()
             .cloned()
@@ -80,28 +86,54 @@ pub async fn finish(
             .exec_without_returning(tx)
             .await?;
     }
-    supersede(tx, one).await
-}
-
-async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
-    let same_day = Condition::all()
-        .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .add(Column::Day.eq(one.day.to_string()));
-    Entity::update_many()
-        .col_expr(Column::IsLatest, Expr::value(false))
-        .filter(same_day.clone())
-        .filter(Column::IsLatest.eq(true))
-        .exec(tx)
-        .await?;
     Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
         .filter(Column::TaxpayerId.eq(one.taxpayer_id.0))
         .filter(Column::Id.eq(one.id.to_string()))
         .exec(tx)
         .await?;
+    delete_outdated(tx, &one).await?;
+    Ok(one)
+}
+
+fn same_day(one: &Reconciliation) -> Condition {
+    Condition::all()
+        .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .add(Column::Day.eq(one.day.to_string()))
+}
+
+/// Ends the time of the reconciliation that was the latest of its day. Returns its decided findings.
+async fn supersede(
+    tx: &Transaction,
+    one: &Reconciliation,
+) -> Result<Vec<RecordedFinding>, StoreError> {
+    let latest = same_day(one).add(Column::IsLatest.eq(true));
+    let ids: Vec<String> = Entity::find()
+        .select_only()
+        .column(Column::Id)
+        .filter(latest.clone())
+        .into_tuple()
+        .all(tx)
+        .await?;
+    // It waits for a decision that is being made, and a later decision finds the row superseded.
+    Entity::update_many()
+        .col_expr(Column::IsLatest, Expr::value(false))
+        .filter(latest)
+        .exec(tx)
+        .await?;
+    let decided = finding::Entity::find()
+        .filter(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .filter(finding::Column::ReconciliationId.is_in(ids))
+        .filter(finding::Column::DecidedAt.is_not_null())
+        .all(tx)
+        .await?;
+    decided.into_iter().map(RecordedFinding::try_from).collect()
+}
+
+async fn delete_outdated(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     let ended =
         [ReconciliationState::Done, ReconciliationState::Failed].map(ReconciliationState::as_str);
-    let outdated = same_day
+    let outdated = same_day(one)
         .add(Column::Id.ne(one.id.to_string()))
         .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
         .add(Column::State.is_in(ended))
@@ -226,14 +258,14 @@ pub async fn findings(
     store: &Store,
     one: &Reconciliation,
     page: Page,
-) -> Result<Vec<Finding>, StoreError> {
+) -> Result<Vec<RecordedFinding>, StoreError> {
     let rows = select_findings(one)
         .order_by_asc(finding::Column::Number)
         .offset(page.offset())
         .limit(page.per_page)
         .all(store.reader())
         .await?;
-    rows.into_iter().map(Finding::try_from).collect()
+    rows.into_iter().map(RecordedFinding::try_from).collect()
 }
 
 /// Counts, by kind, the findings that operators still have to look at. Only the latest reconciliation of a taxpayer and
@@ -250,6 +282,7 @@ pub async fn open_findings_by_kind(store: &Store) -> Result<Vec<(String, i64)>, 
         .column(finding::Column::Kind)
         .column_as(finding::Column::Number.count(), "count")
         .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
+        .filter(finding::Column::DecidedAt.is_null())
         .filter(finding::Column::ReconciliationId.in_subquery(latest))
         .group_by(finding::Column::Kind);
     Ok(counted.into_tuple().all(store.reader()).await?)
@@ -276,11 +309,14 @@ mod tests {
 
     use super::*;
     use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
     use crate::domain::pipeline::{Operation, Run, RunRequest};
-    use crate::domain::reconciliation::day::ReconciliationCounts;
+    use crate::domain::reconciliation::day::{Decision, ReconciliationCounts};
     use crate::domain::reconciliation::finding_kind::FindingKind;
     use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::lanes::{self, QueuedLane, views};
+    use crate::store::operations::audit;
+    use crate::store::operations::finding_decisions::{self, DecisionOutcome};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
 
@@ -335,7 +371,7 @@ mod tests {
         };
         let one = one.begin(at(second)).finish(counts, at(second + 1));
         let tx = store.begin().await.unwrap();
-        finish(&tx, &one, found).await.unwrap();
+        let one = finish(&tx, one, found.to_vec()).await.unwrap();
         tx.commit().await.unwrap();
         one
     }
@@ -477,20 +513,17 @@ mod tests {
             )
             .await
             .unwrap();
-            assert_eq!(found, [repaired.clone(), listed.clone()]);
-            assert_eq!(
-                findings(
-                    store,
-                    &useful,
-                    Page {
-                        number: 2,
-                        per_page: 1
-                    }
-                )
-                .await
-                .unwrap(),
-                [listed]
-            );
+            let found: Vec<_> = found
+                .into_iter()
+                .map(|one| (one.number, one.finding))
+                .collect();
+            assert_eq!(found, [(1, repaired.clone()), (2, listed.clone())]);
+            let second = Page {
+                number: 2,
+                per_page: 1,
+            };
+            let found = findings(store, &useful, second).await.unwrap();
+            assert_eq!(found[0].finding, listed);
             let last =
                 finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
             assert_eq!(open_findings_by_kind(store).await.unwrap(), []);
@@ -566,12 +599,162 @@ mod tests {
             let mut differs = one.clone();
             differs.counts.listed = 1;
             let tx = test.store.begin().await.unwrap();
-            finish(&tx, &differs, &[]).await.unwrap();
+            finish(&tx, differs, Vec::new()).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(for_operator().await, 1);
             assert_eq!(count(Some(TaxpayerId(7)), Some(one.day)).await, 1);
             assert_eq!(count(Some(TaxpayerId(8)), None).await, 0);
             assert_eq!(count(None, Some(one.day.tomorrow().unwrap())).await, 0);
+        }
+    }
+
+    fn first_page() -> Page {
+        Page {
+            number: 1,
+            per_page: 10,
+        }
+    }
+
+    fn decision(second: i64) -> Decision {
+        Decision {
+            operator_id: 5,
+            reason: format!("a letter of second {second}"),
+            decided_at: at(second),
+        }
+    }
+
+    async fn decide_first(
+        store: &Store,
+        one: &Reconciliation,
+        decision: Option<&Decision>,
+    ) -> DecisionOutcome {
+        let entry = AuditEntry::new(
+            Actor::Operator(5),
+            AuditAction::DecideFindings,
+            &one.id,
+            at(9),
+        );
+        finding_decisions::decide(store, one, &[1], decision, entry)
+            .await
+            .unwrap()
+    }
+
+    async fn decided(store: &Store, one: &Reconciliation) -> Vec<Option<String>> {
+        let found = findings(store, one, first_page()).await.unwrap();
+        let reasons = found
+            .into_iter()
+            .map(|one| one.decision.map(|decision| decision.reason));
+        reasons.collect()
+    }
+
+    /// A later comparison keeps the decision exactly as long as it finds the same.
+    #[tokio::test]
+    async fn a_decision_lasts_as_long_as_the_difference_is_the_same() {
+        type Change = fn(&mut Finding);
+        let listed = finding(FindingKind::MissingRemotely, FindingAction::Listed);
+        let cases: [(Change, bool); 7] = [
+            (|_| {}, true),
+            (|found| found.detail = "said otherwise".into(), true),
+            (|found| found.kind = FindingKind::PaymentDiffers, false),
+            (|found| found.irn = "INV002-94AD90FB-20261121".into(), false),
+            (|found| found.local = Some("p".into()), false),
+            (|found| found.remote = Some("r".into()), false),
+            (|found| found.action = FindingAction::Repaired, false),
+        ];
+        for test in stores().await {
+            let store = &test.store;
+            for (taxpayer, (change, stays)) in (100..).zip(cases) {
+                let begun = |by, second| Reconciliation {
+                    taxpayer_id: TaxpayerId(taxpayer),
+                    ..new_reconciliation(by, second)
+                };
+                let found = [listed.clone()];
+                let first = finish_and_commit(store, begun(AskedBy::Timer, 1), 1, &found).await;
+                let word = decision(2);
+                assert_eq!(
+                    decide_first(store, &first, Some(&word)).await,
+                    DecisionOutcome::Changed(1)
+                );
+                let mut later = listed.clone();
+                change(&mut later);
+                let second = finish_and_commit(
+                    store,
+                    begun(AskedBy::Timer, 3),
+                    3,
+                    std::slice::from_ref(&later),
+                )
+                .await;
+                let expected = stays.then(|| word.reason.clone());
+                assert_eq!(decided(store, &second).await, [expected], "{later:?}");
+                let is_listed = later.action == FindingAction::Listed && !stays;
+                assert_eq!(second.counts.listed, u32::from(is_listed), "{later:?}");
+                assert_eq!(second.counts.decided, u32::from(stays), "{later:?}");
+                assert_eq!(with_id(store, second.id).await.unwrap(), Some(second));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_decided_is_not_counted_until_it_is_opened_again() {
+        for test in stores().await {
+            let store = &test.store;
+            let listed = finding(FindingKind::MissingRemotely, FindingAction::Listed);
+            let repaired = finding(FindingKind::UnfinishedLocally, FindingAction::Repaired);
+            let found = [listed.clone(), listed, repaired];
+            let one = new_reconciliation(AskedBy::Operator, 1);
+            let queued = save_and_commit(store, one.clone()).await;
+            assert_eq!(
+                decide_first(store, &queued, Some(&decision(1))).await,
+                DecisionOutcome::NotLatest,
+                "it is not compared yet"
+            );
+            let one = finish_and_commit(store, one, 1, &found).await;
+            let counts = async || {
+                let open = open_findings_by_kind(store).await.unwrap();
+                let one = with_id(store, one.id).await.unwrap().unwrap().counts;
+                let open: i64 = open.iter().map(|(_, count)| count).sum();
+                (open, one.listed, one.decided)
+            };
+            assert_eq!(counts().await, (2, 2, 0));
+            for expected in [1, 0] {
+                let outcome = decide_first(store, &one, Some(&decision(2))).await;
+                assert_eq!(outcome, DecisionOutcome::Changed(expected));
+                assert_eq!(counts().await, (1, 1, 1));
+            }
+            for (numbers, expected) in [
+                (&[2, 3][..], DecisionOutcome::NotListed),
+                (&[4], DecisionOutcome::NotListed),
+                (&[2, 2, 1], DecisionOutcome::Changed(1)),
+            ] {
+                let entry = AuditEntry::new(
+                    Actor::Operator(5),
+                    AuditAction::DecideFindings,
+                    &one.id,
+                    at(9),
+                );
+                let outcome =
+                    finding_decisions::decide(store, &one, numbers, Some(&decision(3)), entry)
+                        .await;
+                assert_eq!(outcome.unwrap(), expected, "{numbers:?}");
+            }
+            assert_eq!(counts().await, (0, 0, 2));
+            assert_eq!(
+                decide_first(store, &one, None).await,
+                DecisionOutcome::Changed(1)
+            );
+            assert_eq!(counts().await, (1, 1, 1));
+            finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
+            assert_eq!(
+                decide_first(store, &one, Some(&decision(5))).await,
+                DecisionOutcome::NotLatest,
+                "a later one is there"
+            );
+            let filter = audit::AuditFilter {
+                subject: Some(one.id.to_string()),
+                ..audit::AuditFilter::default()
+            };
+            let (entries, _) = audit::page(store, filter, first_page()).await.unwrap();
+            assert_eq!(entries.len(), 3, "only what changed something is audited");
         }
     }
 }

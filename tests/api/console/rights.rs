@@ -48,6 +48,8 @@ fn forms() -> Vec<(OperatorRole, String)> {
         "/console/deliveries/endpoints/move".to_owned(),
         "/console/quarantine/move".to_owned(),
         "/console/reconciliations".to_owned(),
+        format!("/console/reconciliations/{ID}/decide"),
+        format!("/console/reconciliations/{ID}/reopen"),
         format!("/console/quarantine/{ID}/replay"),
         format!("/console/quarantine/{ID}/drop"),
         "/console/taxpayers/0/pause".to_owned(),
@@ -131,6 +133,8 @@ async fn a_form_needs_the_role_and_the_token_of_the_session(world: &World) {
         format!("/console/deliveries/dead-letters/{ID}/replay"),
         format!("/console/quarantine/{ID}/replay"),
         format!("/console/quarantine/{ID}/drop"),
+        format!("/console/reconciliations/{ID}/decide"),
+        format!("/console/reconciliations/{ID}/reopen"),
     ];
     for path in gone {
         admin.submit(&path, &[]).await.expect(404);

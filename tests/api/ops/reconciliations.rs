@@ -202,6 +202,7 @@ async fn ledgers_that_agree_are_counted(world: &World) {
         "compared",
         "created_at",
         "day",
+        "decided",
         "ended_at",
         "error",
         "findings",
@@ -614,5 +615,80 @@ async fn what_cannot_be_compared_is_refused(world: &World) {
         audit.data()["total"],
         json!(1),
         "what was refused is not there"
+    );
+}
+
+/// The authority never gets this invoice back, so an operator decides it: nobody is told of it any more, until it differs
+/// in another way or the decision is taken back.
+#[each_database(&QUICK)]
+async fn a_difference_that_nobody_can_remove_is_decided_with_a_reason(world: &World) {
+    let (taxpayer, operator) = &unconfirmed(world).await;
+    let planted = sent_elsewhere(world, taxpayer, &documents::invoice_no());
+    let one = compared(operator, taxpayer).await;
+    assert_eq!(findings(&one), ["missing_locally listed"]);
+    assert_eq!(
+        (
+            &one["findings"][0]["number"],
+            &one["findings"][0]["decision"]
+        ),
+        (&json!(1), &Value::Null)
+    );
+    let path = |one: &Value, act: &str| {
+        let id = one["id"].as_str().unwrap();
+        format!("/ops/reconciliations/{id}/{act}")
+    };
+    let order = json!({ "findings": [1], "reason": "a paper of before" });
+    let decide =
+        async |one: &Value, body: &Value| operator.send("POST", &path(one, "decide"), body).await;
+    for (body, field) in [
+        (json!({ "findings": [1] }), "reason"),
+        (json!({ "findings": [2], "reason": "x" }), "findings"),
+    ] {
+        decide(&one, &body).await.expect_faults(&[field]);
+    }
+    for _ in 0..2 {
+        let decided = decide(&one, &order).await.expect_status(200);
+        let finding = &decided.data()["findings"][0];
+        assert_eq!(finding["decision"]["reason"], json!("a paper of before"));
+        let data = decided.data();
+        assert_eq!((&data["listed"], &data["decided"]), (&json!(0), &json!(1)));
+    }
+    let for_you = async || {
+        let query = format!("?for_you=true&taxpayer_id={}", taxpayer.id);
+        operator.reconciliations(&query).await.data()["total"].clone()
+    };
+    assert_eq!(for_you().await, json!(0));
+    let again = compared(operator, taxpayer).await;
+    assert_eq!(again["findings"][0]["irn"], json!(planted));
+    assert_eq!(
+        again["findings"][0]["decision"]["reason"],
+        json!("a paper of before"),
+        "a later comparison keeps it: {again}"
+    );
+    assert_eq!(for_you().await, json!(0));
+    decide(&one, &order)
+        .await
+        .expect_refusal(409, "INVALID_TRANSITION");
+    let reopened = operator
+        .send("POST", &path(&again, "reopen"), &order)
+        .await
+        .expect_status(200);
+    assert_eq!(reopened.data()["listed"], json!(1));
+    assert_eq!(for_you().await, json!(1));
+    let audited = async |one: &Value| {
+        let id = one["id"].as_str().unwrap();
+        let listed = operator.audit(&format!("?subject={id}")).await;
+        let entries = listed.data()["data"].as_array().unwrap().clone();
+        let actions = entries.iter().map(|entry| entry["action"].clone());
+        actions.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        audited(&one).await,
+        [json!("findings.decide"), json!("taxpayer.reconcile")],
+        "the second changed nothing"
+    );
+    assert_eq!(
+        audited(&again).await,
+        [json!("findings.reopen"), json!("taxpayer.reconcile")]
     );
 }

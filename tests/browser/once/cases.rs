@@ -356,6 +356,18 @@ pub(super) fn work_cases(taxpayer: i64) -> Vec<Case> {
             &day,
             audit_query("taxpayer.reconcile"),
         ),
+        case(
+            "/console/reconciliations/{id}",
+            "/console/reconciliations/{id}/decide",
+            "finding=1&reason=A%20letter.",
+            audit_query("findings.decide"),
+        ),
+        case(
+            "/console/reconciliations/{id}",
+            "/console/reconciliations/{id}/reopen",
+            "finding=2&reason=A%20mistake.",
+            audit_query("findings.reopen"),
+        ),
         audited("/console/deliveries/dead-letters", "/console/deliveries/dead-letters/{id}/replay", "delivery.replay"),
         audited("/console/deliveries/dead-letters/move/preview", "/console/deliveries/dead-letters/move", "dead-letters.move"),
         audited("/console/deliveries/endpoints/move/preview", "/console/deliveries/endpoints/move", "endpoints.move")

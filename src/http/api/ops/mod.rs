@@ -13,7 +13,7 @@ mod invoices;
 mod overview;
 mod probes;
 pub(crate) mod quarantine;
-mod reconciliations;
+pub(crate) mod reconciliations;
 pub(crate) mod records;
 mod replicas;
 pub(crate) mod run_moves;

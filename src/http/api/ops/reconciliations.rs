@@ -5,12 +5,15 @@ use actix_web::web;
 use database::page::Page;
 
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
-use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::reconciliation::day::{Decision, Reconciliation, RecordedFinding};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::extract::prefer::Prefer;
 use crate::http::forms::query::Query;
+use crate::http::forms::reconciliation::FindingDecision;
 use crate::http::forms::{reader, reconciliation};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
@@ -19,6 +22,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::reconciliation::{ReconciliationView, ReconciliationWithFindings};
+use crate::store::operations::finding_decisions::{self, DecisionOutcome};
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
 
@@ -48,6 +52,28 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .gives_page::<ReconciliationView<'_>>("Reconciliations retrieved successfully")
                     .fails(&[ErrorCode::ValidationFailed])
             }),
+        path("/ops/reconciliations/{id}/decide").post(decide_findings, || {
+            doc("decide_findings", "Decide differences, so that nobody is told of them any more")
+                .with_note(
+                    "Only findings of the latest comparison of a day can be decided. A later comparison that finds \
+                     the same keeps the decision; one that finds other states lists it again.",
+                )
+                .takes(reconciliation::read_decision, example!("decide_findings"))
+                .gives::<ReconciliationWithFindings<'_>>(200, "Findings decided successfully")
+                .fails(&[
+                    ErrorCode::ReconciliationNotFound,
+                    ErrorCode::InvalidTransition,
+                ])
+        }),
+        path("/ops/reconciliations/{id}/reopen").post(reopen_findings, || {
+            doc("reopen_findings", "Take a decision back, so that the differences are listed again")
+                .takes(reconciliation::read_decision, example!("decide_findings"))
+                .gives::<ReconciliationWithFindings<'_>>(200, "Findings reopened successfully")
+                .fails(&[
+                    ErrorCode::ReconciliationNotFound,
+                    ErrorCode::InvalidTransition,
+                ])
+        }),
         path("/ops/reconciliations/{id}").get(get_reconciliation, || {
             doc("get_reconciliation", "One of them, with what it found")
                 .with_paging("100 at most")
@@ -87,15 +113,7 @@ async fn create_reconciliation(
     } else {
         (StatusCode::OK, "Reconciliation ended")
     };
-    let findings = reconciliations::findings(
-        &state.store,
-        &one,
-        Page {
-            number: 1,
-            per_page: FINDINGS_MAX,
-        },
-    )
-    .await?;
+    let findings = first_findings(&state, &one).await?;
     let path = format!("/ops/reconciliations/{}", one.id);
     let answer = ApiResponse::with_status(
         status,
@@ -103,6 +121,17 @@ async fn create_reconciliation(
         ReconciliationWithFindings::new(&one, &findings),
     );
     Ok(answer.with_location(&path).warn(&form.warnings))
+}
+
+async fn first_findings(
+    state: &ApiState,
+    one: &Reconciliation,
+) -> Result<Vec<RecordedFinding>, ApiError> {
+    let first = Page {
+        number: 1,
+        per_page: FINDINGS_MAX,
+    };
+    Ok(reconciliations::findings(&state.store, one, first).await?)
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;
@@ -137,16 +166,7 @@ async fn get_reconciliation(
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let not_found = || {
-        ApiError::new(
-            ErrorCode::ReconciliationNotFound,
-            "Reconciliation not found",
-        )
-    };
-    let id = path_ids::uuid(&id).ok_or_else(not_found)?;
-    let one = reconciliations::with_id(&state.store, id)
-        .await?
-        .ok_or_else(not_found)?;
+    let one = find_reconciliation(&state, &id).await?;
     let page = query.page(FINDINGS_MAX);
     let findings = reconciliations::findings(&state.store, &one, page).await?;
     let view = ReconciliationWithFindings::new(&one, &findings);
@@ -154,4 +174,115 @@ async fn get_reconciliation(
         "Reconciliation retrieved successfully",
         view,
     ))
+}
+
+/// Returns the reconciliation with the id in the path.
+pub(crate) async fn find_reconciliation(
+    state: &ApiState,
+    id: &str,
+) -> Result<Reconciliation, ApiError> {
+    let found = match path_ids::uuid(id) {
+        Some(id) => reconciliations::with_id(&state.store, id).await?,
+        None => None,
+    };
+    found.ok_or_else(|| {
+        ApiError::new(
+            ErrorCode::ReconciliationNotFound,
+            "Reconciliation not found",
+        )
+    })
+}
+
+/// POST /ops/reconciliations/{id}/decide: an operator says that nothing more is to be done about differences.
+async fn decide_findings(
+    state: web::Data<ApiState>,
+    operator: OpsOperator,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    change_decisions(&state, operator, &id, body, FindingAct::Decide).await
+}
+
+/// POST /ops/reconciliations/{id}/reopen: an operator takes a decision back.
+async fn reopen_findings(
+    state: web::Data<ApiState>,
+    operator: OpsOperator,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    change_decisions(&state, operator, &id, body, FindingAct::Reopen).await
+}
+
+async fn change_decisions(
+    state: &ApiState,
+    OpsOperator(operator_id): OpsOperator,
+    id: &str,
+    body: Body,
+    act: FindingAct,
+) -> Result<ApiResponse, ApiError> {
+    let one = find_reconciliation(state, id).await?;
+    let form = reader::read(
+        &*body.object().await?,
+        &state.catalog.get(),
+        reconciliation::read_decision,
+    )?;
+    act.apply(state, &one, operator_id, form.value).await?;
+    let one = find_reconciliation(state, id).await?;
+    let findings = first_findings(state, &one).await?;
+    let said = match act {
+        FindingAct::Decide => "Findings decided successfully",
+        FindingAct::Reopen => "Findings reopened successfully",
+    };
+    let view = ReconciliationWithFindings::new(&one, &findings);
+    Ok(ApiResponse::ok(said, view).warn(&form.warnings))
+}
+
+/// An operator's act on findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FindingAct {
+    Decide,
+    Reopen,
+}
+
+impl FindingAct {
+    /// Decides or reopens findings. Returns how many were changed.
+    pub(crate) async fn apply(
+        self,
+        state: &ApiState,
+        one: &Reconciliation,
+        operator_id: i64,
+        order: FindingDecision,
+    ) -> Result<u64, ApiError> {
+        let now = state.now();
+        let by = OperatorRequest {
+            operator_id,
+            reason: Some(order.reason.clone()),
+        };
+        let action = match self {
+            Self::Decide => AuditAction::DecideFindings,
+            Self::Reopen => AuditAction::ReopenFindings,
+        };
+        let entry = AuditEntry::for_operator_request(&by, action, &one.id, now)
+            .for_taxpayer(one.taxpayer_id);
+        let decision = (self == Self::Decide).then_some(Decision {
+            operator_id,
+            reason: order.reason,
+            decided_at: now,
+        });
+        let outcome =
+            finding_decisions::decide(&state.store, one, &order.findings, decision.as_ref(), entry);
+        match outcome.await? {
+            DecisionOutcome::Changed(changed) => Ok(changed),
+            DecisionOutcome::NotLatest => Err(ApiError::new(
+                ErrorCode::InvalidTransition,
+                "This is not the latest finished comparison of the day: decide there",
+            )),
+            DecisionOutcome::NotListed => Err(Fault::new(
+                "findings",
+                "listed",
+                "The findings field must hold numbers of differences that are listed.",
+            )
+            .into()),
+        }
+    }
 }
