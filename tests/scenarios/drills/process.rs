@@ -250,8 +250,8 @@ async fn memory_and_files_that_are_nearly_used_up_are_told(backend: Backend) {
     let watch = deployment.watch().await;
     let process = deployment.service.id();
     if !own.is_empty() {
-        // It gives some of it back soon after a sign-in, and is near its limit still.
-        machine::set_memory_max(process, deployment.service.memory_bytes());
+        // After a sign-in it gives up to a fifth back, and is near a limit of three quarters still.
+        machine::set_memory_max(process, deployment.service.memory_bytes() * 3 / 4);
         watch
             .appears(Expected::new(
                 "memory-near-limit",
