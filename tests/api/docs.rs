@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use einvoice::internals::{guide_paths, page_patterns};
 use reqwest::redirect::Policy;
 use serde_json::Value;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::roles::INVOICES;
 
 use crate::support::world::World;
@@ -18,9 +18,8 @@ struct Page {
 }
 
 async fn open(world: &World, path: &str) -> Page {
-    let answer = reqwest::get(format!("{}{path}", world.root()))
-        .await
-        .unwrap();
+    let request = world.anonymous().request("GET", path);
+    let answer = request.send().await.unwrap();
     let policy = answer.headers().get("content-security-policy");
     Page {
         status: answer.status().as_u16(),
@@ -40,7 +39,7 @@ fn attributes<'h>(html: &'h str, name: &str) -> Vec<&'h str> {
     values.map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_link_of_the_documentation_leads_to_a_page_and_to_its_heading(world: &World) {
     let mut open_paths = vec!["/docs/".to_owned()];
     let mut pages = BTreeMap::new();
@@ -90,7 +89,7 @@ async fn each_link_of_the_documentation_leads_to_a_page_and_to_its_heading(world
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_not_there_is_a_page_too(world: &World) {
     for path in [
         "/docs/no-such-page",
@@ -107,7 +106,7 @@ async fn what_is_not_there_is_a_page_too(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn programs_read_the_guides_as_markdown(world: &World) {
     let list = open(world, "/llms.txt").await;
     let links = list.html.split("](").skip(1);
@@ -115,9 +114,8 @@ async fn programs_read_the_guides_as_markdown(world: &World) {
     let guides: Vec<_> = links.iter().filter(|link| is_markdown(link)).collect();
     assert!(guides.len() > 5, "{}", list.html);
     for link in &links {
-        let answer = reqwest::get(format!("{}{link}", world.root()))
-            .await
-            .unwrap();
+        let request = world.anonymous().request("GET", link);
+        let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 200, "{link}");
         let kind = answer.headers()["content-type"]
             .to_str()
@@ -131,7 +129,7 @@ async fn programs_read_the_guides_as_markdown(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_search_leads_to_the_page_that_has_the_words(world: &World) {
     for (text, address) in [
         ("sending+twice", "/docs/guides/api/sending-twice"),
@@ -146,7 +144,7 @@ async fn a_search_leads_to_the_page_that_has_the_words(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_failure_leads_to_the_page_about_its_code(world: &World) {
     let answer = world.anonymous().get(INVOICES).await.expect_status(401);
     let path = answer.body["doc_url"].as_str().unwrap();
@@ -157,7 +155,7 @@ async fn a_failure_leads_to_the_page_about_its_code(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_address_without_a_slash_leads_to_the_first_page(world: &World) {
     let http = reqwest::Client::builder()
         .no_proxy()

@@ -4,12 +4,12 @@ use serde_json::json;
 use testkit::answer::{Answer, stable};
 use testkit::client::Client;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::{
     ACKNOWLEDGE, BULK, EVENTS, FULL_INVOICES, GET_SUPPLIER_INVOICE, INBOX, INVOICES, SUBMIT,
     TAXPAYERS, TRANSMIT, UPDATE, UPDATE_PAYMENT, UPDATE_STATUS,
 };
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -29,7 +29,7 @@ const WRITES: [(&str, &str); 12] = [
     ("POST", TRANSMIT),
 ];
 
-#[each_database]
+#[on_sqlite]
 async fn a_path_that_does_not_exist_is_not_found(world: &World) {
     for path in [
         "/v1",
@@ -47,7 +47,7 @@ async fn a_path_that_does_not_exist_is_not_found(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world: &World) {
     let taxpayer = format!("{TAXPAYERS}/1");
     for (path, allowed) in [
@@ -92,7 +92,7 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn text_that_is_no_json_is_400(world: &World) {
     let taxpayer = world.taxpayer().await;
     for text in ["", "   ", "plain"] {
@@ -111,7 +111,7 @@ async fn text_that_is_no_json_is_400(world: &World) {
         .expect_refusal(400, "MALFORMED_JSON");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn every_path_that_takes_a_body_wants_json(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
@@ -143,7 +143,7 @@ async fn every_path_that_takes_a_body_wants_json(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_body_of_more_than_two_mebibytes_is_413(world: &World) {
     let taxpayer = world.taxpayer().await;
     let padded = |bytes: usize| {
@@ -160,7 +160,7 @@ async fn a_body_of_more_than_two_mebibytes_is_413(world: &World) {
     answer.expect_refusal(413, "PAYLOAD_TOO_LARGE");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_right_to_call_is_decided_before_the_body_is_read(world: &World) {
     for (method, path) in WRITES {
         let answer = world.anonymous().send_text(method, path, "{").await;
@@ -168,7 +168,7 @@ async fn the_right_to_call_is_decided_before_the_body_is_read(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn of_two_keys_none_is_taken(world: &World) {
     let taxpayer = world.taxpayer().await;
     let key = taxpayer.key();
@@ -182,7 +182,7 @@ async fn of_two_keys_none_is_taken(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn every_answer_has_a_request_id(world: &World) {
     let anonymous = world.anonymous();
     let categories = "/v1/core/commons/invoice-categories";
@@ -216,7 +216,7 @@ async fn every_answer_has_a_request_id(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_failure_names_its_request(world: &World) {
     let request = world
         .anonymous()
@@ -237,7 +237,7 @@ async fn a_failure_names_its_request(world: &World) {
         "#);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_problem_document_is_sent_on_request(world: &World) {
     let body = with(&documents::invoice(), "customer.email", json!("plain"));
     let body = with(&body, "invoice_lines.0.quantity", json!("two"));
@@ -275,7 +275,7 @@ async fn a_problem_document_is_sent_on_request(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn head_is_get_without_a_body(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -296,7 +296,7 @@ async fn head_is_get_without_a_body(world: &World) {
     assert_eq!((answer.status, answer.text.as_str()), (401, ""));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn every_answer_of_v1_is_json_in_the_envelope(world: &World) {
     let taxpayer = world.taxpayer().await;
     for path in [
@@ -324,7 +324,7 @@ async fn every_answer_of_v1_is_json_in_the_envelope(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_key_that_a_body_has_twice_or_may_not_have_is_named_and_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;

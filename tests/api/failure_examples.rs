@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::on_sqlite;
 use testkit::roles::{
     BATCHES, INVOICES, Operator, SUBMIT, TAXPAYERS, Taxpayer, UPDATE_STATUS, webhook,
 };
@@ -21,7 +21,7 @@ use crate::support::world::World;
 /// Nobody has this number.
 const NOBODY: &str = "999999999";
 
-#[each_database(&[("AUTHORITY__TIMEOUT_S", "1"), ("PIPELINE__WAIT_S", "1"), ("HTTP__RELAYS_PER_ACCOUNT_MAX", "4")])]
+#[on_sqlite(&[("AUTHORITY__TIMEOUT_S", "1"), ("PIPELINE__WAIT_S", "1"), ("HTTP__RELAYS_PER_ACCOUNT_MAX", "4")])]
 async fn each_error_code_answers_as_its_example_shows(world: &World) {
     let mut examples = FailureExamples::new(world.root());
     let taxpayer = world.taxpayer().await;

@@ -4,13 +4,13 @@
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::on_sqlite;
 use testkit::roles::{INVOICES, SUBMIT, TAXPAYERS};
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn a_key_of_another_kind_is_told_which_kind_is_wanted(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
@@ -52,7 +52,7 @@ async fn a_key_of_another_kind_is_told_which_kind_is_wanted(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_wrong_path_is_answered_with_the_nearest(world: &World) {
     for (path, message) in [
         (
@@ -75,7 +75,7 @@ async fn a_wrong_path_is_answered_with_the_nearest(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_body_of_another_type_is_told_which_type_came(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (name, value) in [
@@ -101,7 +101,7 @@ fn renamed(name: &str, wrong: &str) -> Value {
     with(&without(&invoice, name), wrong, value)
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_misspelt_field_is_answered_with_the_field_that_was_meant(world: &World) {
     let taxpayer = world.taxpayer().await;
     let answer = taxpayer
@@ -130,7 +130,7 @@ async fn a_misspelt_field_is_answered_with_the_field_that_was_meant(world: &Worl
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_misspelt_code_is_answered_with_the_code_that_was_meant(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (path, value, words) in [
@@ -148,7 +148,7 @@ async fn a_misspelt_code_is_answered_with_the_code_that_was_meant(world: &World)
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_sum_that_is_off_is_shown_with_its_numbers(world: &World) {
     let taxpayer = world.taxpayer().await;
     let taxes = json!([{

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::documents::number;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use crate::answer_examples::AnswerExamples;
 use crate::docs::PastedCommand;
@@ -571,7 +571,7 @@ async fn answer_of_repeated(name: &str, request: impl Fn() -> RequestBuilder) ->
     first
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_document_names_the_idempotency_key_of_every_write(world: &World) {
     let document = world.anonymous().get("/openapi.json").await;
     let all = operations(&document.expect_status(200).body);
@@ -622,7 +622,7 @@ fn takes_key(operation: &Value) -> bool {
 
 /// The example of each operation that takes an IRN, with one that is none and with one of nobody's: whatever code the
 /// refusal has, the document names it there.
-#[each_database]
+#[on_sqlite]
 async fn the_code_of_a_refused_irn_is_in_the_document(world: &World) {
     let document = world
         .anonymous()
@@ -665,7 +665,7 @@ async fn the_code_of_a_refused_irn_is_in_the_document(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_address_of_the_service_leads_to_the_document_and_a_browser_to_the_sign_in(
     world: &World,
 ) {

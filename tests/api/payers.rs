@@ -10,7 +10,7 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, invoice_no};
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::patience::eventually;
 use testkit::roles::{BULK, INVOICES, Integrator, Taxpayer};
 use testkit::standstill::without_standstill;
@@ -79,7 +79,7 @@ const LIMITS: [(&str, Press, Option<&str>); 8] = [
     ),
 ];
 
-#[each_database(&[
+#[on_sqlite(&[
     ("RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "1"),
     ("RATE_LIMIT__INTEGRATOR_BURST", "300"),
     ("HTTP__RELAYS_PER_INTEGRATOR_MAX", "8"),

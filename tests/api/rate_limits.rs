@@ -5,7 +5,7 @@ use sandbox::LatencyOrder;
 use serde_json::json;
 use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::roles::{INVOICES, TAXPAYERS, VALIDATE};
 
 use crate::support::world::World;
@@ -34,7 +34,7 @@ async fn refusal_of_many(call: impl AsyncFn() -> Answer) -> Answer {
         .unwrap()
 }
 
-#[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
+#[on_sqlite(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
 async fn requests_of_a_key_are_limited_reads_and_writes_apart(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -80,7 +80,7 @@ async fn requests_of_a_key_are_limited_reads_and_writes_apart(world: &World) {
     assert_eq!(write.header("x-ratelimit-remaining"), "19");
 }
 
-#[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
+#[on_sqlite(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
 async fn who_comes_without_a_key_is_counted_by_address(world: &World) {
     let taxpayer = world.taxpayer().await;
     let call = async || {
@@ -93,7 +93,7 @@ async fn who_comes_without_a_key_is_counted_by_address(world: &World) {
     taxpayer.get(INVOICES).await.expect_status(200);
 }
 
-#[each_database(&[("RATE_LIMIT__ROTATE_PER_MIN", "3")])]
+#[on_sqlite(&[("RATE_LIMIT__ROTATE_PER_MIN", "3")])]
 async fn rotations_are_limited_for_each_taxpayer(world: &World) {
     let integrator = world.integrator();
     // Each was given its key by a first rotation.
@@ -138,7 +138,7 @@ async fn rotations_are_limited_for_each_taxpayer(world: &World) {
     integrator.rotate_api_key(other.id).await.expect_status(200);
 }
 
-#[each_database(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]
+#[on_sqlite(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]
 async fn failed_authentications_of_an_address_are_limited_and_good_keys_go_on(world: &World) {
     let taxpayer = world.taxpayer().await;
     let guess = |key: &str| {
@@ -164,7 +164,7 @@ async fn failed_authentications_of_an_address_are_limited_and_good_keys_go_on(wo
 }
 
 /// Whoever waits for the authority takes no place of a call that takes a moment.
-#[each_database(&[("HTTP__RELAYS_PER_ACCOUNT_MAX", "2"), ("HTTP__CALLS_PER_ACCOUNT_MAX", "2")])]
+#[on_sqlite(&[("HTTP__RELAYS_PER_ACCOUNT_MAX", "2"), ("HTTP__CALLS_PER_ACCOUNT_MAX", "2")])]
 async fn calls_under_way_are_limited_and_reads_go_on(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;

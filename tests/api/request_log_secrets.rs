@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::roles::{Integrator, Taxpayer};
 
 use crate::support::world::{ALONE, World};
@@ -178,7 +178,7 @@ async fn assert_absent(world: &World, callers: &Callers, secrets: &[String]) {
     }
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn no_secret_that_is_sent_or_answered_is_in_the_log(world: &World) {
     let callers = Callers::new(world, false).await;
     let mut secrets = vec![MARK.to_owned()];

@@ -5,7 +5,7 @@ use einvoice::app;
 use einvoice::internals::{KeyTerms, OperatorPath, OperatorRole, operator_paths};
 use serde_json::Value;
 use testkit::documents::number;
-use testkit::each_database;
+use testkit::on_sqlite;
 
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -111,7 +111,7 @@ fn a_path_that_reads_is_for_each_role_and_one_that_acts_is_not() {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_key_carries_the_role_of_its_operator(world: &World) {
     let http = reqwest::Client::builder()
         .no_proxy()
@@ -146,7 +146,7 @@ async fn a_key_carries_the_role_of_its_operator(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_session_carries_the_role_of_its_operator(world: &World) {
     for role in OperatorRole::ALL {
         let visitor = Visitor::operator(world, *role).await;

@@ -72,9 +72,8 @@ async fn a_link_shows_one_delivery_and_no_secret(world: &World) {
         "csrf",
         &sent.header("webhook-signature")[3..],
     ]);
-    let answer = reqwest::get(format!("{}{link}", world.root()))
-        .await
-        .unwrap();
+    let request = world.anonymous().request("GET", &link);
+    let answer = request.send().await.unwrap();
     for (name, value) in [
         ("x-robots-tag", "noindex, nofollow"),
         ("cache-control", "no-store"),

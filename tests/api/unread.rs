@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::roles::{BULK, INVOICES, TAXPAYERS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -111,7 +111,7 @@ async fn expect_hung_up_on(world: &World, what: &Refused) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn who_is_refused_before_the_end_of_the_body_is_hung_up_on(world: &World) {
     let key = format!("x-api-key: {}", world.taxpayer().await.key());
     let keyed = [key.clone(), "idempotency-key: endless".to_owned()];
@@ -134,7 +134,7 @@ async fn who_is_refused_before_the_end_of_the_body_is_hung_up_on(world: &World) 
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
     let key = format!("x-api-key: {}", world.taxpayer().await.key());
     let keyed = [key.clone(), "idempotency-key: too-large".to_owned()];
@@ -149,7 +149,7 @@ async fn a_body_that_is_too_large_is_read_no_further(world: &World) {
     }
 }
 
-#[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
+#[on_sqlite(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
 async fn who_asks_too_often_is_hung_up_on(world: &World) {
     let taxpayer = world.taxpayer().await;
     let key = format!("x-api-key: {}", taxpayer.key());
@@ -172,7 +172,7 @@ async fn who_asks_too_often_is_hung_up_on(world: &World) {
     }
 }
 
-#[each_database(&[("HTTP__BODY_TIMEOUT_S", "1")])]
+#[on_sqlite(&[("HTTP__BODY_TIMEOUT_S", "1")])]
 async fn who_stalls_in_a_body_is_told_so_and_hung_up_on(world: &World) {
     let key = format!("x-api-key: {}\r\n", world.taxpayer().await.key());
     for (header, status) in [(key.as_str(), "HTTP/1.1 408 "), ("", "HTTP/1.1 401 ")] {
@@ -196,7 +196,7 @@ async fn who_stalls_in_a_body_is_told_so_and_hung_up_on(world: &World) {
 }
 
 /// The connection of a caller that sends little is good for its next request.
-#[each_database]
+#[on_sqlite]
 async fn a_short_body_that_nobody_wanted_costs_no_connection(world: &World) {
     let mut stream = connect(world).await;
     for (body, framing) in [

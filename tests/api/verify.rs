@@ -62,7 +62,8 @@ async fn a_signed_invoice_has_a_page_that_shows_what_was_signed(world: &World) {
         &taxpayer.as_ref().tin,
         "csrf",
     ]);
-    let answer = reqwest::get(&link).await.unwrap();
+    let request = world.anonymous().request("GET", path);
+    let answer = request.send().await.unwrap();
     assert_eq!(answer.headers()["x-robots-tag"], "noindex, nofollow");
     assert_eq!(answer.headers()["cache-control"], "no-store");
     assert_eq!(answer.headers().get("set-cookie"), None);

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
+use testkit::answer::Answer;
 use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
 use testkit::receiver::Received;
@@ -57,12 +58,7 @@ async fn notifications_survive_kills(backend: Backend) {
             let moves = invoices
                 .iter()
                 .map(|created| deployment.taxpayer.set_status(&created.irn, status));
-            assert!(
-                join_all(moves)
-                    .await
-                    .into_iter()
-                    .all(|answer| answer.unwrap().status == 200)
-            );
+            all_were_moved(join_all(moves).await);
         }
         let seen = receiver.requests();
         let what = format!("a notification in round {round}");
@@ -121,12 +117,7 @@ async fn a_replay_survives_kills(backend: Backend) {
         let moves = invoices
             .iter()
             .map(|created| deployment.taxpayer.set_status(&created.irn, status));
-        assert!(
-            join_all(moves)
-                .await
-                .into_iter()
-                .all(|answer| answer.unwrap().status == 200)
-        );
+        all_were_moved(join_all(moves).await);
     }
     let missing = notified_sequences(&deployment.taxpayer.events().await);
     deployment.set_webhook(&receiver.url()).await;
@@ -144,12 +135,7 @@ async fn a_replay_survives_kills(backend: Backend) {
     let moves = invoices
         .iter()
         .map(|created| deployment.taxpayer.set_status(&created.irn, "approved"));
-    assert!(
-        join_all(moves)
-            .await
-            .into_iter()
-            .all(|answer| answer.unwrap().status == 200)
-    );
+    all_were_moved(join_all(moves).await);
     let queries = DatabaseQueries::open(&deployment).await;
     let mut chance = StdRng::seed_from_u64(13);
     for round in 0..kills {
@@ -182,6 +168,12 @@ async fn a_replay_survives_kills(backend: Backend) {
         json!(missing.len()),
         "nothing was queued twice: {replay}"
     );
+}
+
+fn all_were_moved(answers: Vec<Option<Answer>>) {
+    for answer in answers {
+        assert_eq!(answer.as_ref().unwrap().status, 200, "{answer:?}");
+    }
 }
 
 /// Waits until what was under way at a kill has ended, where the lane had this epoch. The third kill that meets the same

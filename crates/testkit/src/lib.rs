@@ -30,4 +30,4 @@ pub mod roles;
 pub mod standstill;
 
 pub use backend::Backend;
-pub use testkit_macros::{each_database, on_postgresql};
+pub use testkit_macros::{each_database, on_postgresql, on_sqlite};

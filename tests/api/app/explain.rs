@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, irn, number, submission, validation};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::on_sqlite;
 use testkit::roles::{Taxpayer, VALIDATE};
 
 use crate::support::world::World;
@@ -349,7 +349,7 @@ fn page(rows: &[Row]) -> String {
     page
 }
 
-#[each_database]
+#[on_sqlite]
 async fn forty_bad_documents_are_explained_in_the_fields_of_the_caller(world: &World) {
     let rows = rows(world).await;
     assert!(rows.len() >= 40, "{}", rows.len());
@@ -365,7 +365,7 @@ async fn forty_bad_documents_are_explained_in_the_fields_of_the_caller(world: &W
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_patch_comes_only_where_it_is_asked_for_and_something_is_wrong(world: &World) {
     let taxpayer = world.taxpayer().await;
     let right = validation(&taxpayer, &documents::invoice_no());
@@ -408,7 +408,7 @@ async fn a_patch_comes_only_where_it_is_asked_for_and_something_is_wrong(world: 
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_body_of_nothing_gets_an_empty_patch(world: &World) {
     let taxpayer = world.taxpayer().await;
     let answer = ask(&taxpayer, &json!({}))
@@ -432,7 +432,7 @@ async fn a_body_of_nothing_gets_an_empty_patch(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_problem_document_explains_its_errors(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = validation(&taxpayer, &format!("INV{}SBXREJECT", number()));
@@ -458,7 +458,7 @@ async fn a_problem_document_explains_its_errors(world: &World) {
     assert_eq!(answer.body["detail"], json!(words));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn every_refusal_of_the_authority_is_explained(world: &World) {
     let taxpayer = world.taxpayer().await;
     let app = taxpayer.app();
@@ -520,7 +520,7 @@ async fn every_refusal_of_the_authority_is_explained(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn faults_of_our_own_are_explained_on_every_path_of_this_surface(world: &World) {
     let taxpayer = world.taxpayer().await;
     let app = taxpayer.app();

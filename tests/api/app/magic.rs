@@ -22,7 +22,7 @@ enum Sign {
 use Sign::{Found, Plain, TriedAgain};
 use testkit::answer::Answer;
 use testkit::documents::{irn, number, submission};
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::roles::Taxpayer;
 
 /// Words whose invoices end submitted, and how.
@@ -104,7 +104,7 @@ async fn ends_submitted(world: &World, taxpayer: &Taxpayer, typed: &str, sign: S
 }
 
 // Longer than an answer of SBXSLOW, and short for those that never come.
-#[each_database(&[("AUTHORITY__TIMEOUT_S", "4"), ("PIPELINE__WAIT_S", "5")])]
+#[on_sqlite(&[("AUTHORITY__TIMEOUT_S", "4"), ("PIPELINE__WAIT_S", "5")])]
 async fn each_word_that_passes_ends_with_one_signature(world: &World) {
     let taxpayer = world.taxpayer().await;
     let taxpayer = &taxpayer;
@@ -114,7 +114,7 @@ async fn each_word_that_passes_ends_with_one_signature(world: &World) {
     .await;
 }
 
-#[each_database(&[("PIPELINE__WAIT_S", "1")])]
+#[on_sqlite(&[("PIPELINE__WAIT_S", "1")])]
 async fn a_word_that_never_passes_is_answered_and_signs_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = invoice_no("SBXREJECT");
@@ -140,7 +140,7 @@ async fn a_word_that_never_passes_is_answered_and_signs_nothing(world: &World) {
     assert_eq!(world.authority.invoices().len(), 0);
 }
 
-#[each_database(&[("PIPELINE__WAIT_S", "1")])]
+#[on_sqlite(&[("PIPELINE__WAIT_S", "1")])]
 async fn a_fault_for_all_taxpayers_passes_as_well(world: &World) {
     let taxpayer = world.taxpayer().await;
     let waiting = submission(&taxpayer, &invoice_no("SBXOUTAGE3"));
@@ -158,7 +158,7 @@ async fn a_fault_for_all_taxpayers_passes_as_well(world: &World) {
     }
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_word_makes_the_system_unhealthy_for_a_while(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = invoice_no("SBXHEALTH3");

@@ -9,7 +9,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use sandbox::{LatencyOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer};
 
@@ -49,7 +49,7 @@ async fn entry(operator: &Operator, operation: &str) -> Value {
         .clone()
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn documents_of_one_taxpayer_that_always_fail_cost_another_nothing(world: &World) {
     let victim = world.taxpayer().await;
     let attacker = world.taxpayer().await;
@@ -81,7 +81,7 @@ async fn documents_of_one_taxpayer_that_always_fail_cost_another_nothing(world: 
     println!("the breaker of sign: {sign}");
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn documents_that_fail_while_nobody_else_calls_hold_back_nobody_else(world: &World) {
     let victim = world.taxpayer().await;
     let attacker = world.taxpayer().await;
@@ -110,7 +110,7 @@ async fn documents_that_fail_while_nobody_else_calls_hold_back_nobody_else(world
     assert_eq!(outages.data()["total"], json!(0));
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn validates_of_one_account_that_wait_let_another_through(world: &World) {
     let victim = world.taxpayer().await;
     let attacker = world.taxpayer().await;

@@ -3,7 +3,7 @@
 use sandbox::{Dialect, FaultKind, FaultOrder, Operation, PartyEnrolment};
 use serde_json::json;
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
+use testkit::on_sqlite;
 
 use crate::support::supplies::{arrived, planted, signed};
 use crate::support::world::World;
@@ -12,7 +12,7 @@ const OFTEN: [(&str, &str); 1] = [("AUTHORITY__PULL_EVERY_S", "1")];
 
 const DIALECTS: [Dialect; 2] = [Dialect::Short, Dialect::Long];
 
-#[each_database(&OFTEN)]
+#[on_sqlite(&OFTEN)]
 async fn a_busy_moment_is_no_refusal_and_a_duplicate_is_found_out(world: &World) {
     for dialect in DIALECTS {
         world.authority.set_dialect(dialect);
@@ -48,7 +48,7 @@ async fn a_busy_moment_is_no_refusal_and_a_duplicate_is_found_out(world: &World)
     }
 }
 
-#[each_database(&OFTEN)]
+#[on_sqlite(&OFTEN)]
 async fn who_is_online_is_read_from_the_lookup(world: &World) {
     for dialect in DIALECTS {
         world.authority.set_dialect(dialect);
@@ -79,7 +79,7 @@ async fn who_is_online_is_read_from_the_lookup(world: &World) {
     }
 }
 
-#[each_database(&OFTEN)]
+#[on_sqlite(&OFTEN)]
 async fn what_is_in_transit_is_read_from_the_list(world: &World) {
     for dialect in DIALECTS {
         world.authority.set_dialect(dialect);

@@ -6,7 +6,7 @@ use einvoice::internals::{KeyTerms, OperatorRole};
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use testkit::documents::number;
-use testkit::each_database;
+use testkit::on_sqlite;
 
 use crate::support::account::code_of_app;
 use crate::support::visitor::{Seen, Visitor};
@@ -97,13 +97,13 @@ async fn walk_as_integrator(world: &World) {
     .await;
 }
 
-#[each_database(&TOGETHER)]
+#[on_sqlite(&TOGETHER)]
 async fn on_one_listener_everybody_signs_in(world: &World) {
     walk_as_operator(world).await;
     walk_as_integrator(world).await;
 }
 
-#[each_database(&APART)]
+#[on_sqlite(&APART)]
 async fn on_two_listeners_each_signs_in_on_its_own(world: &World) {
     walk_as_operator(world).await;
     walk_as_integrator(world).await;
@@ -137,7 +137,7 @@ async fn check_paths<const N: usize>(
     }
 }
 
-#[each_database(&APART)]
+#[on_sqlite(&APART)]
 async fn operators_paths_answer_on_their_listener_alone(world: &World) {
     let paths = [
         ("/ops/audit", [404, 200]),
@@ -154,7 +154,7 @@ async fn operators_paths_answer_on_their_listener_alone(world: &World) {
     check_paths(world, [world.root(), world.ops_root().unwrap()], &paths).await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_paths_answer_on_the_one_listener_there_is(world: &World) {
     let paths = [
         ("/ops/audit", [200]),
@@ -171,7 +171,7 @@ async fn all_paths_answer_on_the_one_listener_there_is(world: &World) {
     check_paths(world, [world.root()], &paths).await;
 }
 
-#[each_database(&APART)]
+#[on_sqlite(&APART)]
 async fn the_other_listener_takes_no_password(world: &World) {
     let (email, password) = new_operator(world).await;
     Visitor::new(world)
@@ -189,7 +189,7 @@ async fn the_other_listener_takes_no_password(world: &World) {
     there.get("/dashboard/taxpayers").await.expect(404);
 }
 
-#[each_database(&APART)]
+#[on_sqlite(&APART)]
 async fn a_session_opens_nothing_on_the_other_listener(world: &World) {
     let (email, password) = new_operator(world).await;
     let operator = Visitor::on_operators_listener(world);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::patience::eventually;
 use testkit::roles::Operator;
 
@@ -22,7 +22,7 @@ async fn set(operator: &Operator, taxpayer: i64, networks: Value) -> testkit::an
         .await
 }
 
-#[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
+#[on_sqlite(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
 async fn a_network_is_open_to_its_taxpayer_at_its_port(world: &World) {
     let operator = world.new_operator().await;
     let integrator = world.integrator();
@@ -99,7 +99,7 @@ async fn a_network_is_open_to_its_taxpayer_at_its_port(world: &World) {
     );
 }
 
-#[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
+#[on_sqlite(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
 async fn a_token_endpoint_may_be_in_the_networks_of_its_taxpayer(world: &World) {
     let operator = world.new_operator().await;
     let taxpayer = world.taxpayer().await;
@@ -130,7 +130,7 @@ async fn a_token_endpoint_may_be_in_the_networks_of_its_taxpayer(world: &World) 
     );
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn metadata_and_link_local_networks_are_refused(world: &World) {
     let operator = world.new_operator().await;
     let taxpayer = world.newcomer().await;

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 use testkit::documents::{self, invoice, logo};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::{TAXPAYERS, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -157,7 +157,7 @@ async fn pdf(taxpayer: &Taxpayer, stored: &Value) -> (Vec<u8>, String) {
     (answer.bytes().await.unwrap().to_vec(), tag)
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_document_is_printed_as_the_settings_say(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::roles::{INVOICES, Taxpayer};
 use ubl::{Limits, ReadDocument};
 
@@ -111,7 +111,7 @@ fn may_go(part: &str) -> bool {
     NAMES.iter().any(|name| part.contains(name))
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_no_field_carries_is_in_the_ubl_again(world: &World) {
     for form in FORMS {
         // Judges look at them afterwards (`scripts/test`).
@@ -146,7 +146,7 @@ async fn what_no_field_carries_is_in_the_ubl_again(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_part_of_a_line_goes_when_the_lines_change(world: &World) {
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::webhook;
@@ -39,7 +39,7 @@ fn canary() -> TcpListener {
     listener
 }
 
-#[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0]")])]
+#[on_sqlite(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0]")])]
 async fn no_private_address_is_taken_and_none_is_called(world: &World) {
     let canary = canary();
     let urls = refused(canary.local_addr().unwrap().port());
@@ -100,7 +100,7 @@ async fn no_private_address_is_taken_and_none_is_called(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn no_redirect_is_followed(world: &World) {
     let receiver = Receiver::start();
     let canary = canary();

@@ -18,6 +18,14 @@ pub fn each_database(settings: TokenStream, case: TokenStream) -> TokenStream {
     generate_tests(&settings, case, &["Sqlite", "Postgres"])
 }
 
+/// Makes one test, `<name>_on_sqlite`, from an async function for which it makes no difference what the database is: it
+/// is about requests, answers, pages or the authority, and writes no row that other tests do not write on both databases.
+/// See [`macro@each_database`].
+#[proc_macro_attribute]
+pub fn on_sqlite(settings: TokenStream, case: TokenStream) -> TokenStream {
+    generate_tests(&settings, case, &["Sqlite"])
+}
+
 /// Makes one test, `<name>_on_postgresql`, from an async function that needs what SQLite cannot do. See
 /// [`macro@each_database`].
 #[proc_macro_attribute]

@@ -2,8 +2,8 @@
 //! only from a page of the same session.
 
 use testkit::documents;
-use testkit::each_database;
 use testkit::receiver::Receiver;
+use testkit::{each_database, on_sqlite};
 use uuid::Uuid;
 
 use super::{Account, PASSWORD, post_seen, signed_in};
@@ -102,7 +102,7 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
     (owners.into(), accountants.into())
 }
 
-#[each_database]
+#[on_sqlite]
 async fn another_accounts_pages_and_forms_do_not_exist(world: &World) {
     let account = Account::new(world).await;
     let other = Account::new(world).await;
@@ -153,7 +153,7 @@ async fn things_of(world: &World, account: &Account) -> (i64, String, String) {
     (invoice["id"].as_i64().unwrap(), irn, batch)
 }
 
-#[each_database]
+#[on_sqlite]
 async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World) {
     let account = Account::new(world).await;
     let (invoice, irn, batch) = things_of(world, &account).await;
@@ -201,7 +201,7 @@ async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World)
     changed.expect(303);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_form_without_its_token_and_a_stranger_are_refused(world: &World) {
     let account = Account::new(world).await;
     let (invoice, irn, _) = things_of(world, &account).await;

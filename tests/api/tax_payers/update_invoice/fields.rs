@@ -3,13 +3,13 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, oddities, paths, with, without};
 use testkit::roles::UPDATE;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn a_total_that_cannot_be_kept_exactly_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -42,7 +42,7 @@ async fn a_line_may_become_one_of_a_service(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -59,7 +59,7 @@ async fn all_faults_are_reported_at_once(world: &World) {
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn faults_against_the_stored_invoice_are_reported_at_once_too(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -98,7 +98,7 @@ async fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours(world: &World
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn deep_and_large_bodies_are_answered_in_the_envelope(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
