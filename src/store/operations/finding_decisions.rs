@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use database::StoreError;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, Condition, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, ExprTrait, QueryFilter, QueryOrder};
 
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::reconciliation::day::{Decision, FindingAction, Reconciliation};
@@ -17,16 +17,16 @@ use crate::store::operations::reconciliation_row::{Column, Entity};
 /// What came of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionOutcome {
-    /// So many findings were changed. The others were decided, or open, already.
-    Changed(u64),
+    /// So many findings were changed. The others were decided for this reason, or open, already.
+    Changed(usize),
     /// The day was compared again since, or is not compared yet.
     NotLatest,
     /// One of the numbers is not that of a listed finding.
     NotListed,
 }
 
-/// Decides listed findings of a reconciliation, or opens them again where `decision` is `None`. Records a change in the
-/// audit.
+/// Decides listed findings of a reconciliation, or opens them again where `decision` is `None`. Records in the audit
+/// which were changed.
 pub async fn decide(
     store: &Store,
     one: &Reconciliation,
@@ -35,62 +35,90 @@ pub async fn decide(
     entry: AuditEntry,
 ) -> Result<DecisionOutcome, StoreError> {
     let numbers: BTreeSet<u32> = numbers.iter().copied().collect();
-    let wanted = numbers.len() as u64;
-    let listed = Condition::all()
-        .add(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .add(finding::Column::ReconciliationId.eq(one.id.to_string()))
-        .add(finding::Column::Number.is_in(numbers))
-        .add(finding::Column::Action.eq(FindingAction::Listed.as_str()));
-    let latest = Condition::all()
-        .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
-        .add(Column::Id.eq(one.id.to_string()))
-        .add(Column::IsLatest.eq(true));
-
     let tx = store.begin().await?;
     // It locks the row, so the next reconciliation of the day waits, and takes over what is decided here.
     let locked = Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
-        .filter(latest.clone())
+        .filter(latest(one))
         .exec(&tx)
         .await?;
     if locked.rows_affected == 0 {
         return Ok(DecisionOutcome::NotLatest);
     }
-    if finding::Entity::find()
-        .filter(listed.clone())
-        .count(&tx)
-        .await?
-        < wanted
-    {
+    let wanted = numbers.len();
+    let listed = finding::Entity::find()
+        .filter(findings(one, numbers))
+        .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
+        .order_by_asc(finding::Column::Number)
+        .all(&tx)
+        .await?;
+    if listed.len() < wanted {
         return Ok(DecisionOutcome::NotListed);
     }
-    let before = match decision {
-        Some(_) => finding::Column::DecidedAt.is_null(),
-        None => finding::Column::DecidedAt.is_not_null(),
-    };
-    let micros = decision.map(|one| one.decided_at.as_microsecond());
-    let operator = decision.map(|one| one.operator_id);
-    let reason = decision.map(|one| one.reason.clone());
-    let changed = finding::Entity::update_many()
-        .col_expr(finding::Column::DecidedAt, Expr::value(micros))
-        .col_expr(finding::Column::DecidedBy, Expr::value(operator))
-        .col_expr(finding::Column::DecidedBecause, Expr::value(reason))
-        .filter(listed.add(before))
-        .exec(&tx)
-        .await?
-        .rows_affected;
-    if changed == 0 {
+    let reason = decision.map(|one| one.reason.as_str());
+    let changed: Vec<_> = listed
+        .into_iter()
+        .filter(|row| row.decided_because.as_deref() != reason)
+        .collect();
+    if changed.is_empty() {
         return Ok(DecisionOutcome::Changed(0));
     }
-    let moved = i64::try_from(changed).unwrap_or(i64::MAX);
+    let places = changed.iter().map(|row| row.number.unsigned_abs());
+    finding::Entity::update_many()
+        .col_expr(
+            finding::Column::DecidedAt,
+            Expr::value(decision.map(|one| one.decided_at.as_microsecond())),
+        )
+        .col_expr(
+            finding::Column::DecidedBy,
+            Expr::value(decision.map(|one| one.operator_id)),
+        )
+        .col_expr(finding::Column::DecidedBecause, Expr::value(reason))
+        .filter(findings(one, places.collect()))
+        .exec(&tx)
+        .await?;
+    let were_open = changed
+        .iter()
+        .filter(|row| row.decided_at.is_none())
+        .count();
+    let moved = i64::try_from(if decision.is_some() {
+        were_open
+    } else {
+        changed.len()
+    });
+    let moved = moved.unwrap_or(i64::MAX);
     let moved = if decision.is_some() { moved } else { -moved };
     Entity::update_many()
         .col_expr(Column::Listed, Expr::col(Column::Listed).sub(moved))
         .col_expr(Column::Decided, Expr::col(Column::Decided).add(moved))
-        .filter(latest)
+        .filter(latest(one))
         .exec(&tx)
         .await?;
+    let named = changed
+        .iter()
+        .map(|row| format!("{} {}", row.kind, row.irn));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let word = if decision.is_some() {
+        "decided"
+    } else {
+        "listed"
+    };
+    let entry = entry.with_states(None, Some(format!("{word}: {named}")));
     audit::append(&tx, &[entry]).await?;
     tx.commit().await?;
-    Ok(DecisionOutcome::Changed(changed))
+    Ok(DecisionOutcome::Changed(changed.len()))
+}
+
+fn latest(one: &Reconciliation) -> Condition {
+    Condition::all()
+        .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .add(Column::Id.eq(one.id.to_string()))
+        .add(Column::IsLatest.eq(true))
+}
+
+fn findings(one: &Reconciliation, numbers: BTreeSet<u32>) -> Condition {
+    Condition::all()
+        .add(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
+        .add(finding::Column::ReconciliationId.eq(one.id.to_string()))
+        .add(finding::Column::Number.is_in(numbers))
 }

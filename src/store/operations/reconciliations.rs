@@ -716,8 +716,8 @@ mod tests {
                 (open, one.listed, one.decided)
             };
             assert_eq!(counts().await, (2, 2, 0));
-            for expected in [1, 0] {
-                let outcome = decide_first(store, &one, Some(&decision(2))).await;
+            for (word, expected) in [(2, 1), (2, 0), (3, 1)] {
+                let outcome = decide_first(store, &one, Some(&decision(word))).await;
                 assert_eq!(outcome, DecisionOutcome::Changed(expected));
                 assert_eq!(counts().await, (1, 1, 1));
             }
@@ -754,7 +754,14 @@ mod tests {
                 ..audit::AuditFilter::default()
             };
             let (entries, _) = audit::page(store, filter, first_page()).await.unwrap();
-            assert_eq!(entries.len(), 3, "only what changed something is audited");
+            let told: Vec<_> = entries
+                .iter()
+                .filter_map(|entry| entry.to_state.as_deref())
+                .collect();
+            let irn = "INV001-94AD90FB-20261121";
+            let line = |word: &str| format!("{word}: missing_remotely {irn}");
+            let expected = ["listed", "decided", "decided", "decided"].map(line);
+            assert_eq!(told, expected, "only what changed something, newest first");
         }
     }
 }

@@ -56,7 +56,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
             doc("decide_findings", "Decide differences, so that nobody is told of them any more")
                 .with_note(
                     "Only findings of the latest comparison of a day can be decided. A later comparison that finds \
-                     the same keeps the decision; one that finds other states lists it again.",
+                     the same keeps the decision; one that finds other states lists it again. Another reason takes \
+                     the place of the one before.",
                 )
                 .takes(reconciliation::read_decision, example!("decide_findings"))
                 .gives::<ReconciliationWithFindings<'_>>(200, "Findings decided successfully")
@@ -226,12 +227,14 @@ async fn change_decisions(
         &state.catalog.get(),
         reconciliation::read_decision,
     )?;
-    act.apply(state, &one, operator_id, form.value).await?;
+    let changed = act.apply(state, &one, operator_id, form.value).await?;
     let one = find_reconciliation(state, id).await?;
     let findings = first_findings(state, &one).await?;
-    let said = match act {
-        FindingAct::Decide => "Findings decided successfully",
-        FindingAct::Reopen => "Findings reopened successfully",
+    let said = match (act, changed) {
+        (FindingAct::Decide, 0) => "Nothing was changed: they are decided for this reason already",
+        (FindingAct::Reopen, 0) => "Nothing was changed: they are listed already",
+        (FindingAct::Decide, _) => "Findings decided successfully",
+        (FindingAct::Reopen, _) => "Findings reopened successfully",
     };
     let view = ReconciliationWithFindings::new(&one, &findings);
     Ok(ApiResponse::ok(said, view).warn(&form.warnings))
@@ -252,7 +255,7 @@ impl FindingAct {
         one: &Reconciliation,
         operator_id: i64,
         order: FindingDecision,
-    ) -> Result<u64, ApiError> {
+    ) -> Result<usize, ApiError> {
         let now = state.now();
         let by = OperatorRequest {
             operator_id,
