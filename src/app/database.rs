@@ -9,6 +9,7 @@ use secrecy::ExposeSecret;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::Store;
+use crate::store::reseal::{self, OpenedSample};
 
 /// How long a command waits for a busy SQLite database.
 const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
@@ -16,6 +17,24 @@ const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
 /// Opens the database of the settings and brings its schema up to date.
 pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
     open_with_pools(settings, &pool_settings(settings)).await
+}
+
+/// Opens and migrates the database for the service. Fails if the encryption key is that of another database: deliveries,
+/// second factors and repeated requests would fail while everything looks well.
+pub(super) async fn open_for_service(settings: &Settings) -> Result<Store, StartError> {
+    let store = open_store(settings).await?;
+    let OpenedSample { read, unopened } = reseal::open_sample(&store).await?;
+    if read > 0 && unopened == read {
+        return Err(StartError::OtherEncryptionKey { read });
+    }
+    if unopened > 0 {
+        tracing::error!(
+            unopened,
+            read,
+            "secrets in the database do not open: add the key that sealed them to secrets.encryption_keys"
+        );
+    }
+    Ok(store)
 }
 
 /// Opens and migrates the database for a command. A command waits longer than the service, which may be writing now.
@@ -99,7 +118,12 @@ pub(super) fn vault(settings: &Settings) -> Result<Vault, StartError> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use sea_orm::ConnectionTrait as _;
+
     use super::*;
+    use crate::store::testing::stores;
 
     async fn open_failure(url: String) -> String {
         let variable = ("EINVOICE__DATABASE__URL".to_owned(), url);
@@ -109,6 +133,39 @@ mod tests {
         );
         let settings = Settings::load(None, [variable, key].into_iter()).unwrap();
         open_store(&settings).await.unwrap_err().to_string()
+    }
+
+    #[actix_web::test]
+    async fn a_service_with_the_key_of_another_database_does_not_start() {
+        let key = |byte: u8| STANDARD.encode([byte; 32]);
+        for test in stores().await {
+            let sealed = test.store.vault().seal("chat/7", "a secret").unwrap();
+            let settings = |own: u8, old: &str| {
+                let pairs = [
+                    ("EINVOICE__DATABASE__URL", test.url.clone()),
+                    ("EINVOICE__SECRETS__ENCRYPTION_KEY", key(own)),
+                    ("EINVOICE__SECRETS__ENCRYPTION_KEYS", old.to_owned()),
+                ];
+                let pairs = pairs.map(|(name, value)| (name.to_owned(), value));
+                Settings::load(None, pairs.into_iter()).unwrap()
+            };
+            open_for_service(&settings(8, "[]")).await.unwrap();
+            let add = format!(
+                "INSERT INTO idempotency_keys (id, fingerprint, answer, expires_at) \
+                 VALUES ('chat/7', 'f', '{sealed}', 1)"
+            );
+            let tx = test.store.begin().await.unwrap();
+            tx.execute_unprepared(&add).await.unwrap();
+            tx.commit().await.unwrap();
+            let refused = open_for_service(&settings(8, "[]")).await.unwrap_err();
+            assert!(
+                refused.to_string().contains("secrets.encryption_keys"),
+                "{refused}"
+            );
+            open_for_service(&settings(7, "[]")).await.unwrap();
+            let old = format!("[\"{}\"]", key(7));
+            open_for_service(&settings(8, &old)).await.unwrap();
+        }
     }
 
     #[actix_web::test]

@@ -25,6 +25,11 @@ pub enum StartError {
     Database { place: String, source: StoreError },
     #[error("the keys of secrets.encryption_key and secrets.encryption_keys cannot be used")]
     EncryptionKey(#[from] InvalidEncryptionKey),
+    #[error(
+        "none of {read} secrets in the database opens: set secrets.encryption_key to the key of this database, and add \
+         older ones to secrets.encryption_keys"
+    )]
+    OtherEncryptionKey { read: usize },
     #[error(transparent)]
     Authority(#[from] AuthorityBuildError),
     #[error("traces cannot be exported: {0}")]
