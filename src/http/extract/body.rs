@@ -59,6 +59,8 @@ struct ContentHeaders {
 #[derive(Debug)]
 pub(crate) struct BodyText {
     pub(crate) bytes: Vec<u8>,
+    /// A packed file is as much work as what comes out of it.
+    pub(crate) unpacked_bytes: usize,
     account: Option<PayingAccount>,
     /// `None` if the body is empty.
     _room: Option<BodyPermit>,
@@ -256,6 +258,7 @@ impl Body {
         }
         Ok(BodyText {
             bytes,
+            unpacked_bytes: 0,
             account,
             _room: room.into_permit(),
         })
@@ -302,7 +305,7 @@ impl BodyText {
         state: &ApiState,
         work: impl FnOnce(Self) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        if self.bytes.len() <= SMALL_BODY_BYTES_MAX {
+        if self.is_small() {
             return Ok(work(self));
         }
         let turn = state.bodies.reading_turn(self.account).await?;
@@ -342,7 +345,7 @@ impl BodyText {
         room: BodyPermit,
         read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        if self.bytes.len() <= SMALL_BODY_BYTES_MAX {
+        if self.is_small() {
             return Ok(read(&self.bytes, room));
         }
         let turn = state.bodies.reading_turn(self.account).await?;
@@ -352,6 +355,11 @@ impl BodyText {
             result
         });
         read.await.map_err(ApiError::internal)
+    }
+
+    /// True if reading it here delays nobody.
+    fn is_small(&self) -> bool {
+        self.bytes.len().max(self.unpacked_bytes) <= SMALL_BODY_BYTES_MAX
     }
 
     /// Waits until the bulk request with this text may be processed.
@@ -462,5 +470,23 @@ mod tests {
             assert!(!is_json(CONTENT_TYPE, other), "{other}");
         }
         assert!(!is_json(CONTENT_ENCODING, "gzip"));
+    }
+
+    #[test]
+    fn a_packed_file_is_as_large_as_what_comes_out_of_it() {
+        for (bytes, unpacked_bytes, is_small) in [
+            (10, 0, true),
+            (SMALL_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX, true),
+            (SMALL_BODY_BYTES_MAX + 1, 0, false),
+            (10, SMALL_BODY_BYTES_MAX + 1, false),
+        ] {
+            let text = BodyText {
+                bytes: vec![b' '; bytes],
+                unpacked_bytes,
+                account: None,
+                _room: None,
+            };
+            assert_eq!(text.is_small(), is_small, "{bytes} {unpacked_bytes}");
+        }
     }
 }

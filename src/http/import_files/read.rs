@@ -150,12 +150,13 @@ async fn measure(
     state: &ApiState,
     format: FileFormat,
     profile: &ImportProfile,
-    file: BodyText,
+    mut file: BodyText,
 ) -> Result<SizedFile, ApiError> {
     let bytes_max = state.settings.bulk_bytes_max;
     let room = match format {
         FileFormat::Ubl => return Ok(SizedFile::Small(file)),
         FileFormat::Xlsx => {
+            file.unpacked_bytes = unpacked_bytes(&file.bytes)?;
             let bytes = memory_bytes(format, &file.bytes)?;
             Some(file.reserve(state, bytes).await?)
         }
@@ -275,6 +276,12 @@ fn empty_fault() -> Fault {
     file_fault("min", "The file has no invoice.")
 }
 
+/// Returns the size of a workbook's parts, as the file states it.
+fn unpacked_bytes(workbook: &[u8]) -> Result<usize, Fault> {
+    let unpacked = usize::try_from(xlsx_table::unpacked_bytes(workbook)?);
+    Ok(unpacked.unwrap_or(usize::MAX))
+}
+
 /// Estimates the memory that reading a file takes, in bytes. It may be too high, but never far too low.
 fn memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault> {
     let count = |marks: &[u8]| file.iter().filter(|byte| marks.contains(byte)).count();
@@ -282,10 +289,7 @@ fn memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault> {
         FileFormat::Json | FileFormat::Ndjson => counted_bytes(file),
         FileFormat::Csv => 2 * file.len() + CELL_BYTES * count(b",;\t\n"),
         FileFormat::Ubl => 2 * file.len() + ELEMENT_BYTES * count(b"<"),
-        FileFormat::Xlsx => {
-            let unpacked = usize::try_from(xlsx_table::unpacked_bytes(file)?);
-            XLSX_BYTES_PER_BYTE * unpacked.unwrap_or(usize::MAX / XLSX_BYTES_PER_BYTE)
-        }
+        FileFormat::Xlsx => XLSX_BYTES_PER_BYTE.saturating_mul(unpacked_bytes(file)?),
     })
 }
 

@@ -33,6 +33,8 @@ const PIECES_PER_TURN: usize = 20;
 const STOPPED_REASON: &str = "The next invoices of the file could not be read or stored.";
 /// How long an import waits whose taxpayer may not create invoices now, or is paused.
 const REFUSED_DELAY: Duration = Duration::from_mins(1);
+/// The delay before a look whether the taxpayer is paused still.
+const PAUSED_DELAY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct ImportWorker {
@@ -53,6 +55,14 @@ impl ImportWorker {
         };
         let mut ahead = None;
         for _ in 0..PIECES_PER_TURN {
+            if self
+                .taxpayers
+                .paused_taxpayers()
+                .find(key.taxpayer)
+                .is_some()
+            {
+                return release_lane(&self.store, lease, Some(PAUSED_DELAY)).await;
+            }
             let next = match import_pieces::next(&self.store, key).await {
                 Ok(Some(next)) => next,
                 Ok(None) => return release_lane(&self.store, lease, None).await,

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::documents::{invoice, invoice_no, invoice_numbered};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
-use crate::support::world::World;
+use crate::support::world::{ALONE, World};
 use crate::tax_payers::import::{IMPORT, csv, import, outcomes, row};
 
 const NDJSON: &str = "application/x-ndjson";
@@ -225,4 +225,30 @@ async fn a_key_that_comes_again_tells_how_far_the_import_is(world: &World) {
     assert_eq!(again.data()["batch_no"], first.data()["batch_no"]);
     let done = wait_until_done(&taxpayer, first.header("location")).await;
     assert_eq!(done["created"], 1_001);
+}
+
+/// The second import is the clock: it is accepted later and ends, and the first one has not gone on.
+#[on_sqlite(ALONE)]
+async fn an_import_of_a_paused_taxpayer_waits_until_it_is_resumed(world: &World) {
+    let operator = world.new_operator().await;
+    let [paused, other] = [world.taxpayer().await, world.taxpayer().await];
+    let begin = async |taxpayer: &Client, count: usize| {
+        let start = invoice_no();
+        let bodies = (0..count).map(|at| invoice_numbered(&format!("{start}X{at}")));
+        let begun = import(taxpayer, "", NDJSON, lines(bodies)).await;
+        begun.expect_status(202).header("location").to_owned()
+    };
+    let held = begin(&paused, 3_001).await;
+    let order = async |to: &str| {
+        let path = format!("/ops/taxpayers/{}/{to}", paused.id);
+        let body = json!({ "reason": "its key was stolen" });
+        operator.send("POST", &path, &body).await.expect_status(200);
+    };
+    order("pause").await;
+    let free = begin(&other, 1_001).await;
+    wait_until_done(&other, &free).await;
+    let read = paused.get(&held).await.expect_status(200);
+    assert_eq!(read.data()["state"], json!("running"), "{read:?}");
+    order("resume").await;
+    wait_until_done(&paused, &held).await;
 }
