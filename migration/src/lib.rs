@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 41] = [
+const MIGRATIONS: [Script; 42] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -167,6 +167,10 @@ const MIGRATIONS: [Script; 41] = [
     Script::new(
         "m0045_finding_decisions",
         include_str!("../sql/m0045_finding_decisions.sql"),
+    ),
+    Script::new(
+        "m0046_mail_people",
+        include_str!("../sql/m0046_mail_people.sql"),
     ),
 ];
 

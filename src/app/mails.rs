@@ -8,7 +8,7 @@ use webhook_client::GuardedClient;
 
 use crate::actors::dispatch::DispatcherActor;
 use crate::actors::kinds;
-use crate::actors::mail::{LOOK_EVERY, MailPolicy, MailTransport, Mailer, TransportError};
+use crate::actors::mail::{LANES, LOOK_EVERY, MailPolicy, MailTransport, Mailer, TransportError};
 use crate::app::composition::BuildContext;
 use crate::config::{Environment, Settings};
 use crate::domain::mail_links::MailLinks;
@@ -70,7 +70,7 @@ impl BuildContext<'_> {
         mailer: Mailer,
     ) -> (Addr<DispatcherActor>, Addr<PeriodicActor>) {
         let looking = mailer.clone();
-        let config = self.dispatcher_config(LaneKind::Mail, 1);
+        let config = self.dispatcher_config(LaneKind::Mail, LANES);
         let dispatcher = self.dispatcher(config, async move |lease| mailer.work(lease).await);
         let period = Period::new(kinds::INBOUND, "mails", LOOK_EVERY);
         let look = self.start_periodic(period, async move || looking.look().await.map(|()| None));

@@ -1,7 +1,10 @@
 //! Writes the mail about several notices of one topic: what happened, since when, what to do and where.
 
+use std::collections::HashSet;
+
 use askama::Template;
 
+use crate::domain::access::session::SessionOwner;
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
 use crate::store::operations::mails::Letter;
 
@@ -68,15 +71,40 @@ impl Digest<'_> {
         })
     }
 
-    /// Says what happened: the only thing, or that it works again, or how many things.
+    /// Returns the notices that count above all: those about what is still broken, or, if nothing is, those that tell what
+    /// works again. A recovery ends only what was told before it of the same thing.
+    fn standing(&self) -> Vec<&Notice> {
+        let mut broken: Vec<&Notice> = Vec::new();
+        for notice in self.notices {
+            if notice.kind.is_recovery() {
+                broken.retain(|earlier| earlier.about != notice.about);
+            } else {
+                broken.push(notice);
+            }
+        }
+        if broken.is_empty() {
+            let recoveries = self.notices.iter();
+            return recoveries
+                .filter(|notice| notice.kind.is_recovery())
+                .collect();
+        }
+        broken
+    }
+
+    /// Says what happened: to the only thing, or to how many things.
     fn subject(&self) -> String {
-        let last = self.notices.last();
-        let only = last.filter(|last| self.notices.len() == 1 || last.kind.is_recovery());
-        let count = u64::try_from(self.notices.len()).unwrap_or(u64::MAX);
-        let said = only.map_or_else(
-            || self.topic.summary(count),
-            |only| only.kind.sentence(&only.about),
-        );
+        let standing = self.standing();
+        let count = if self.topic.counts_things() {
+            let things: HashSet<_> = standing.iter().map(|notice| &notice.about).collect();
+            things.len()
+        } else {
+            standing.len()
+        };
+        let is_recovery = standing.iter().any(|notice| notice.kind.is_recovery());
+        let said = match standing.last() {
+            Some(only) if count == 1 => only.kind.sentence(&only.about),
+            _ => self.topic.summary(count, is_recovery),
+        };
         if self.account.is_empty() {
             return said;
         }
@@ -85,24 +113,24 @@ impl Digest<'_> {
 
     /// Returns the advice of each kind once. What works again needs none beside what does not.
     fn steps(&self) -> Vec<&'static str> {
+        let standing = self.standing();
         let kinds = NoticeKind::ALL.iter();
-        let is_over = self
-            .notices
-            .last()
-            .is_some_and(|last| last.kind.is_recovery());
         kinds
-            .filter(|kind| self.notices.iter().any(|notice| notice.kind == **kind))
-            .filter(|kind| kind.is_recovery() == is_over)
+            .filter(|kind| standing.iter().any(|notice| notice.kind == **kind))
             .map(|kind| kind.what_to_do())
             .collect()
     }
 
     fn why(&self) -> &'static str {
-        match self.scope {
-            NoticeScope::Taxpayer(_) => {
+        match (self.scope, self.topic) {
+            (NoticeScope::Taxpayer(_), _) => {
                 "You get this mail because of your role in this account. Owners change roles under People."
             }
-            NoticeScope::Person(_) | NoticeScope::SignIn => {
+            (
+                NoticeScope::Person(SessionOwner::Integrator(_)),
+                NoticeTopic::Webhook | NoticeTopic::Outage,
+            ) => "You get this mail because you are the integrator of accounts in this service.",
+            (NoticeScope::Person(_) | NoticeScope::SignIn, _) => {
                 "You get this mail because it is about your own account."
             }
         }
@@ -124,7 +152,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const SCOPE: NoticeScope = NoticeScope::Taxpayer(TaxpayerId(7));
 
@@ -161,7 +189,7 @@ mod tests {
         What to do:
         - Open the invoice, correct what the reason names, and send it again before its deadline.
 
-        https://x.example/dashboard/7/invoices?authority_status=REJECTED%2CFAILED
+        https://x.example/dashboard/7/invoices?authority_status=REJECTED%2CFAILED&without_cancelled=true
 
         You get this mail because of your role in this account. Owners change roles under People.
         Snooze or end mails about this: https://x.example/stop
@@ -176,8 +204,9 @@ mod tests {
 
     #[test]
     fn many_notices_are_counted_and_the_first_are_listed() {
-        let rejected = notice(NoticeKind::InvoiceRejected, "INV-1");
-        let letter = render(&vec![rejected; 260]);
+        let numbers = (0..260).map(|number| format!("INV-{number}"));
+        let rejected = numbers.map(|number| notice(NoticeKind::InvoiceRejected, &number));
+        let letter = render(&rejected.collect::<Vec<_>>());
         assert!(
             letter
                 .subject
@@ -201,5 +230,99 @@ mod tests {
             letter.text
         );
         assert!(!letter.text.contains("what you send"), "{}", letter.text);
+    }
+
+    #[test]
+    fn the_subject_and_the_advice_are_about_what_is_still_broken() {
+        use NoticeKind::{
+            EndpointDisabled, EndpointFailing, EndpointWorks, InvoiceFailed, InvoiceRejected,
+            KeyChanged, OutageEnded, OutageStarted,
+        };
+        type Told<'a> = &'a [(NoticeKind, &'a str)];
+        let table: [(Told<'_>, &str, &[NoticeKind]); 8] = [
+            (
+                &[
+                    (EndpointDisabled, "A"),
+                    (EndpointFailing, "B"),
+                    (EndpointWorks, "B"),
+                ],
+                "The webhook at A is disabled",
+                &[EndpointDisabled],
+            ),
+            (
+                &[(EndpointWorks, "A"), (EndpointFailing, "A")],
+                "The webhook at A fails",
+                &[EndpointFailing],
+            ),
+            (
+                &[(EndpointFailing, "A"), (EndpointDisabled, "B")],
+                "2 webhooks fail or are disabled",
+                &[EndpointFailing, EndpointDisabled],
+            ),
+            (
+                &[
+                    (EndpointFailing, "A"),
+                    (EndpointWorks, "A"),
+                    (EndpointWorks, "B"),
+                ],
+                "2 webhooks work again",
+                &[EndpointWorks],
+            ),
+            (
+                &[(OutageStarted, ""), (OutageEnded, ""), (OutageStarted, "")],
+                "The tax authority does not answer",
+                &[OutageStarted],
+            ),
+            (
+                &[(InvoiceRejected, "1"), (InvoiceRejected, "1")],
+                "The authority rejected invoice 1",
+                &[InvoiceRejected],
+            ),
+            (
+                &[
+                    (InvoiceRejected, "1"),
+                    (InvoiceFailed, "2"),
+                    (InvoiceRejected, "1"),
+                ],
+                "2 invoices were rejected or failed",
+                &[InvoiceRejected, InvoiceFailed],
+            ),
+            (
+                &[(KeyChanged, "Same"), (KeyChanged, "Same")],
+                "2 changes of keys or passwords",
+                &[KeyChanged],
+            ),
+        ];
+        for (told, subject, advised) in table {
+            let notices: Vec<_> = told.iter().map(|told| notice(told.0, told.1)).collect();
+            let letter = render(&notices);
+            assert_eq!(letter.subject, format!("{subject} (Mill & Sons, TIN 1)"));
+            for kind in NoticeKind::ALL {
+                let advice = format!("- {}", kind.what_to_do());
+                let is_told = letter.text.contains(&advice);
+                assert_eq!(is_told, advised.contains(kind), "{}", letter.text);
+            }
+        }
+    }
+
+    #[test]
+    fn the_copy_for_an_integrator_names_the_taxpayer_and_says_why_it_comes() {
+        let told = notice(NoticeKind::EndpointDisabled, "https://a.example");
+        let copy = told.for_integrator(IntegratorId(3), "Mill & Sons", "1");
+        let digest = Digest {
+            scope: copy.scope,
+            topic: copy.kind.topic(),
+            notices: &[copy],
+            account: "",
+            origin: "https://x.example",
+            unsubscribe: None,
+        };
+        let letter = digest.render().unwrap();
+        let named = "The webhook at https://a.example of Mill & Sons, TIN 1 is disabled";
+        assert_eq!(letter.subject, named);
+        for part in [named, "you are the integrator of accounts"] {
+            assert!(letter.text.contains(part), "{}", letter.text);
+        }
+        assert!(!letter.text.contains("your own account"), "{}", letter.text);
     }
 }

@@ -1,11 +1,13 @@
-//! Mails to people: `mailer` gathers notices into mails and sends them, `letter` writes them, `transport` hands them to
-//! an SMTP server or, in development, to a folder.
+//! Mails to people: `mailer` gathers notices into mails for those whom `recipients` finds, `letter` writes them, `outbox`
+//! sends them and posts to chats, `transport` hands mails to an SMTP server or, in development, to a folder.
 
 mod letter;
 mod mailer;
+mod outbox;
+mod recipients;
 #[cfg(test)]
 mod tests;
 mod transport;
 
-pub use mailer::{LOOK_EVERY, MailPolicy, Mailer};
+pub use mailer::{LANES, LOOK_EVERY, MailPolicy, Mailer};
 pub use transport::{MailTransport, TransportError};

@@ -34,6 +34,8 @@ pub(super) enum SendFailure {
     Later(String),
     /// It will never be taken.
     Refused(String),
+    /// Its recipient is not told of such things any more.
+    NotTold,
 }
 
 #[derive(Clone)]
@@ -139,7 +141,10 @@ impl MailTransport {
             Route::Smtp(server) => match server.send(message).await {
                 Ok(_) => Ok(()),
                 Err(error) if error.is_permanent() => Err(SendFailure::Refused(error.to_string())),
-                Err(error) if error.is_transient() => Err(SendFailure::Later(error.to_string())),
+                // An error of the client is about this mail, such as an address that this server does not take.
+                Err(error) if error.is_transient() || error.is_client() => {
+                    Err(SendFailure::Later(error.to_string()))
+                }
                 Err(error) => Err(SendFailure::Unreachable(error.to_string())),
             },
         }

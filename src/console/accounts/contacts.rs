@@ -1,5 +1,7 @@
 //! The people of an account: who may sign in, with which role, and the link with which a person chooses a password.
 
+use std::time::Duration;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -32,7 +34,10 @@ use crate::store::accounts::contacts::{
 };
 use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::{owners, taxpayers};
-use crate::store::operations::notices;
+use crate::store::operations::{mails, notices};
+
+/// The `Retry-After` where an address got as many links in a day as it may: the earliest of them may be nearly a day old.
+const LINK_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -205,11 +210,18 @@ async fn invite_by_mail(
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let owner = owner(&session, id);
-    let person = owners::find_person(&state.store, owner).await?;
-    if person.is_none() || session.by == owner.actor() || !state.settings.mails.are_sent {
+    let found = owners::find_person(&state.store, owner).await?;
+    let person = found.ok_or_else(ApiError::route_not_found)?;
+    if session.by == owner.actor() || !state.settings.mails.are_sent {
         return Err(ApiError::route_not_found());
     }
-    let notice = Notice::new(NoticeScope::Person(owner), NoticeKind::Invited, state.now());
+    let kind = NoticeKind::Invited;
+    if !mails::may_get_link(&state.store, &person.email, kind, state.now()).await? {
+        let message = "No mail was sent: this address got as many links in a day as it may. Show the link instead, or \
+                       try again tomorrow.";
+        return Err(ApiError::new(ErrorCode::RateLimited, message).retry_in(LINK_RETRY_AFTER));
+    }
+    let notice = Notice::new(NoticeScope::Person(owner), kind, state.now());
     let tx = state.store.begin().await?;
     notices::add(&tx, &[notice]).await?;
     tx.commit().await?;

@@ -10,7 +10,6 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
-use crate::domain::access::session::ContactRole;
 use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::notice::NoticeTopic;
@@ -46,13 +45,9 @@ async fn show_notifications(state: web::Data<ApiState>, Owner(session): Owner) -
 async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> Answer {
     let hook = chat_hooks::owned_by(&state.store, session.taxpayer).await?;
     let origin = hook.and_then(|url| Origin::from_url(url.expose_secret()));
-    let topics = NoticeTopic::ALL.iter().map(|topic| {
-        let who = match topic.least_role() {
-            ContactRole::Owner => "Owners",
-            ContactRole::Accountant | ContactRole::ReadOnly => "Owners and accountants",
-        };
-        (topic.label(), who)
-    });
+    let topics = NoticeTopic::ALL
+        .iter()
+        .map(|topic| (topic.label(), describe_told(*topic)));
     let status = if form.is_refused() {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {
@@ -66,6 +61,17 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
         topics: topics.collect(),
     };
     show_with_status(status, &page)
+}
+
+/// Says which people of an account are told about a topic.
+fn describe_told(topic: NoticeTopic) -> &'static str {
+    match topic {
+        NoticeTopic::Access => "The person alone",
+        NoticeTopic::Security => "Owners of keys; of a password the person alone",
+        NoticeTopic::Webhook => "Owners, and the integrator",
+        NoticeTopic::Outage => "Owners and accountants, and the integrator",
+        NoticeTopic::Invoices | NoticeTopic::Deadlines => "Owners and accountants",
+    }
 }
 
 /// POST of the form: sets the address of the chat, or removes it.

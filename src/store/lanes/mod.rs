@@ -44,7 +44,8 @@ pub enum LaneKind {
     Import,
     /// The correction of one signed invoice.
     Correction,
-    /// The writing and sending of mails. One replica does it for all replicas.
+    /// The writing and sending of mails, and, in a lane of its own, the posting to chats. One replica does each of them for
+    /// all replicas.
     Mail,
 }
 

@@ -10,9 +10,16 @@ use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect};
 use timing::clock;
 
 use crate::domain::kernel::codes::words;
-use crate::domain::notice::{NoticeScope, NoticeTopic};
+use crate::domain::notice::{NoticeKind, NoticeScope, NoticeTopic};
 use crate::store::Store;
 use crate::store::old_rows::delete_before;
+
+/// The most mails with a link that an address gets in `LINKS_PERIOD` because strangers asked for them.
+const LINKS_MAX: u64 = 3;
+/// The most mails with a link that an address gets in `LINKS_PERIOD` if owners invite. It is larger, so that strangers
+/// cannot use up what owners need.
+const INVITATIONS_MAX: u64 = LINKS_MAX + 10;
+const LINKS_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 
 words! {
     MailState { Waiting = "waiting", Sent = "sent", Failed = "failed" }
@@ -35,6 +42,8 @@ pub struct Model {
     pub next_attempt_at: i64,
     pub last_error: Option<String>,
     pub created_at: i64,
+    pub scope: Option<String>,
+    pub person: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -65,6 +74,17 @@ pub struct Mail {
     pub attempts: i32,
     pub last_error: Option<String>,
     pub created_at: Timestamp,
+    /// Whom the notices in it are for; `None` in mails of versions that did not store it.
+    pub scope: Option<NoticeScope>,
+    /// The person who gets it; `None` for a chat, and in mails of versions that did not store it.
+    pub person: Option<NoticeScope>,
+}
+
+/// The way that a mail goes. The recipient of a mail has an `@`, and that of a post to a chat has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailChannel {
+    Mail,
+    Chat,
 }
 
 /// A mail that is not stored yet.
@@ -75,6 +95,8 @@ pub struct NewMail {
     pub letter: Letter,
     pub unsubscribe: Option<String>,
     pub link_for: Option<NoticeScope>,
+    pub scope: NoticeScope,
+    pub person: Option<NoticeScope>,
 }
 
 /// What came of an attempt to send a mail.
@@ -83,7 +105,34 @@ pub enum MailOutcome {
     Sent,
     /// It is tried again after this time.
     Retry(SignedDuration, String),
+    /// It was not tried, because others could not be sent. It is tried after this time.
+    Postponed(SignedDuration),
     Failed(String),
+}
+
+impl MailOutcome {
+    fn state(&self) -> MailState {
+        match self {
+            Self::Sent => MailState::Sent,
+            Self::Retry(..) | Self::Postponed(_) => MailState::Waiting,
+            Self::Failed(_) => MailState::Failed,
+        }
+    }
+
+    fn error(&self) -> Option<String> {
+        match self {
+            Self::Sent | Self::Postponed(_) => None,
+            Self::Retry(_, error) | Self::Failed(error) => Some(error.clone()),
+        }
+    }
+
+    /// Returns the time until the next attempt, if there is one.
+    fn wait(&self) -> SignedDuration {
+        match self {
+            Self::Sent | Self::Failed(_) => SignedDuration::ZERO,
+            Self::Retry(wait, _) | Self::Postponed(wait) => *wait,
+        }
+    }
 }
 
 impl TryFrom<Model> for Mail {
@@ -107,6 +156,8 @@ impl TryFrom<Model> for Mail {
             recipient: row.recipient,
             unsubscribe: row.unsubscribe,
             link_for: row.link_for.map(|text| at.parse(&text)).transpose()?,
+            scope: row.scope.map(|text| at.parse(&text)).transpose()?,
+            person: row.person.map(|text| at.parse(&text)).transpose()?,
             attempts: row.attempts,
             last_error: row.last_error,
         })
@@ -133,6 +184,8 @@ pub async fn add(tx: &Transaction, new: Vec<NewMail>, now: Timestamp) -> Result<
             next_attempt_at: now.as_microsecond(),
             last_error: None,
             created_at: now.as_microsecond(),
+            scope: Some(mail.scope.to_string()),
+            person: mail.person.map(|person| person.to_string()),
         };
         row.into_active_model()
     });
@@ -140,23 +193,45 @@ pub async fn add(tx: &Transaction, new: Vec<NewMail>, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Counts the mails with a link that were written to an address since this time.
-pub async fn count_links(
+/// True if an address may get one more mail with a link for this cause.
+pub async fn may_get_link(
     store: &Store,
     recipient: &str,
-    since: Timestamp,
-) -> Result<u64, StoreError> {
+    cause: NoticeKind,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let max = if cause == NoticeKind::Invited {
+        INVITATIONS_MAX
+    } else {
+        LINKS_MAX
+    };
+    let since = now - LINKS_PERIOD;
     let mails = Entity::find()
         .filter(Expr::cust("link_for IS NOT NULL"))
         .filter(Column::Recipient.eq(recipient))
         .filter(Column::CreatedAt.gt(since.as_microsecond()));
-    Ok(mails.count(store.reader()).await?)
+    Ok(mails.count(store.reader()).await? < max)
 }
 
-/// Loads the mails that are to be sent now, those first that have waited longest.
-pub async fn due(store: &Store, now: Timestamp, limit: u64) -> Result<Vec<Mail>, StoreError> {
+/// Loads the mails that are to be sent on one way now, those first that have waited longest. Of the posts to one chat it
+/// loads the earliest only, so that a chat that does not answer leaves room for others.
+pub async fn due(
+    store: &Store,
+    now: Timestamp,
+    channel: MailChannel,
+    limit: u64,
+) -> Result<Vec<Mail>, StoreError> {
+    let of_channel = match channel {
+        MailChannel::Mail => "recipient LIKE '%@%'".to_owned(),
+        MailChannel::Chat => format!(
+            "id IN (SELECT MIN(id) FROM mails WHERE state = 'waiting' AND recipient NOT LIKE '%@%' \
+             AND next_attempt_at <= {} GROUP BY recipient)",
+            now.as_microsecond()
+        ),
+    };
     let rows = Entity::find()
         .filter(Expr::cust("state = 'waiting'"))
+        .filter(Expr::cust(of_channel))
         .filter(Column::NextAttemptAt.lte(now.as_microsecond()))
         .order_by_asc(Column::NextAttemptAt)
         .order_by_asc(Column::Id)
@@ -166,26 +241,23 @@ pub async fn due(store: &Store, now: Timestamp, limit: u64) -> Result<Vec<Mail>,
     rows.into_iter().map(Mail::try_from).collect()
 }
 
-/// Records what came of an attempt.
+/// Records what came of an attempt. A mail that was not tried keeps its attempts and its last error.
 pub async fn record(
     tx: &Transaction,
     mail: &Mail,
     outcome: &MailOutcome,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let (state, error, next) = match outcome {
-        MailOutcome::Sent => (MailState::Sent, None, now),
-        MailOutcome::Failed(error) => (MailState::Failed, Some(error.clone()), now),
-        MailOutcome::Retry(wait, error) => {
-            let next = now.saturating_add(*wait).unwrap_or(Timestamp::MAX);
-            (MailState::Waiting, Some(error.clone()), next)
-        }
-    };
-    Entity::update_many()
-        .col_expr(Column::State, Expr::value(state.as_str()))
-        .col_expr(Column::Attempts, Expr::value(mail.attempts + 1))
-        .col_expr(Column::LastError, Expr::value(error))
-        .col_expr(Column::NextAttemptAt, Expr::value(next.as_microsecond()))
+    let next = now.saturating_add(outcome.wait()).unwrap_or(Timestamp::MAX);
+    let mut change = Entity::update_many()
+        .col_expr(Column::State, Expr::value(outcome.state().as_str()))
+        .col_expr(Column::NextAttemptAt, Expr::value(next.as_microsecond()));
+    if !matches!(outcome, MailOutcome::Postponed(_)) {
+        change = change
+            .col_expr(Column::Attempts, Expr::value(mail.attempts + 1))
+            .col_expr(Column::LastError, Expr::value(outcome.error()));
+    }
+    change
         .filter(Column::Id.eq(mail.id.as_str()))
         .exec(tx)
         .await?;

@@ -1,21 +1,22 @@
 //! The notices that wait to be told. A cause writes its notice in its own commit. `take_due` deletes the notices of one
 //! scope and topic in the transaction that stores the mails about them, so that each is told once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use database::column::RowRef;
 use database::{StoreError, Transaction, statement_portions};
 use jiff::{SignedDuration, Timestamp};
 use sea_orm::entity::prelude::*;
-use sea_orm::{ConnectionTrait, IntoActiveModel, QuerySelect, Statement, Value};
+use sea_orm::{Condition, ConnectionTrait, IntoActiveModel, QuerySelect, Statement, Value};
 use timing::clock;
 
-use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
 use crate::domain::outage::{Outage, OutageEdge};
 use crate::store::Store;
 use crate::store::accounts::taxpayer_row;
+use crate::store::invoices::invoice_row;
 use crate::store::old_rows::delete_before;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -44,6 +45,13 @@ const LINKS_TAKEN_MAX: i64 = 100;
 const GROUPS_MAX: i64 = 500;
 /// Only taxpayers with an invoice of this time are told of an outage.
 const ACTIVE_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// With such a status, a signed invoice may still have a step that stopped.
+const UNCLEAR_STATUSES: [AuthorityStatus; 3] = [
+    AuthorityStatus::Rejected,
+    AuthorityStatus::Failed,
+    AuthorityStatus::Acknowledged,
+];
 
 /// How long notices wait for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,20 +133,15 @@ async fn integrators_copies(
     if told.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<(i64, i64)> = taxpayer_row::Entity::find()
-        .select_only()
-        .columns([taxpayer_row::Column::Id, taxpayer_row::Column::IntegratorId])
+    let rows = taxpayer_row::Entity::find()
         .filter(taxpayer_row::Column::Id.is_in(told.iter().map(|(id, _)| id.0)))
-        .into_tuple()
         .all(tx)
         .await?;
-    let integrators: HashMap<_, _> = rows.into_iter().collect();
+    let taxpayers: HashMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
     let copies = told.into_iter().filter_map(|(id, notice)| {
-        let integrator = IntegratorId(*integrators.get(&id.0)?);
-        Some(Notice {
-            scope: NoticeScope::Person(SessionOwner::Integrator(integrator)),
-            ..notice.clone()
-        })
+        let taxpayer = taxpayers.get(&id.0)?;
+        let integrator = IntegratorId(taxpayer.integrator_id);
+        Some(notice.for_integrator(integrator, &taxpayer.name, &taxpayer.tin))
     });
     Ok(copies.collect())
 }
@@ -209,15 +212,11 @@ pub async fn add_near_deadlines(
             table: "pipeline_runs",
             id: id.as_str(),
         };
-        let taxpayer = NoticeScope::Taxpayer(TaxpayerId(row.try_get("", "taxpayer_id")?));
-        let detail = format!(
-            "It must be signed by {}",
-            at.moment(deadline)?.strftime("%Y-%m-%d %H:%M UTC")
-        );
+        let taxpayer = TaxpayerId(row.try_get("", "taxpayer_id")?);
         // The number may have hyphens; the service id and the date after it have none.
         let number = irn.rsplitn(3, '-').nth(2).unwrap_or(&irn);
-        let notice = Notice::new(taxpayer, NoticeKind::DeadlineNear, now);
-        notices.push(notice.about(number, &detail));
+        let notice = Notice::deadline_near(taxpayer, number, at.moment(deadline)?, now);
+        notices.push(notice);
         let told = "INSERT INTO told_deadlines (run_id, deadline_at) VALUES ($1, $2)";
         let values: [Value; 2] = [id.into(), deadline.into()];
         tx.execute_raw(Statement::from_sql_and_values(backend, told, values))
@@ -231,10 +230,12 @@ pub async fn add_near_deadlines(
     Ok(notices.len())
 }
 
-/// The runs whose near deadline was not told yet.
+/// The runs whose near deadline was not told yet. A cancelled invoice has none that matters.
 const NEAR_DEADLINES: &str = "FROM pipeline_runs WHERE state IN ('waiting', 'paused', 'refused') AND operation = 'submit' \
      AND deadline_at > $1 AND deadline_at <= $2 \
-     AND NOT EXISTS (SELECT 1 FROM told_deadlines WHERE run_id = pipeline_runs.id)";
+     AND NOT EXISTS (SELECT 1 FROM told_deadlines WHERE run_id = pipeline_runs.id) \
+     AND NOT EXISTS (SELECT 1 FROM invoices WHERE taxpayer_id = pipeline_runs.taxpayer_id \
+     AND irn_key = pipeline_runs.irn_key AND status = 'cancelled')";
 
 fn near_values(now: Timestamp, before: SignedDuration) -> Vec<Value> {
     let horizon = now.saturating_add(before).unwrap_or(Timestamp::MAX);
@@ -325,6 +326,44 @@ pub async fn take(
     tx.execute_raw(Statement::from_sql_and_values(backend, told, values))
         .await?;
     rows.into_iter().map(Notice::try_from).collect()
+}
+
+/// Returns those of these invoice numbers about which nothing is to be done any more, because they are cancelled or
+/// signed. What failed may be a later step of a signed invoice, so such an invoice is none of them unless its status
+/// says that it goes on. The status of an acknowledged one says nothing of later steps.
+pub async fn find_settled(
+    tx: &Transaction,
+    group: NoticeGroup,
+    numbers: &[&str],
+) -> Result<HashSet<String>, StoreError> {
+    let mut settled = HashSet::new();
+    let NoticeScope::Taxpayer(taxpayer) = group.scope else {
+        return Ok(settled);
+    };
+    let signed = Condition::all().add(invoice_row::Column::Signed.eq(true));
+    let done = match group.topic {
+        NoticeTopic::Deadlines => signed,
+        NoticeTopic::Invoices => {
+            let unclear = UNCLEAR_STATUSES.map(AuthorityStatus::as_str);
+            signed.add(invoice_row::Column::AuthorityStatus.is_not_in(unclear))
+        }
+        _ => return Ok(settled),
+    };
+    let cancelled = invoice_row::Column::Status.eq(WorkflowStatus::Cancelled.as_str());
+    let settling = Condition::any().add(cancelled).add(done);
+    for some in statement_portions(numbers) {
+        let rows: Vec<String> = invoice_row::Entity::find()
+            .select_only()
+            .column(invoice_row::Column::InvoiceNo)
+            .filter(invoice_row::Column::TaxpayerId.eq(taxpayer.0))
+            .filter(invoice_row::Column::InvoiceNo.is_in(some.iter().copied()))
+            .filter(settling.clone())
+            .into_tuple()
+            .all(tx)
+            .await?;
+        settled.extend(rows);
+    }
+    Ok(settled)
 }
 
 /// Deletes notices that nobody took, as happens where no mail is sent. Returns true if there may be more.

@@ -158,21 +158,43 @@ async fn who_lost_a_password_gets_a_link_and_nobody_learns_who_can_sign_in(world
     messages(world, &account.email, 3).await;
 }
 
-#[each_database]
-async fn an_owner_sends_the_first_link_by_mail(world: &World) {
-    let account = Account::new(world).await;
-    let email = format!("new.{}", account.email);
+/// Adds a person, and returns the path of the form that sends the link by mail.
+async fn add_person(account: &Account, email: &str) -> String {
     let fields = [
         ("first_name", "Bola"),
         ("last_name", "Ade"),
-        ("email", &*email),
+        ("email", email),
         ("role", "accountant"),
     ];
     account.post("/contacts", &fields).await.expect(200);
     let page = account.page("/contacts").await;
     let (before, _) = page.split_once("/invitation/mail").unwrap();
     let id = before.rsplit('/').next().unwrap();
-    let form = format!("/contacts/{id}/invitation/mail");
+    format!("/contacts/{id}/invitation/mail")
+}
+
+#[each_database]
+async fn an_owner_is_told_that_an_address_gets_no_more_links_today(world: &World) {
+    let account = Account::new(world).await;
+    let email = format!("many.{}", account.email);
+    let form = add_person(&account, &email).await;
+    for number in 0..13 {
+        let mail = format!(
+            "INSERT INTO mails (id, recipient, topic, subject, body, html, link_for, state, attempts, \
+             next_attempt_at, created_at) VALUES ('{number}/{email}', '{email}', 'access', 'x', 'x', 'x', \
+             'contact/0/0', 'sent', 1, 1, 4102444800000000)"
+        );
+        assert_eq!(world.execute(&mail).await, 1);
+    }
+    let refused = account.post(&form, &[]).await.expect(429);
+    refused.shows("this address got as many links in a day as it may");
+}
+
+#[each_database]
+async fn an_owner_sends_the_first_link_by_mail(world: &World) {
+    let account = Account::new(world).await;
+    let email = format!("new.{}", account.email);
+    let form = add_person(&account, &email).await;
     account
         .post(&form, &[])
         .await

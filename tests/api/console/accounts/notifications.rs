@@ -21,7 +21,27 @@ async fn a_new_key_is_told_to_the_owner_by_mail_and_in_the_chat(world: &World) {
         .await
         .expect(303);
     let page = account.page("/notifications").await;
-    assert_shows(&page, &["posted to a chat at", "127.0.0.1"]);
+    assert_shows(
+        &page,
+        &[
+            "posted to a chat at",
+            "127.0.0.1",
+            "not what the person alone is told",
+        ],
+    );
+    let cell =
+        |label: &str, who: &str| format!("{label}</th><td data-label=\"Who is told\">{who}</td>");
+    assert_shows(
+        &page,
+        &[
+            &cell("Invitations and lost passwords", "The person alone"),
+            &cell(
+                "Changes of keys and passwords",
+                "Owners of keys; of a password the person alone",
+            ),
+            &cell("Rejected and failed invoices", "Owners and accountants"),
+        ],
+    );
     assert!(!page.contains(&url), "the address is a secret: {page}");
     let integrator = world.integrator();
     integrator

@@ -1,9 +1,11 @@
 //! Tests on real databases: a day of causes makes a few mails, each once, whatever crashes or refuses.
 
+mod deadlines;
+mod sending;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use address_policy::AddressPolicy;
@@ -12,8 +14,6 @@ use jiff::{SignedDuration, Timestamp};
 use sea_orm::ConnectionTrait as _;
 use tempfile::TempDir;
 use timing::clock::{Clock as _, MockClock};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 use webhook_client::GuardedClient;
 
@@ -21,7 +21,7 @@ use super::{MailPolicy, MailTransport, Mailer};
 use crate::actors::dispatch::WorkStatus;
 use crate::domain::access::session::ContactRole;
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::mail_links::MailLinks;
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
 use crate::domain::outage::{Observation, OperationCalls, Outage, OutageEdge};
@@ -58,6 +58,7 @@ impl Office {
         let clock = Arc::new(MockClock::at(
             Timestamp::from_second(1_800_000_000).unwrap(),
         ));
+        let policy = AddressPolicy::new(vec!["127.0.0.0/8".parse().unwrap()]);
         let mailer = Mailer {
             store: test.store.clone(),
             clock: clock.clone(),
@@ -71,8 +72,7 @@ impl Office {
             origin: "https://service.example".to_owned(),
             links: MailLinks::new("a secret".to_owned().into()),
             transport,
-            chat: GuardedClient::new(AddressPolicy::default(), Duration::from_secs(1), 1, "test")
-                .unwrap(),
+            chat: GuardedClient::new(policy, Duration::from_secs(10), 1, "test").unwrap(),
         };
         let office = Self {
             test,
@@ -88,31 +88,53 @@ impl Office {
         let store = &self.test.store;
         add_taxpayer(store, TAXPAYER.0, 1).await;
         for role in ContactRole::ALL {
-            let change = ContactChange {
-                taxpayer: TAXPAYER,
-                by: Actor::CommandLine,
-                now: self.clock.now(),
-            };
-            let person = NewPerson {
-                first_name: "Ada".into(),
-                last_name: "Obi".into(),
-                email: format!("{role}@mill.example"),
-                role: *role,
-            };
-            let added = contacts::add(store, change, &person).await.unwrap();
-            assert!(added.is_some());
+            self.add_person(&format!("{role}@mill.example"), *role)
+                .await;
         }
         self.execute(&format!(
             "INSERT INTO integrators (id, name, email, email_key, created_at) VALUES (1, 'One', '{INTEGRATOR}', \
              '{INTEGRATOR}', 0)"
         ))
         .await;
+        self.add_invoice("a", "draft", "PENDING", false).await;
+    }
+
+    async fn add_person(&self, email: &str, role: ContactRole) -> ContactId {
+        let change = ContactChange {
+            taxpayer: TAXPAYER,
+            by: Actor::CommandLine,
+            now: self.clock.now(),
+        };
+        let person = NewPerson {
+            first_name: "Ada".into(),
+            last_name: "Obi".into(),
+            email: email.to_owned(),
+            role,
+        };
+        let added = contacts::add(&self.test.store, change, &person).await;
+        added.unwrap().unwrap()
+    }
+
+    async fn add_invoice(&self, number: &str, status: &str, authority: &str, is_signed: bool) {
         self.execute(&format!(
             "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, invoice_date, \
              currency, customer, lines, status, payment_status, payable, paid, authority_status, qr_code, signed, \
-             extras, content_digest, created_at, updated_at) VALUES (7, 1, 'a', 'a', 'a', 'B2B', '380', \
-             '2027-01-01', 'NGN', '{{}}', '[]', 'draft', 'PENDING', '1', '0', 'PENDING', '', FALSE, '{{}}', '', {}, 1)",
+             extras, content_digest, created_at, updated_at) SELECT 7, 1 + COUNT(*), '{number}', '{number}', \
+             '{number}', 'B2B', '380', '2027-01-01', 'NGN', '{{}}', '[]', '{status}', 'PENDING', '1', '0', \
+             '{authority}', '', {is_signed}, '{{}}', '', {}, 1 FROM invoices",
             self.clock.now().as_microsecond()
+        ))
+        .await;
+    }
+
+    /// Adds a run about the invoice `A-{id}`, whose deadline is so many minutes away.
+    async fn add_run(&self, id: &str, state: &str, operation: &str, minutes: i64) {
+        let deadline = self.clock.now() + SignedDuration::from_mins(minutes);
+        self.execute(&format!(
+            "INSERT INTO pipeline_runs (taxpayer_id, id, operation, irn, irn_key, state, document, digest, done, \
+             attempt, created_at, updated_at, deadline_at) VALUES (7, '{id}', '{operation}', \
+             'A-{id}-94AD90FB-20260101', '{id}', '{state}', '{{}}', '', '[]', 0, 0, 0, {})",
+            deadline.as_microsecond()
         ))
         .await;
     }
@@ -124,7 +146,12 @@ impl Office {
     }
 
     async fn tell(&self, kind: NoticeKind, about: &str) {
-        let notice = Notice::new(NoticeScope::Taxpayer(TAXPAYER), kind, self.clock.now());
+        self.tell_to(NoticeScope::Taxpayer(TAXPAYER), kind, about)
+            .await;
+    }
+
+    async fn tell_to(&self, scope: NoticeScope, kind: NoticeKind, about: &str) {
+        let notice = Notice::new(scope, kind, self.clock.now());
         let tx = self.test.store.begin().await.unwrap();
         notices::add(&tx, &[notice.about(about, "because")])
             .await
@@ -145,7 +172,7 @@ impl Office {
         self.mailer.look().await.unwrap();
         let lease = Duration::from_secs(30);
         let store = &self.test.store;
-        let leases = claim_due(store, LaneKind::Mail, "one", lease, 1)
+        let leases = claim_due(store, LaneKind::Mail, "one", lease, 2)
             .await
             .unwrap();
         for lease in &leases {
@@ -275,7 +302,7 @@ async fn a_day_with_refusals_an_outage_and_a_disabled_endpoint_makes_five_mails_
             [
                 "The tax authority does not answer",
                 "The tax authority works again",
-                "The webhook at https://mill.example is disabled",
+                "The webhook at https://mill.example of 7, TIN 7 is disabled",
             ]
         );
         office.pass(60).await;
@@ -416,130 +443,5 @@ async fn a_replica_that_lost_the_lane_sends_nothing_more() {
         assert!(office.mailer.work(&lost[0]).await.is_err());
         assert_eq!(office.mails().await.len(), 0);
         office.test.store.close().await;
-    }
-}
-
-#[tokio::test]
-async fn an_invoice_that_stands_still_is_told_once_before_its_deadline() {
-    for test in stores().await {
-        let office = Office::new(test).await;
-        for (id, state, operation, hours) in [
-            ("a", "waiting", "submit", 3),
-            ("b", "refused", "submit", 30),
-            ("c", "succeeded", "submit", 3),
-            ("d", "waiting", "transmit", 3),
-            ("e", "paused", "submit", -1),
-        ] {
-            let deadline = office.clock.now() + SignedDuration::from_hours(hours);
-            office
-                .execute(&format!(
-                    "INSERT INTO pipeline_runs (taxpayer_id, id, operation, irn, irn_key, state, document, digest, done, \
-                     attempt, created_at, updated_at, deadline_at) VALUES (7, '{id}', '{operation}', \
-                     'A-{id}-94AD90FB-20260101', '{id}', '{state}', '{{}}', '', '[]', 0, 0, 0, {})",
-                    deadline.as_microsecond()
-                ))
-                .await;
-        }
-        office.pass(30).await;
-        let mails = office.mails_to(ACCOUNTANT).await;
-        assert_eq!(subjects(&mails), ["Invoice A-a is near its deadline"]);
-        assert!(
-            mails[0].letter.text.contains("It must be signed by"),
-            "{}",
-            mails[0].letter.text
-        );
-        office.pass(27 * 60).await;
-        let mails = office.mails_to(ACCOUNTANT).await;
-        assert_eq!(subjects(&mails)[1..], ["Invoice A-b is near its deadline"]);
-        office.pass(24 * 60).await;
-        assert_eq!(office.mails_to(ACCOUNTANT).await.len(), 2);
-        office.test.store.close().await;
-    }
-}
-
-/// Answers as an SMTP server that has no time for the first mail. Returns the message that it took.
-async fn serve_mail(mut stream: TcpStream, refusals: &AtomicUsize, status: &str) -> Option<String> {
-    let (read, mut write) = stream.split();
-    let mut lines = BufReader::new(read).lines();
-    write
-        .write_all(b"220 mail.example ready\r\n")
-        .await
-        .unwrap();
-    let mut message: Option<String> = None;
-    while let Some(line) = lines.next_line().await.unwrap() {
-        let word = line.split(' ').next().unwrap_or_default().to_uppercase();
-        let answer = match word.as_str() {
-            "EHLO" => "250 mail.example".to_owned(),
-            "MAIL" if refusals.load(Ordering::SeqCst) > 0 => {
-                refusals.fetch_sub(1, Ordering::SeqCst);
-                format!("{status} not now")
-            }
-            "DATA" => {
-                write.write_all(b"354 go on\r\n").await.unwrap();
-                let mut text = String::new();
-                while let Some(line) = lines.next_line().await.unwrap().filter(|line| line != ".") {
-                    text.push_str(&line);
-                    text.push('\n');
-                }
-                message = Some(text);
-                "250 taken".to_owned()
-            }
-            "QUIT" => "221 bye".to_owned(),
-            _ => "250 fine".to_owned(),
-        };
-        write
-            .write_all(format!("{answer}\r\n").as_bytes())
-            .await
-            .unwrap();
-        if word == "QUIT" {
-            break;
-        }
-    }
-    message
-}
-
-#[tokio::test]
-async fn a_server_that_has_no_time_is_asked_again_and_one_that_refuses_is_not() {
-    for (status, expected) in [("451", MailState::Sent), ("550", MailState::Failed)] {
-        for test in stores().await {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let url = format!("smtp://{}", listener.local_addr().unwrap());
-            let transport = MailTransport::smtp(&url.into(), FROM).unwrap();
-            let office = Office::with(test, tempfile::tempdir().unwrap(), transport).await;
-            let (taken, mut messages) = tokio::sync::mpsc::unbounded_channel();
-            let server = tokio::spawn(async move {
-                let refusals = AtomicUsize::new(1);
-                loop {
-                    let (stream, _) = listener.accept().await.unwrap();
-                    if let Some(message) = serve_mail(stream, &refusals, status).await {
-                        taken.send(message).unwrap();
-                    }
-                }
-            });
-            office
-                .tell(NoticeKind::KeyChanged, "An API key was created")
-                .await;
-            office.turn().await;
-            let first = office.mails_to(OWNER).await.remove(0);
-            assert_eq!(first.attempts, 1);
-            assert!(first.last_error.unwrap().contains("not now"));
-            assert!(!office.turn().await, "it waits for its next attempt");
-            office.pass(5).await;
-            let mail = office.mails_to(OWNER).await.remove(0);
-            assert_eq!((mail.state, mail.id == first.id), (expected, true));
-            if expected == MailState::Sent {
-                let message = messages.recv().await.unwrap();
-                assert_eq!(
-                    message_id(&message),
-                    format!("Message-ID: <{}@service.example>", mail.id)
-                );
-                for header in ["Auto-Submitted: auto-generated", "To: owner@mill.example"] {
-                    assert!(message.contains(header), "{message}");
-                }
-            }
-            assert!(messages.try_recv().is_err());
-            server.abort();
-            office.test.store.close().await;
-        }
     }
 }

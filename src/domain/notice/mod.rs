@@ -1,12 +1,13 @@
 //! What people are told by mail: the kinds of notices, who is told, and what each of them says and advises.
 
-use std::fmt;
-use std::str::FromStr;
+mod scope;
 
 use jiff::Timestamp;
 
+pub use self::scope::NoticeScope;
+
 use crate::domain::access::invitation::INVITATION_PATH;
-use crate::domain::access::session::{ContactRole, SessionKind, SessionOwner};
+use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
@@ -35,19 +36,10 @@ words! {
         InvoiceRejected = "invoice-rejected",
         InvoiceFailed = "invoice-failed",
         DeadlineNear = "deadline-near",
+        DeadlineMissed = "deadline-missed",
         OutageStarted = "outage-started",
         OutageEnded = "outage-ended",
     }
-}
-
-/// Whom a notice is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NoticeScope {
-    /// The people of a taxpayer who have the rights that the topic needs.
-    Taxpayer(TaxpayerId),
-    Person(SessionOwner),
-    /// Those who can sign in with the email that the notice is about.
-    SignIn,
 }
 
 /// A cause to tell people something.
@@ -67,6 +59,8 @@ pub const LINK_PLACEHOLDER: &str = "the-secret-of-the-link";
 /// The longest text about the thing and the longest reason that are kept, in characters. Both may come from others.
 const ABOUT_CHARS_MAX: usize = 120;
 const DETAIL_CHARS_MAX: usize = 300;
+/// The reason of a notice about a deadline. As texts, such reasons have the order of their deadlines.
+const DEADLINE_FORM: &str = "It must be signed by %Y-%m-%d %H:%M UTC";
 
 impl Notice {
     pub fn new(scope: NoticeScope, kind: NoticeKind, at: Timestamp) -> Self {
@@ -85,6 +79,46 @@ impl Notice {
             about: one_line(about, ABOUT_CHARS_MAX),
             detail: one_line(detail, DETAIL_CHARS_MAX),
             ..self
+        }
+    }
+
+    /// Returns the notice that the deadline of an invoice is near.
+    pub fn deadline_near(
+        taxpayer: TaxpayerId,
+        number: &str,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> Self {
+        let notice = Self::new(
+            NoticeScope::Taxpayer(taxpayer),
+            NoticeKind::DeadlineNear,
+            now,
+        );
+        notice.about(number, &deadline.strftime(DEADLINE_FORM).to_string())
+    }
+
+    /// Returns the notice as it is true now: a deadline that was near may have been missed.
+    #[must_use]
+    pub fn judge_deadline(self, now: Timestamp) -> Self {
+        let is_missed = self.kind == NoticeKind::DeadlineNear
+            && self.detail < now.strftime(DEADLINE_FORM).to_string();
+        if is_missed {
+            return Self {
+                kind: NoticeKind::DeadlineMissed,
+                ..self
+            };
+        }
+        self
+    }
+
+    /// Returns the copy for the integrator of a taxpayer, which names the taxpayer.
+    #[must_use]
+    pub fn for_integrator(&self, integrator: IntegratorId, name: &str, tin: &str) -> Self {
+        let name = one_line(name, ABOUT_CHARS_MAX);
+        Self {
+            scope: NoticeScope::Person(SessionOwner::Integrator(integrator)),
+            about: format!("{} of {name}, TIN {tin}", self.about),
+            ..self.clone()
         }
     }
 
@@ -194,17 +228,23 @@ impl NoticeTopic {
 
     /// True if the next mail about it waits for long, because there may be many causes a day.
     pub fn is_frequent(self) -> bool {
-        matches!(self, Self::Invoices | Self::Deadlines)
+        self == Self::Invoices
     }
 
-    /// Returns the subject of a mail with several notices.
-    pub fn summary(self, count: u64) -> String {
+    /// True if several notices about the same thing count as one.
+    pub fn counts_things(self) -> bool {
+        !matches!(self, Self::Access | Self::Security)
+    }
+
+    /// Returns the subject of a mail about several things, which all work again or do not.
+    pub fn summary(self, count: usize, is_recovery: bool) -> String {
         match self {
             Self::Access => "Choose your password".to_owned(),
             Self::Security => format!("{count} changes of keys or passwords"),
-            Self::Webhook => format!("{count} changes of webhooks"),
+            Self::Webhook if is_recovery => format!("{count} webhooks work again"),
+            Self::Webhook => format!("{count} webhooks fail or are disabled"),
             Self::Invoices => format!("{count} invoices were rejected or failed"),
-            Self::Deadlines => format!("{count} invoices are near their deadline"),
+            Self::Deadlines => format!("{count} invoices are near or past their deadline"),
             Self::Outage => "The tax authority was down for a while".to_owned(),
         }
     }
@@ -216,7 +256,9 @@ impl NoticeTopic {
             (NoticeScope::Taxpayer(id), Self::Security) => format!("/dashboard/{id}/activity"),
             (NoticeScope::Taxpayer(id), Self::Webhook) => format!("/dashboard/{id}/webhooks"),
             (NoticeScope::Taxpayer(id), Self::Invoices) => {
-                format!("/dashboard/{id}/invoices?authority_status=REJECTED%2CFAILED")
+                format!(
+                    "/dashboard/{id}/invoices?authority_status=REJECTED%2CFAILED&without_cancelled=true"
+                )
             }
             (NoticeScope::Taxpayer(id), Self::Deadlines | Self::Outage) => {
                 format!("/dashboard/{id}")
@@ -241,7 +283,7 @@ impl NoticeKind {
                 NoticeTopic::Webhook
             }
             Self::InvoiceRejected | Self::InvoiceFailed => NoticeTopic::Invoices,
-            Self::DeadlineNear => NoticeTopic::Deadlines,
+            Self::DeadlineNear | Self::DeadlineMissed => NoticeTopic::Deadlines,
             Self::OutageStarted | Self::OutageEnded => NoticeTopic::Outage,
         }
     }
@@ -268,6 +310,7 @@ impl NoticeKind {
             Self::InvoiceRejected => format!("The authority rejected invoice {about}"),
             Self::InvoiceFailed => format!("Invoice {about} failed for too long"),
             Self::DeadlineNear => format!("Invoice {about} is near its deadline"),
+            Self::DeadlineMissed => format!("Invoice {about} missed its deadline"),
             Self::OutageStarted => "The tax authority does not answer".to_owned(),
             Self::OutageEnded => "The tax authority works again".to_owned(),
         }
@@ -304,54 +347,14 @@ impl NoticeKind {
             Self::DeadlineNear => {
                 "Open the invoice: correct it if it was rejected. If it only waits for the authority, it goes on by itself."
             }
+            Self::DeadlineMissed => {
+                "Open the invoice: correct it if it was rejected, and send it as soon as you can."
+            }
             Self::OutageStarted => {
                 "Nothing: what you send is taken in and queued, and goes on by itself."
             }
             Self::OutageEnded => "Nothing: what was queued goes on by itself.",
         }
-    }
-}
-
-impl fmt::Display for NoticeScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Taxpayer(id) => write!(f, "taxpayer/{id}"),
-            Self::Person(SessionOwner::Contact { taxpayer, id }) => {
-                write!(f, "contact/{taxpayer}/{id}")
-            }
-            Self::SignIn => f.write_str("sign-in"),
-            Self::Person(owner) => write!(f, "{}/{}", owner.kind(), owner.id()),
-        }
-    }
-}
-
-/// The text is no scope.
-#[derive(Debug, thiserror::Error)]
-#[error("not a scope of notices")]
-pub struct NoScope;
-
-impl FromStr for NoticeScope {
-    type Err = NoScope;
-
-    fn from_str(text: &str) -> Result<Self, NoScope> {
-        let parts: Vec<_> = text.split('/').collect();
-        let number = |text: &str| text.parse::<i64>().map_err(|_| NoScope);
-        let owner = match parts[..] {
-            ["sign-in"] => return Ok(Self::SignIn),
-            ["taxpayer", id] => return Ok(Self::Taxpayer(TaxpayerId(number(id)?))),
-            ["contact", taxpayer, id] => SessionOwner::Contact {
-                taxpayer: TaxpayerId(number(taxpayer)?),
-                id: ContactId(number(id)?),
-            },
-            [kind, id] if kind == SessionKind::Integrator.as_str() => {
-                SessionOwner::Integrator(IntegratorId(number(id)?))
-            }
-            [kind, id] if kind == SessionKind::Operator.as_str() => {
-                SessionOwner::Operator(number(id)?)
-            }
-            _ => return Err(NoScope),
-        };
-        Ok(Self::Person(owner))
     }
 }
 
@@ -400,6 +403,11 @@ mod tests {
                 "correct it",
             ),
             (
+                "deadline-missed",
+                "Invoice X missed its deadline",
+                "as soon as you can",
+            ),
+            (
                 "outage-started",
                 "The tax authority does not answer",
                 "queued",
@@ -419,7 +427,8 @@ mod tests {
     fn each_topic_says_who_is_told_and_where_to_act() {
         let owner = ContactRole::Owner;
         let accountant = ContactRole::Accountant;
-        let rejected = "/dashboard/7/invoices?authority_status=REJECTED%2CFAILED";
+        let rejected =
+            "/dashboard/7/invoices?authority_status=REJECTED%2CFAILED&without_cancelled=true";
         let table = [
             (
                 "access",
@@ -441,29 +450,6 @@ mod tests {
             let topic = NoticeTopic::parse(topic).unwrap();
             assert_eq!(topic.least_role(), role, "{topic}");
             assert_eq!(topic.path(NoticeScope::Taxpayer(SEVEN)), path);
-        }
-    }
-
-    #[test]
-    fn a_scope_comes_back_from_its_text() {
-        for text in [
-            "taxpayer/7",
-            "contact/7/9",
-            "integrator/3",
-            "operator/1",
-            "sign-in",
-        ] {
-            assert_eq!(text.parse::<NoticeScope>().unwrap().to_string(), text);
-        }
-        for text in [
-            "",
-            "taxpayer",
-            "taxpayer/x",
-            "contact/7",
-            "robot/1",
-            "operator/1/2",
-        ] {
-            assert!(text.parse::<NoticeScope>().is_err(), "{text}");
         }
     }
 
@@ -512,6 +498,27 @@ mod tests {
             let told = notice.map(|notice| notice.scope.to_string());
             assert_eq!(told.as_deref(), scope, "{}", entry.action);
         }
+    }
+
+    #[test]
+    fn a_deadline_is_missed_from_the_minute_after_it() {
+        let deadline: Timestamp = "2027-01-15T12:00:30Z".parse().unwrap();
+        let near = Notice::deadline_near(SEVEN, "INV-1", deadline, Timestamp::UNIX_EPOCH);
+        assert_eq!(near.detail, "It must be signed by 2027-01-15 12:00 UTC");
+        for (now, kind) in [
+            ("2026-12-31T23:59:59Z", NoticeKind::DeadlineNear),
+            ("2027-01-15T12:00:59Z", NoticeKind::DeadlineNear),
+            ("2027-01-15T12:01:00Z", NoticeKind::DeadlineMissed),
+            ("2027-02-01T00:00:00Z", NoticeKind::DeadlineMissed),
+        ] {
+            assert_eq!(
+                near.clone().judge_deadline(now.parse().unwrap()).kind,
+                kind,
+                "{now}"
+            );
+        }
+        let other = Notice::new(near.scope, NoticeKind::InvoiceRejected, deadline);
+        assert_eq!(other.clone().judge_deadline(Timestamp::MAX), other);
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! Finds who gets the mails about some notices, and who still does when a mail is sent.
+
+use database::StoreError;
+use jiff::Timestamp;
+
+use crate::actors::mail::mailer::Mailer;
+use crate::domain::access::session::{Person, Rights, SessionOwner};
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+use crate::domain::notice::NoticeScope;
+use crate::store::accounts::{contacts, owners, people, taxpayers};
+use crate::store::operations::mails::Mail;
+use crate::store::operations::notices::NoticeGroup;
+use crate::store::operations::{chat_hooks, mail_choices};
+
+/// The recipient of what is posted to a chat, before the number of the taxpayer.
+pub(super) const CHAT: &str = "chat/";
+
+/// A person who gets a mail, or a chat.
+pub(super) struct Recipient {
+    pub(super) address: String,
+    /// `None` for a chat.
+    pub(super) person: Option<NoticeScope>,
+}
+
+impl Mailer {
+    /// Returns those who are told and want it, and the chat of the account, if it has one.
+    pub(super) async fn recipients(
+        &self,
+        group: NoticeGroup,
+        now: Timestamp,
+    ) -> Result<Vec<Recipient>, StoreError> {
+        let mut told = self.find_recipients(group).await?;
+        if group.topic.may_be_muted() {
+            let people: Vec<_> = told.iter().filter_map(|one| one.person).collect();
+            let muted = mail_choices::find_muted(&self.store, &people, group.topic, now).await?;
+            told.retain(|one| {
+                one.person
+                    .is_none_or(|person| !muted.contains(&person.to_string()))
+            });
+        }
+        Ok(told)
+    }
+
+    /// Returns those whom the topic concerns.
+    async fn find_recipients(&self, group: NoticeGroup) -> Result<Vec<Recipient>, StoreError> {
+        match group.scope {
+            NoticeScope::Taxpayer(id) => {
+                let people = contacts::owned_by(&self.store, id).await?;
+                let least = group.topic.least_role();
+                let told = people
+                    .into_iter()
+                    .filter(|person| !person.is_disabled && person.role >= least);
+                let told = told.map(|access| Recipient {
+                    person: Some(NoticeScope::Person(SessionOwner::Contact {
+                        taxpayer: id,
+                        id: ContactId(access.contact.id),
+                    })),
+                    address: access.contact.email,
+                });
+                Ok(told.chain(self.find_chat(id).await?).collect())
+            }
+            NoticeScope::Person(owner) => {
+                let person = owners::find_person(&self.store, owner).await?;
+                let told = person.map(|person| Recipient {
+                    person: Some(group.scope),
+                    address: person.email,
+                });
+                Ok(told.into_iter().collect())
+            }
+            NoticeScope::SignIn => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the chat of a taxpayer, if it has one.
+    async fn find_chat(&self, taxpayer: TaxpayerId) -> Result<Option<Recipient>, StoreError> {
+        let hook = chat_hooks::owned_by(&self.store, taxpayer).await?;
+        Ok(hook.map(|_| Recipient {
+            address: format!("{CHAT}{taxpayer}"),
+            person: None,
+        }))
+    }
+
+    /// Returns the name and tax number of the account that a mail is about; empty if it is about none.
+    pub(super) async fn account(&self, scope: NoticeScope) -> Result<String, StoreError> {
+        let NoticeScope::Taxpayer(id) = scope else {
+            return Ok(String::new());
+        };
+        let account = taxpayers::with_id(self.store.reader(), id).await?;
+        let account = account.map(|one| format!("{}, TIN {}", one.name, one.tin));
+        Ok(account.unwrap_or_default())
+    }
+
+    /// Returns the people of accounts who get a link: the one of the scope, or those with this email and a password.
+    pub(super) async fn find_invited_people(
+        &self,
+        scope: NoticeScope,
+        email: &str,
+    ) -> Result<Vec<Person>, StoreError> {
+        let found = match scope {
+            NoticeScope::Person(owner) => owners::find_person(&self.store, owner).await?,
+            NoticeScope::Taxpayer(_) => None,
+            NoticeScope::SignIn => {
+                let found = people::with_email(&self.store, email).await?;
+                let may = found.into_iter().filter(|found| !found.is_disabled);
+                let people = may.map(|found| found.person);
+                // Operators help each other: a mail alone must not open the console.
+                let of_accounts =
+                    people.filter(|person| !matches!(person.owner, SessionOwner::Operator(_)));
+                return Ok(of_accounts.collect());
+            }
+        };
+        Ok(found.into_iter().collect())
+    }
+
+    /// True if the recipient of a mail is still told of its topic at this address. A mail may have waited for days.
+    pub(super) async fn is_still_told(&self, mail: &Mail) -> Result<bool, StoreError> {
+        let Some(NoticeScope::Person(owner)) = mail.person else {
+            return Ok(true);
+        };
+        let Some(person) = owners::find_person(&self.store, owner).await? else {
+            return Ok(false);
+        };
+        let has_role = match (mail.scope, person.rights) {
+            (Some(NoticeScope::Taxpayer(_)), Rights::Account(role)) => {
+                role >= mail.topic.least_role()
+            }
+            _ => true,
+        };
+        if !has_role || person.email != mail.recipient {
+            return Ok(false);
+        }
+        if !mail.topic.may_be_muted() {
+            return Ok(true);
+        }
+        let asked = [NoticeScope::Person(owner)];
+        let now = self.clock.now();
+        let muted = mail_choices::find_muted(&self.store, &asked, mail.topic, now).await?;
+        Ok(muted.is_empty())
+    }
+}
