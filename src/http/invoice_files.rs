@@ -7,6 +7,7 @@ use serde_json::Value;
 use trade_document::TradeDocument;
 use ubl::{Beside, Unwritable};
 
+use crate::domain::access::payer::Payer;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::qr_picture::QrPicture;
@@ -14,6 +15,7 @@ use crate::domain::invoice::stored_document::stored_path;
 use crate::domain::invoice::trade::read_document;
 use crate::domain::kernel::digest::canonical_text;
 use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::settings::{Change, LogoFile};
 use crate::domain::pipeline::{Operation, RunState};
@@ -23,7 +25,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::respond::file::{Disposition, FileAnswer};
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
-use crate::store::accounts::logos;
+use crate::store::accounts::{logos, taxpayers};
 use crate::store::invoices::{ubl_parts, verify_links};
 use crate::store::runs;
 
@@ -120,7 +122,7 @@ pub(crate) async fn make(
                 qr_code: stored.invoice.signed_qr_code().map(str::to_owned),
                 verify_link: verify_link(state, request, &stored.invoice).await?,
             };
-            print(state, paper).await?
+            print(state, stored.supplier.payer(), paper).await?
         }
     };
     Ok(FileAnswer {
@@ -198,7 +200,9 @@ async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, Ap
     let beside = ubl_parts_beside(state, stored, &document).await?;
     let text = state
         .printing
-        .compute(move || ubl::write_with(&document, &beside))
+        .compute_in_turn(stored.supplier.payer(), move || {
+            ubl::write_with(&document, &beside)
+        })
         .await?;
     let reason = match text {
         Ok(text) => return Ok(text),
@@ -249,6 +253,7 @@ fn character_path(letter: char, value: &Value) -> Option<String> {
 /// Makes a file of an invoice that a supplier sent, from the document as it came.
 pub(crate) async fn make_received(
     state: &ApiState,
+    receiver: TaxpayerId,
     irn: &Irn,
     document: &Value,
     file: InvoiceFile,
@@ -268,7 +273,7 @@ pub(crate) async fn make_received(
             qr_code: None,
             verify_link: None,
         };
-        print(state, paper).await?
+        print(state, find_payer(state, receiver).await?, paper).await?
     } else {
         canonical_text(document).into_bytes()
     };
@@ -336,14 +341,19 @@ async fn look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, ApiError> {
 }
 
 /// Refuses a new logo that cannot be printed.
-pub(crate) async fn check_logo(state: &ApiState, logo: &Change<LogoFile>) -> Result<(), ApiError> {
+pub(crate) async fn check_logo(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    logo: &Change<LogoFile>,
+) -> Result<(), ApiError> {
     let Change::Set(file) = logo else {
         return Ok(());
     };
+    let payer = find_payer(state, taxpayer).await?;
     let LogoFile { kind, bytes } = file.clone();
-    let checked = state
-        .printing
-        .compute(move || Logo::new(kind, bytes.to_vec()).and_then(|logo| logo.check()));
+    let checked = state.printing.compute_in_turn(payer, move || {
+        Logo::new(kind, bytes.to_vec()).and_then(|logo| logo.check())
+    });
     checked.await?.map_err(|refusal| {
         let rule = match refusal {
             PdfError::Logo(reason) => logo_rule(reason),
@@ -351,6 +361,12 @@ pub(crate) async fn check_logo(state: &ApiState, logo: &Change<LogoFile>) -> Res
         };
         Fault::field("logo", rule).into()
     })
+}
+
+/// Returns the account that pays for what a taxpayer has printed.
+async fn find_payer(state: &ApiState, taxpayer: TaxpayerId) -> Result<Payer, ApiError> {
+    let taxpayer = taxpayers::with_id(state.store.reader(), taxpayer).await?;
+    Ok(taxpayer.ok_or_else(ApiError::taxpayer_not_found)?.payer())
 }
 
 /// Everything that is printed.
@@ -364,15 +380,15 @@ struct Paper {
     verify_link: Option<String>,
 }
 
-async fn print(state: &ApiState, paper: Paper) -> Result<Vec<u8>, ApiError> {
-    let printed = state.printing.compute(move || {
-        let ubl = ubl::write_with(&paper.document, &paper.beside).ok();
+async fn print(state: &ApiState, payer: Payer, sheet: Paper) -> Result<Vec<u8>, ApiError> {
+    let printed = state.printing.compute_in_turn(payer, move || {
+        let ubl = ubl::write_with(&sheet.document, &sheet.beside).ok();
         invoice_pdf::render(&Sheet {
-            document: &paper.document,
-            look: &paper.look,
-            standing: paper.standing,
-            qr: paper.qr_code.as_deref(),
-            verify_link: paper.verify_link.as_deref(),
+            document: &sheet.document,
+            look: &sheet.look,
+            standing: sheet.standing,
+            qr: sheet.qr_code.as_deref(),
+            verify_link: sheet.verify_link.as_deref(),
             ubl: ubl.as_deref().map(str::as_bytes),
         })
     });

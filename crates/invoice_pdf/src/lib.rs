@@ -10,6 +10,7 @@ mod breaks;
 mod columns;
 mod content;
 mod dates;
+mod drawing;
 mod error;
 mod facts;
 mod figures;

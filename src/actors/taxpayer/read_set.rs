@@ -9,6 +9,7 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::indexes::ByOwner;
 use crate::actors::taxpayer::row_ids::ReservedIds;
+use crate::actors::taxpayer::unique_values::{UniqueValues, find_conflicts};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::correction::record::Correction;
@@ -21,6 +22,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::kernel::tracked::Tracked;
@@ -28,10 +30,9 @@ use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::Run;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::Store;
-use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::invoices::customers_and_items::{self, CustomerNames, ItemNames};
-use crate::store::invoices::{self, InvoiceNames, corrections, imports};
+use crate::store::invoices::{self, InvoiceNames, corrections, imports, payments};
 use crate::store::operations::outages::{self, OutageEvent};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
@@ -47,6 +48,7 @@ pub struct ReadSet {
     supplier_irn_keys: Vec<String>,
     /// IRNs of invoices whose receipt a command may record.
     receipts: Vec<String>,
+    ledgers: Ledgers,
     replays: bool,
     integration: bool,
     outages: Vec<OutageEvent>,
@@ -67,11 +69,12 @@ struct WithInvoices {
     credit_notes: bool,
 }
 
-/// A command's values that no other taxpayer may have.
-struct UniqueValues {
-    command: CommandId,
-    taxpayer: Taxpayer,
-    login: Option<String>,
+/// The invoices of whose ledgers the last entry with their payment status is read.
+#[derive(Default)]
+struct Ledgers {
+    irn_keys: Vec<String>,
+    /// The loaded invoices with these IRNs.
+    invoices: Vec<(InvoiceId, PaymentStatus)>,
 }
 
 /// The data that a command can use when it asks for its rows.
@@ -117,6 +120,11 @@ impl ReadSet {
     pub(crate) fn add_receipt(&mut self, irn: &Irn) {
         self.add_runs(irn);
         self.receipts.push(irn.to_string());
+    }
+
+    /// Adds the last ledger entry that has the payment status of the invoice with this IRN.
+    pub(crate) fn add_last_posting(&mut self, irn: &Irn) {
+        self.ledgers.irn_keys.push(irn.key());
     }
 
     pub(crate) fn add_customer(&mut self, customer: &CustomerDetails) {
@@ -194,6 +202,13 @@ impl ReadSet {
             let irns = invoices.iter().map(|invoice| invoice.irn.to_string());
             self.receipts.extend(irns);
         }
+        let keys = &self.ledgers.irn_keys;
+        let read = invoices
+            .iter()
+            .filter(|invoice| keys.contains(&invoice.irn.key()));
+        self.ledgers.invoices = read
+            .map(|invoice| (invoice.id, invoice.payment.status))
+            .collect();
     }
 }
 
@@ -273,6 +288,7 @@ pub(super) async fn load(
                 .collect(),
             supplier_invoices: rare.supplier_invoices,
             acknowledged: rare.acknowledged,
+            last_postings: rare.last_postings,
             integration: Tracked::from_stored(rare.integration),
             replays: rare.replays,
             corrections: rare.corrections,
@@ -335,6 +351,7 @@ fn take_from_each<T>(
 struct RareRows {
     supplier_invoices: Vec<SupplierInvoice>,
     acknowledged: Vec<Irn>,
+    last_postings: Vec<payments::Model>,
     integration: Option<Integration>,
     replays: Vec<Replay>,
     corrections: Vec<Correction>,
@@ -359,6 +376,7 @@ impl RareRows {
             )
             .await?,
             acknowledged: events::irns_with_event(tx, id, kind, wanted.receipts).await?,
+            last_postings: payments::last_with_status(tx, id, &wanted.ledgers.invoices).await?,
             integration: if wanted.integration {
                 integrations::owned_by(store, tx, id).await?
             } else {
@@ -375,24 +393,4 @@ impl RareRows {
             conflicts: find_conflicts(tx, wanted.unique_values).await?,
         })
     }
-}
-
-/// Returns a fault for each unique value of these commands that another taxpayer already has.
-async fn find_conflicts(
-    tx: &Transaction,
-    unique_values: Vec<UniqueValues>,
-) -> Result<Vec<(CommandId, Faults)>, StoreError> {
-    let mut conflicts = Vec::with_capacity(unique_values.len());
-    for UniqueValues {
-        command,
-        taxpayer,
-        login,
-    } in unique_values
-    {
-        conflicts.push((
-            command,
-            taxpayers::find_taken_values(tx, &taxpayer, login.as_deref()).await?,
-        ));
-    }
-    Ok(conflicts)
 }

@@ -40,6 +40,7 @@ use crate::domain::reference::catalog::Catalog;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::ids::IdKind;
 use crate::store::invoices::corrections::StoredCorrection;
+use crate::store::invoices::payments;
 use crate::store::operations::outages::OutageEvent;
 
 pub struct UnitOfWork {
@@ -66,6 +67,8 @@ pub struct UnitOfWork {
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
     /// The IRNs, among those that the batch needs, whose receipt is already in the event log.
     pub(crate) acknowledged: Vec<Irn>,
+    /// The last ledger entries with the payment status of their invoices, among those that the batch needs.
+    pub(crate) last_postings: Vec<payments::Model>,
     /// How the ERP receives notifications. Loaded only if a command of the batch reads it.
     pub(crate) integration: Tracked<Option<Integration>>,
     /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.
@@ -204,6 +207,15 @@ impl UnitOfWork {
 
     pub(crate) fn invoice_with_irn(&self, irn: &Irn) -> Option<&Invoice> {
         self.invoices.with_irn(irn)
+    }
+
+    /// Returns the last ledger entry that has the payment status of the invoice.
+    pub(crate) fn last_posting(&self, invoice: &Invoice) -> Option<&payments::Model> {
+        let status = invoice.payment.status.to_string();
+        let added = self.writes.postings.iter().rev();
+        added
+            .chain(&self.last_postings)
+            .find(|entry| entry.invoice_id == invoice.id.0 && entry.status == status)
     }
 
     /// Finds the stored customer by the number in `details`, or else by the tax number.

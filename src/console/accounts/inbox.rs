@@ -204,7 +204,7 @@ async fn get_file(
     let file = file.ok_or_else(ApiError::route_not_found)?;
     let invoice = find(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
-    invoice_files::make_received(&state, &invoice.irn, &document, file).await
+    invoice_files::make_received(&state, session.taxpayer, &invoice.irn, &document, file).await
 }
 
 /// POST …/acknowledge: tells the authority that the invoice arrived, as the API call Acknowledge Supplier Invoice does.

@@ -172,7 +172,7 @@ async fn save(
     body: &Map<String, Value>,
 ) -> Result<(), ApiError> {
     let read = reader::read(body, &state.catalog.get(), forms::profile::read)?;
-    invoice_files::check_logo(state, &read.value.settings.logo).await?;
+    invoice_files::check_logo(state, session.taxpayer, &read.value.settings.logo).await?;
     let command = ChangeProfile {
         change: read.value,
         by: session.by,

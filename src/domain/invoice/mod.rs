@@ -134,10 +134,15 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Returns the SHA-256 over all fields except `batch_no`, so that an invoice in another batch keeps its digest.
+    /// Returns the SHA-256 over all fields except `batch_no`, so that an invoice in another batch keeps its digest. The
+    /// case of the service id in the IRN does not change it.
     pub fn digest(&self) -> String {
         // Serialization cannot fail: a draft holds only text, numbers, lists and maps with text keys.
-        digest::document_digest(&serde_json::to_value(self).unwrap_or_default())
+        let mut document = serde_json::to_value(self).unwrap_or_default();
+        if let Some(irn) = &self.irn {
+            document["irn"] = irn.key().into();
+        }
+        digest::document_digest(&document)
     }
 
     /// Creates the invoice. If the draft is declared as paid, also returns the first posting to the payment ledger.

@@ -129,11 +129,13 @@ impl Faults {
 
     /// Names, in the fault of a missing field, the unknown field that was probably sent in its place.
     pub fn name_misspelling(&mut self, path: &str, sent: &str) {
-        let missing = Problem::Field(FieldRule::Required);
-        let found = self
-            .kept
-            .iter_mut()
-            .find(|fault| fault.problem == missing && fault.path == path);
+        let found = self.kept.iter_mut().find(|fault| {
+            let is_missing = matches!(
+                fault.problem,
+                Problem::Field(FieldRule::Required | FieldRule::Other { id: "required", .. })
+            );
+            is_missing && fault.path == path
+        });
         if let Some(fault) = found {
             let rule = FieldRule::Misspelt {
                 sent: sent.to_owned(),

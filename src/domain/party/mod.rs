@@ -11,6 +11,7 @@ pub mod verification;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::access::payer::Payer;
 use crate::domain::kernel::codes::{Category, Subscription};
 use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
@@ -128,6 +129,11 @@ pub struct BusinessLocation {
 }
 
 impl Taxpayer {
+    /// Returns the account that pays for the taxpayer.
+    pub fn payer(&self) -> Payer {
+        Payer::Integrator(self.integrator_id)
+    }
+
     /// Checks the subscription, the profile and, if the policy requires it, the verification of the taxpayer.
     pub fn check_may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.subscription != Subscription::Active {

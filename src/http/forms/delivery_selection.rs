@@ -33,9 +33,11 @@ pub(crate) struct MatchForm {
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
     let has_matching = reader.has(MATCHING);
-    let ids = reader.required_if(!has_matching, IDS).texts(ID_CHARS);
+    // Not required by its presence alone: the fault of a body without a choice names both ways to choose.
+    let ids = reader.required_if(false, IDS).texts(ID_CHARS);
     let matching = reader.optional(MATCHING).object(read_match);
     let is_empty = ids.as_ref().is_some_and(Vec::is_empty);
+    let is_absent = reader.is_null(IDS) || reader.names().all(|name| name != IDS);
     let ids = ids.filter(|_| !is_empty);
     match (ids, matching) {
         (Some(_), Some(_)) => {
@@ -45,8 +47,13 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<SelectionForm> {
         }
         (Some(ids), None) if !has_matching => read_selection(reader, &ids),
         (None, Some(matching)) => Some(SelectionForm::Matching(matching)),
-        (None, None) if is_empty && !has_matching => {
-            reader.report_fault(IDS, FieldRule::Required);
+        (None, None) if (is_empty || is_absent) && !has_matching => {
+            let rule = FieldRule::with_expected(
+                "required",
+                "or matching is required",
+                "the ids of deliveries, or matching",
+            );
+            reader.report_fault(IDS, rule);
             None
         }
         _ => None,
@@ -134,6 +141,23 @@ mod tests {
         ];
         for (body, rules) in cases {
             assert_eq!(broken_rules(read_with(body.clone(), read)), rules, "{body}");
+        }
+    }
+
+    #[test]
+    fn without_a_choice_both_ways_to_choose_are_named() {
+        let neither = "The delivery_ids field or matching is required.";
+        let misspelt =
+            "The delivery_ids field is required (you sent delivery_id, which is no field).";
+        for (body, told) in [
+            (json!({}), neither),
+            (json!({ "delivery_ids": null }), neither),
+            (json!({ "delivery_ids": [], "matching": null }), neither),
+            (json!({ "delivery_id": [ID] }), misspelt),
+        ] {
+            let faults = read_with(body, read).unwrap_err();
+            let sentences: Vec<_> = faults.iter().map(ToString::to_string).collect();
+            assert_eq!(sentences, [told]);
         }
     }
 

@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::field::LONG_TEXT_CHARS_MAX;
 use crate::http::forms::query::Query;
-use crate::http::forms::reader::Reader;
+use crate::http::forms::reader::{self, Reader};
 use crate::http::forms::text_checks;
 
 /// An operator's request to replace a key by a new one. The audit log stores the reason.
@@ -31,6 +33,8 @@ pub(crate) struct KeyRevocation {
 
 /// The maximum length of a key's name, in characters.
 const NAME_CHARS_MAX: usize = 60;
+/// The query parameters that say what a new key is like.
+const QUERY_PARAMETERS: [&str; 4] = ["overlap_s", "scope", "expires_at", "name"];
 
 fn overlap_s_max() -> u32 {
     u32::try_from(OVERLAP_MAX.as_secs()).unwrap_or(u32::MAX)
@@ -123,6 +127,26 @@ pub(crate) fn read_name(query: &Query) -> Result<Option<String>, Fault> {
     name.transpose().map_err(|rule| Fault::field("name", rule))
 }
 
+/// Checks the body of a request whose terms are query parameters, and returns the warnings about it. A term in the body
+/// is a fault: without it the request would do something else than its sender wants.
+pub(crate) fn check_body(
+    body: &Map<String, Value>,
+    catalog: &Catalog,
+) -> Result<Vec<String>, Faults> {
+    let accepted = reader::read(body, catalog, |reader| {
+        for name in QUERY_PARAMETERS {
+            let is_sent = reader.has(name);
+            let field = reader.optional(name);
+            if is_sent {
+                let message = format!("Send {name} in the query: ?{name}=…");
+                field.report.add_fault(Fault::new(name, "query", message));
+            }
+        }
+        Some(())
+    })?;
+    Ok(accepted.warnings)
+}
+
 /// Returns a fault if the key would expire now or in the past.
 pub(crate) fn check_expiry(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
     if terms.expires_at.is_some_and(|end| end <= now) {
@@ -139,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::check;
+    use crate::http::forms::testing::{catalog, check, object};
 
     #[test]
     fn each_field_keeps_its_rule() {
@@ -187,6 +211,36 @@ mod tests {
             &json!({ "taxpayer_keys": true, "reason": "a leak" }),
             &cases,
             read_revocation,
+        );
+    }
+
+    #[test]
+    fn a_term_in_the_body_is_sent_to_the_query() {
+        let check = |body: Value| {
+            check_body(&object(body), &catalog()).map_err(|faults| {
+                let sentences = faults.iter().map(ToString::to_string);
+                sentences.collect::<Vec<_>>().join(" / ")
+            })
+        };
+        for (body, told) in [
+            (
+                json!({ "overlap_s": 3600, "scope": "read_only" }),
+                "Send overlap_s in the query: ?overlap_s=… / Send scope in the query: ?scope=…",
+            ),
+            (
+                json!({ "expires_at": "2030-01-01T00:00:00Z" }),
+                "Send expires_at in the query: ?expires_at=…",
+            ),
+            (json!({ "name": false }), "Send name in the query: ?name=…"),
+        ] {
+            assert_eq!(check(body), Err(told.to_owned()));
+        }
+        for body in [json!({}), json!({ "overlap_s": null, "name": "" })] {
+            assert_eq!(check(body), Ok(Vec::new()));
+        }
+        assert_eq!(
+            check(json!({ "colour": 7 })),
+            Ok(vec!["unknown field: colour".to_owned()])
         );
     }
 

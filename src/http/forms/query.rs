@@ -193,6 +193,18 @@ impl Query {
             .map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
     }
 
+    /// Returns the value as a taxpayer's id. A value that is not a number is a fault.
+    pub(crate) fn checked_taxpayer_id(&self, name: &str) -> Result<Option<TaxpayerId>, Fault> {
+        let Some(text) = self.filled_value(name) else {
+            return Ok(None);
+        };
+        let id = parse_number(text).map(TaxpayerId);
+        id.map(Some).ok_or_else(|| {
+            let rule = FieldRule::must_be("integer", "the id of a taxpayer, a number");
+            Fault::field(name, rule)
+        })
+    }
+
     /// Returns the value as an integrator's id. A value that is not a number becomes 0, which matches no integrator.
     pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
         self.filled_value(name)
@@ -250,6 +262,21 @@ mod tests {
         );
         assert_eq!(read(""), Ok(None));
         assert!(read("yesterday").is_err());
+    }
+
+    #[test]
+    fn a_checked_id_of_a_taxpayer_is_a_number() {
+        let read = |text: &str| {
+            let query = Query::from_text(&format!("taxpayer_id={text}"));
+            query
+                .checked_taxpayer_id("taxpayer_id")
+                .map_err(|fault| fault.rule())
+        };
+        assert_eq!(read("7"), Ok(Some(TaxpayerId(7))));
+        assert_eq!(read(""), Ok(None));
+        for odd in ["abc", "0", "-1", "1.5", "99999999999999999999"] {
+            assert_eq!(read(odd), Err("integer"), "{odd}");
+        }
     }
 
     #[test]

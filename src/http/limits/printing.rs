@@ -5,35 +5,79 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use crate::actors::turn_gate::TurnGate;
+use crate::domain::access::payer::Payer;
 use crate::http::respond::error::ApiError;
 
 #[derive(Debug)]
-pub struct PrintingPlaces(Arc<Semaphore>);
+pub struct PrintingPlaces(Arc<TurnGate>);
 
 impl Default for PrintingPlaces {
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, NonZero::get);
-        Self(Arc::new(Semaphore::new((cores / 2).max(1))))
+        Self(TurnGate::new((cores / 2).max(1)))
     }
 }
 
 impl PrintingPlaces {
-    /// Computes on a thread of its own, after waiting for a place, first come, first served. The place is kept even
-    /// if the caller hangs up, because the thread goes on.
+    /// Computes on a thread of its own, after waiting for a place. Payers take turns, so whoever asks for a hundred
+    /// documents lets everybody else through. The place is kept even if the caller hangs up, because the thread goes on.
+    pub(crate) async fn compute_in_turn<T: Send + 'static>(
+        &self,
+        payer: Payer,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.compute_for(Some(payer), task).await
+    }
+
+    /// Computes a piece that takes a moment, first come, first served.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let place = Arc::clone(&self.0).acquire_owned().await;
-        let place = place.map_err(ApiError::internal)?;
+        self.compute_for(None, task).await
+    }
+
+    async fn compute_for<T: Send + 'static>(
+        &self,
+        payer: Option<Payer>,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let place = self.0.take(payer, 1).await;
         let computed = spawn_blocking(move || {
             let result = task();
             drop(place);
             result
         });
         computed.await.map_err(ApiError::internal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use futures_util::future::{join, join_all};
+
+    use super::*;
+    use crate::domain::kernel::ids::IntegratorId;
+
+    #[tokio::test]
+    async fn who_asks_for_many_documents_lets_another_through() {
+        let places = PrintingPlaces(TurnGate::new(1));
+        let (sender, printed) = channel();
+        let print = |id| {
+            let sender = sender.clone();
+            places.compute_in_turn(Payer::Integrator(IntegratorId(id)), move || sender.send(id))
+        };
+        let many = join_all((0..5).map(|_| print(1)));
+        let (many, one) = join(many, print(2)).await;
+        for sent in many.into_iter().chain([one]) {
+            sent.unwrap().unwrap();
+        }
+        let order: Vec<_> = printed.try_iter().collect();
+        assert_eq!(order, [1, 2, 1, 1, 1, 1], "one was being printed");
     }
 }

@@ -32,6 +32,9 @@ pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
     ),
 ];
 
+/// The description of 304.
+const UNCHANGED: &str = "No body: the answer is still the one whose ETag is in If-None-Match";
+
 /// An operation of the API document: the endpoint's documentation, and the path, methods and keys from the route table.
 pub(crate) struct Operation {
     pub(crate) path: &'static str,
@@ -118,16 +121,16 @@ impl Operation {
         })
     }
 
-    fn header_facts(&self) -> HeaderFacts<'_> {
+    fn header_facts(&self, status: u16) -> HeaderFacts<'_> {
         HeaderFacts {
             is_keyed: !self.keys.is_empty(),
             is_read: matches!(self.methods.first(), Some(HttpMethod::Get)),
+            is_duplicate: self.doc.has_duplicates && status == 200,
             parameters: &self.doc.parameters,
         }
     }
 
     fn responses(&self) -> Responses {
-        let facts = self.header_facts();
         let answers = self
             .doc
             .answers
@@ -140,9 +143,15 @@ impl Operation {
                 let response = ResponseBuilder::new()
                     .description(message)
                     .content(*kind, content);
-                let response = add_headers(response, success_headers(facts));
+                let response = add_headers(response, success_headers(self.header_facts(*status)));
                 (status.to_string(), self.add_files(*status, response))
             });
+        let facts = self.header_facts(304);
+        let unchanged = facts.is_tagged().then(|| {
+            let response = ResponseBuilder::new().description(UNCHANGED);
+            let response = add_headers(response, success_headers(facts));
+            ("304".to_owned(), response)
+        });
         let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
         let of_role = self.least_role.filter(|role| *role > OperatorRole::Viewer);
         for code in self
@@ -171,6 +180,7 @@ impl Operation {
             (status.to_string(), response)
         });
         let all = answers
+            .chain(unchanged)
             .chain(failures)
             .map(|(status, response)| (status, response.build()));
         ResponsesBuilder::new().responses_from_iter(all).build()

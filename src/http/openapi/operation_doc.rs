@@ -48,6 +48,8 @@ pub(crate) struct OperationDoc {
     /// The media types of files that callers may accept instead of the answer 200.
     pub(super) given_files: &'static [&'static str],
     pub(super) failures: BTreeMap<u16, Vec<ErrorCode>>,
+    /// True if 200 is an invoice that was stored before.
+    pub(super) has_duplicates: bool,
     /// The schemas that the responses of the operation refer to, by name.
     pub(super) components: Vec<(String, RefOr<Schema>)>,
 }
@@ -65,6 +67,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
         answers: BTreeMap::new(),
         given_files: &[],
         failures: BTreeMap::new(),
+        has_duplicates: false,
         components: Vec::new(),
     };
     doc.fails(&COMMON_ERROR_CODES)
@@ -178,6 +181,14 @@ impl OperationDoc {
     pub(crate) fn if_unchanged(self) -> Self {
         self.parameter(parameter::if_match())
             .fails(&[ErrorCode::PreconditionFailed])
+    }
+
+    /// Marks 200 as an invoice that was stored before: a header compares its content.
+    pub(crate) fn finds_duplicates(self) -> Self {
+        Self {
+            has_duplicates: true,
+            ..self
+        }
     }
 
     /// True if the operation has parameters in the query string.

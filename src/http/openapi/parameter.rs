@@ -1,5 +1,6 @@
 //! The parameters of paths and query strings. Parameters with the same name have the same meaning in every path.
 
+use authority_client::Operation;
 use serde_json::Value;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -53,7 +54,7 @@ fn named_type(name: &str) -> ObjectBuilder {
         "taxpayer_id" | "integrator_id" => ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(1)),
-        "overdue" | "preview" | "for_you" | "grade" | "calculate" => {
+        "overdue" | "without_cancelled" | "preview" | "for_you" | "grade" | "calculate" => {
             ObjectBuilder::new().schema_type(Type::Boolean)
         }
         _ => text,
@@ -99,52 +100,91 @@ pub(super) fn path_parameters(path: &'static str) -> impl Iterator<Item = Parame
     let names = path
         .split('/')
         .filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));
-    names.map(move |name| {
-        if is_operated {
-            path_parameter("uuid", name)
-        } else {
-            path_parameter(name, name)
-        }
+    names.map(move |name| match name {
+        "id" if is_operated => path_parameter(uuid_part(), name),
+        name => path_parameter(path_part(name), name),
     })
 }
 
-fn path_parameter(kind: &str, name: &'static str) -> Parameter {
-    let integer = ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .minimum(Some(1));
-    let text = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1));
-    let (schema, what, example) = match kind {
-        "id" => (integer, "The id, a number", Value::from(1)),
-        "irn" => (
-            text,
+/// A part of a path that stands for something.
+struct PathPart {
+    schema: ObjectBuilder,
+    what: &'static str,
+    example: Value,
+}
+
+/// Returns the part that has this name in every path.
+fn path_part(name: &str) -> PathPart {
+    match name {
+        "id" => number_part("The id, a number"),
+        "contact_id" => number_part("The id of the person, a number"),
+        "invoice_id" => number_part("The id of the invoice, a number"),
+        "irn" => text_part(
             "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}",
-            "INV0001-94AD90FB-20260115".into(),
+            "INV0001-94AD90FB-20260115",
         ),
+        "supplier_irn" => text_part(
+            "The IRN of the received invoice: {invoice_no}-{service_id}-{YYYYMMDD}",
+            "INV9001-5A3F00C1-20260115",
+        ),
+        "endpoint_id" => text_part("`default`, or the id of an endpoint that was added", "2"),
         "list" => {
             let lists = ReferenceList::ALL.iter().map(ToString::to_string);
-            (
-                text.enum_values(Some(lists)),
-                "The list",
-                "currencies".into(),
-            )
+            with_words(text_part("The list", "currencies"), lists)
         }
-        "batch_no" => (text, "The batch number that Bulk gave", "B-1".into()),
-        "token" => (text, "The token of the settings", "token".into()),
-        _ => (
-            text,
-            "The id, a UUID",
-            "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab".into(),
+        "operation" => {
+            let operations = Operation::ALL.into_iter().map(Operation::name);
+            let part = text_part("The operation of the authority", "sign");
+            with_words(part, operations)
+        }
+        "batch_no" => text_part("The batch number that Bulk gave", "B-1"),
+        "import_no" => text_part(
+            "The number that the import gave",
+            "IDB4D5F32AC53A2EB23F0AB14003AF9D3",
         ),
-    };
+        "correction_no" => text_part("The number that Correct gave", "C20260115-0000000000000000"),
+        "token" => text_part("The token of the settings", "token"),
+        _ => uuid_part(),
+    }
+}
+
+fn number_part(what: &'static str) -> PathPart {
+    let integer = ObjectBuilder::new().schema_type(Type::Integer);
+    PathPart {
+        schema: integer.minimum(Some(1)),
+        what,
+        example: Value::from(1),
+    }
+}
+
+fn text_part(what: &'static str, example: &str) -> PathPart {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    PathPart {
+        schema: text.min_length(Some(1)),
+        what,
+        example: example.into(),
+    }
+}
+
+fn uuid_part() -> PathPart {
+    text_part("The id, a UUID", "01a1fe6b-07c5-77be-bffc-3c9cdd06c3ab")
+}
+
+fn with_words(part: PathPart, words: impl Iterator<Item = impl Into<Value>>) -> PathPart {
+    PathPart {
+        schema: part.schema.enum_values(Some(words)),
+        ..part
+    }
+}
+
+fn path_parameter(part: PathPart, name: &'static str) -> Parameter {
     let parameter = ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Path)
         .required(Required::True);
     parameter
-        .schema(Some(schema))
-        .description(Some(what))
-        .example(Some(example))
+        .schema(Some(part.schema))
+        .description(Some(part.what))
+        .example(Some(part.example))
         .build()
 }

@@ -64,6 +64,12 @@ const CHALLENGE: Described = (
     Type::String,
     "how to name the key",
 );
+const DUPLICATE: Described = (
+    "x-duplicate",
+    "Duplicate",
+    Type::String,
+    "`identical` if the stored invoice was made of the same content, or `different`",
+);
 const NEXT_CURSOR: Described = (
     "x-next-cursor",
     "NextCursor",
@@ -71,7 +77,7 @@ const NEXT_CURSOR: Described = (
     "the `cursor` of the next page; absent on the last",
 );
 
-const ALL: [Described; 10] = [
+const ALL: [Described; 11] = [
     REQUEST_ID,
     WARNING,
     LIMIT,
@@ -81,6 +87,7 @@ const ALL: [Described; 10] = [
     REPLAYED,
     RETRY_AFTER,
     CHALLENGE,
+    DUPLICATE,
     NEXT_CURSOR,
 ];
 
@@ -90,10 +97,17 @@ pub(super) struct HeaderFacts<'d> {
     /// True if the operation takes a key, so that its calls are counted.
     pub(super) is_keyed: bool,
     pub(super) is_read: bool,
+    /// True if the answer is an invoice that was stored before.
+    pub(super) is_duplicate: bool,
     pub(super) parameters: &'d [Parameter],
 }
 
 impl HeaderFacts<'_> {
+    /// True if the answer has a tag, so that who has it already gets 304.
+    pub(super) fn is_tagged(self) -> bool {
+        self.is_keyed && self.is_read
+    }
+
     fn takes(self, name: &str) -> bool {
         self.parameters
             .iter()
@@ -119,8 +133,9 @@ pub(super) fn success_headers(facts: HeaderFacts<'_>) -> impl Iterator<Item = (&
         (LIMIT, facts.is_keyed),
         (REMAINING, facts.is_keyed),
         (RESET, facts.is_keyed),
-        (ENTITY_TAG, facts.is_keyed && facts.is_read),
+        (ENTITY_TAG, facts.is_tagged()),
         (REPLAYED, facts.takes("Idempotency-Key")),
+        (DUPLICATE, facts.is_duplicate),
         (NEXT_CURSOR, facts.takes("cursor")),
     ]
     .into_iter()

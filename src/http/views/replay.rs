@@ -16,6 +16,8 @@ const DISABLED_REASON: &str = "the webhook is disabled: enable it, or cancel the
 #[schema(as = Replay)]
 pub(crate) struct ReplayView {
     id: uuid::Uuid,
+    /// `default`, or the id of an endpoint that was added.
+    endpoint_id: String,
     only: ReplayScope,
     state: ReplayState,
     /// Sequence number of the first event to replay. `until` is the sequence number of the last event to replay.
@@ -39,6 +41,7 @@ impl From<&Replay> for ReplayView {
     fn from(replay: &Replay) -> Self {
         Self {
             id: replay.id,
+            endpoint_id: replay.endpoint.name(),
             only: replay.scope,
             state: replay.state,
             since: replay.after.saturating_add(1),

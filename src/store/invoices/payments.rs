@@ -9,6 +9,7 @@ use sea_orm::QueryOrder;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::payment::{LedgerEntry, Posting};
 use crate::store::Store;
@@ -95,6 +96,26 @@ pub async fn owned_by_with_invoice(
         LedgerEntry::try_from(row).map(|entry| LedgerEntry { actor, ..entry })
     };
     rows.into_iter().map(entry).collect()
+}
+
+/// Loads, for each of these invoices, the last ledger entry with this payment status, if there is one.
+pub async fn last_with_status(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    invoices: &[(InvoiceId, PaymentStatus)],
+) -> Result<Vec<Model>, StoreError> {
+    let mut found = Vec::with_capacity(invoices.len());
+    for (invoice, status) in invoices {
+        let last = Entity::find()
+            .filter(Column::TaxpayerId.eq(taxpayer.0))
+            .filter(Column::InvoiceId.eq(invoice.0))
+            .filter(Column::Status.eq(status.to_string()))
+            .order_by_desc(Column::Sequence)
+            .one(tx)
+            .await?;
+        found.extend(last);
+    }
+    Ok(found)
 }
 
 static INSERT: Insert<Entity> = Insert::new();

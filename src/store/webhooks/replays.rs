@@ -87,6 +87,16 @@ pub async fn page_for_endpoint(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
+/// Loads one page of the replays of all endpoints of a taxpayer, newest first, and the number of all of them.
+pub async fn page_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    page: Page,
+) -> Result<(Vec<Replay>, u64), StoreError> {
+    let found = Entity::find().filter(Column::EndpointKey.in_subquery(select_keys(taxpayer)));
+    page::load(store, found.order_by_desc(Column::Id), page).await
+}
+
 /// Finds a replay of any endpoint of a taxpayer.
 pub async fn owned_by_with_id(
     store: &Store,

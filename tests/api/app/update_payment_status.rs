@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
 use testkit::each_database;
 use testkit::patience::eventually;
-use testkit::roles::{Taxpayer, relay};
+use testkit::roles::{INVOICES, Taxpayer, relay};
 
 use crate::support::world::{ALONE, World};
 
@@ -109,6 +109,54 @@ async fn what_stands_already_is_not_relayed(world: &World) {
     }
     assert_eq!(held(world, &irn), ("PAID", 1));
     assert_eq!(payment_events(&taxpayer).await, 1);
+}
+
+#[each_database]
+async fn another_remark_about_the_same_status_is_an_entry_of_the_ledger(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (invoice, irn) = signed(&taxpayer).await;
+    let send = async |status: &str, remark: &str| {
+        let body = json!({ "payment_status": status, "remark": remark });
+        let answer = taxpayer.send("PATCH", &relay(&irn), &body).await;
+        assert_eq!(
+            answer.expect_status(200).data()["remark"],
+            json!(remark),
+            "{status}"
+        );
+    };
+    let entries = [
+        ("PENDING", "reminded"),
+        ("PENDING", "reminded again"),
+        ("PENDING", "reminded"),
+        ("REJECTED", "bounced"),
+        ("REJECTED", "bounced twice"),
+        ("PAID", "in cash"),
+        ("PAID", "receipt 7"),
+    ];
+    for (status, remark) in entries {
+        for _ in 0..2 {
+            send(status, remark).await;
+        }
+        taxpayer.app().pay(&irn, status).await.expect_status(200);
+    }
+    let path = format!("{INVOICES}/{}?include=ledger", invoice["id"]);
+    let shown = taxpayer.get(&path).await.expect_status(200);
+    let ledger = shown.data()["ledger"].clone();
+    let told: Vec<_> = ledger["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            (
+                entry["status"].as_str().unwrap(),
+                entry["remark"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(told, entries);
+    assert_eq!(ledger["amount_paid"], ledger["payable_amount"]);
+    assert_eq!(payment_events(&taxpayer).await, entries.len());
+    assert_eq!(held(world, &irn), ("PAID", 2));
 }
 
 #[each_database]

@@ -65,10 +65,15 @@ async fn only_a_missing_replica_is_forgotten(world: &World) {
 #[each_database(ALONE)]
 async fn an_order_about_a_breaker_is_obeyed_and_recorded(world: &World) {
     let operator = world.new_operator().await;
-    operator
+    let unknown = operator
         .send("POST", "/ops/breakers/no-such-operation/trip", &json!({}))
         .await
-        .expect_status(404);
+        .expect_refusal(404, "ROUTE_NOT_FOUND");
+    let message = unknown.message();
+    assert!(
+        message.starts_with("No such operation; the operations are validate_irn, validate, sign,"),
+        "{message}"
+    );
     for (order, is_tripped) in [("trip", true), ("reset", false)] {
         let path = format!("/ops/breakers/sign/{order}");
         let answer = operator

@@ -125,6 +125,12 @@ async fn an_integrator_reads_its_own_entries_and_operators_read_all(world: &Worl
         entries(&other, &format!("?taxpayer_id={id}")).await,
         [json!(null); 0]
     );
+    for list in [AUDIT, "/v1/system-integrators/requests"] {
+        let odd = one.get(&format!("{list}?taxpayer_id=abc")).await;
+        odd.expect_faults(&["taxpayer_id"]);
+        let blank = one.get(&format!("{list}?taxpayer_id=")).await;
+        blank.expect_status(200);
+    }
     let operator = world.new_operator().await;
     let answer = operator
         .audit(&format!("?taxpayer_id={id}"))

@@ -109,6 +109,7 @@ async fn dead_letters_are_replayed_with_the_id_of_their_event(world: &World) {
         .collect();
     let expected = [
         "created_at",
+        "endpoint_id",
         "id",
         "only",
         "percent",

@@ -77,3 +77,28 @@ async fn put_and_patch_rotate_too(world: &World) {
     let answer = world.integrator().get(&path).await;
     answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
 }
+
+#[each_database]
+async fn terms_in_the_body_are_refused_and_the_old_key_stays(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let path = format!("{TAXPAYERS}/{}/api-key/rotate", taxpayer.id);
+    let integrator = world.integrator();
+    let terms = json!({ "overlap_s": 3600, "scope": "read_only" });
+    let answer = integrator.send("POST", &path, &terms).await;
+    let answer = answer.expect_faults(&["overlap_s", "scope"]);
+    assert_eq!(
+        answer.body["errors"]["overlap_s"],
+        json!(["Send overlap_s in the query: ?overlap_s=…"])
+    );
+    integrator
+        .send_text("POST", &path, "overlap_s=3600")
+        .await
+        .expect_refusal(400, "MALFORMED_JSON");
+    taxpayer.list_invoices("").await.expect_status(200);
+    let odd = json!({ "colour": "red" });
+    let answer = integrator.send("POST", &path, &odd).await;
+    let answer = answer.expect_status(200);
+    assert_eq!(answer.warnings(), "unknown field: colour");
+    let answer = integrator.send("POST", &path, &json!({})).await;
+    assert_eq!(answer.expect_status(200).warnings(), "");
+}

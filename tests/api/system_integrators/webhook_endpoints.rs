@@ -319,6 +319,24 @@ async fn an_endpoint_that_fails_delays_no_other_and_is_replayed_alone(world: &Wo
     let of_default = format!("{}/replay", webhook(taxpayer.id));
     let of_default = integrator.get(&of_default).await.expect_status(200);
     assert_eq!(of_default.data(), &Value::Null, "it has none of its own");
+    let own = integrator.replay(taxpayer.id, json!(1), "failed").await;
+    let own = own.expect_status(200);
+    assert_eq!(own.data()["endpoint_id"], "default");
+    let list = integrator.replays(taxpayer.id, "").await.expect_status(200);
+    assert_eq!(list.data()["total"], json!(2), "{}", list.text);
+    let listed = list.data()["data"].as_array().unwrap().iter();
+    let listed: Vec<_> = listed
+        .map(|one| (&one["id"], &one["endpoint_id"]))
+        .collect();
+    assert_eq!(
+        listed,
+        [
+            (&own.data()["id"], &json!("default")),
+            (&json!(replay), &json!(id)),
+        ]
+    );
+    let found = integrator.replays(taxpayer.id, &format!("/{replay}")).await;
+    assert_eq!(found.data()["endpoint_id"], json!(id));
     assert_eq!(erp.received_notifications().len(), 3, "nothing comes twice");
 }
 

@@ -266,6 +266,7 @@ fn take_over_status(
     was_sent: bool,
 ) {
     if !was_sent && invoice.payment.status == relayed.payment_status.to_payment_status() {
+        add_remark(uow, invoice, relayed);
         return;
     }
     let previous = invoice.status;
@@ -300,6 +301,38 @@ fn take_over_status(
         uow,
         PaymentPosting {
             previous,
+            invoice: &invoice,
+            posting,
+            note,
+        },
+    );
+}
+
+/// Adds the remark about a status that the invoice has already to its ledger, unless the last entry with this status
+/// has the same one. Nothing else changes.
+fn add_remark(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment) {
+    let last = uow
+        .last_posting(&invoice)
+        .and_then(|entry| entry.remark.as_ref());
+    if relayed.remark.is_none() || last == relayed.remark.as_ref() {
+        return;
+    }
+    let invoice = Invoice {
+        updated_at: uow.now,
+        ..invoice
+    };
+    let posting = Posting {
+        status: invoice.payment.status,
+        amount: Amount::ZERO,
+    };
+    let note = PostingNote {
+        reference: None,
+        remark: relayed.remark.clone(),
+    };
+    post_payment(
+        uow,
+        PaymentPosting {
+            previous: invoice.status,
             invoice: &invoice,
             posting,
             note,

@@ -92,6 +92,7 @@ impl TaxpayerCommand for RecordSteps {
             .any(|outcome| outcome.step == Step::Payment)
         {
             wanted.add_credit_notes();
+            wanted.add_last_posting(&self.irn);
         }
     }
 

@@ -111,5 +111,9 @@ pub(crate) fn find_operation(name: &str) -> Result<Operation, ApiError> {
     let found = Operation::ALL
         .into_iter()
         .find(|operation| operation.name() == name);
-    found.ok_or_else(ApiError::route_not_found)
+    found.ok_or_else(|| {
+        let names = Operation::ALL.map(Operation::name).join(", ");
+        let message = format!("No such operation; the operations are {names}");
+        ApiError::new(ErrorCode::RouteNotFound, message)
+    })
 }

@@ -36,7 +36,7 @@ async fn list_own_audit(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let taxpayer_id = query.taxpayer_id("taxpayer_id");
+    let taxpayer_id = query.checked_taxpayer_id("taxpayer_id")?;
     let filter = AuditFilter {
         taxpayer_id,
         subject: query.trimmed_text("subject"),

@@ -61,7 +61,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_replays",
                 "Every replay with its progress, newest first",
             )
-            .with_note("A replay that has ended stays in the list.")
+            .with_note(
+                "The replays of all endpoints of the taxpayer. A replay that has ended stays in \
+                 the list until its endpoint is deleted.",
+            )
             .with_paging("15 by default, 100 at most")
             .gives_page::<ReplayView>("Webhook replays retrieved successfully")
             .fails(&[ErrorCode::TaxpayerNotFound])
@@ -163,7 +166,7 @@ pub(super) async fn show_latest(
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: lists all replays of the webhook, newest first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: lists the replays of all endpoints, newest first.
 async fn list_replays(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -172,12 +175,15 @@ async fn list_replays(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let page = query.page(PER_PAGE_DEFAULT);
-    let key = taxpayer.id.into();
-    let endpoint = webhooks::with_key(state.store.reader(), key).await?;
-    let (found, total) = replays::page_for_endpoint(&state.store, key, page).await?;
+    let endpoints = webhooks::all_owned_by(state.store.reader(), taxpayer.id).await?;
+    let (found, total) = replays::page_owned_by(&state.store, taxpayer.id, page).await?;
     let items = found
         .iter()
-        .map(|replay| ReplayView::for_endpoint(endpoint.as_ref(), replay))
+        .map(|replay| {
+            let mut all = endpoints.iter().map(|(endpoint, _)| endpoint);
+            let endpoint = all.find(|endpoint| endpoint.key == replay.endpoint);
+            ReplayView::for_endpoint(endpoint, replay)
+        })
         .collect();
     Ok(ApiResponse::ok(
         "Webhook replays retrieved successfully",

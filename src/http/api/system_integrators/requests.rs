@@ -54,7 +54,7 @@ async fn list_all_requests(
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let filter = RequestFilter {
-        taxpayer: query.taxpayer_id("taxpayer_id"),
+        taxpayer: query.checked_taxpayer_id("taxpayer_id")?,
         ..read_filter(&query)?
     };
     let reader = LogReader::Integrator(id);

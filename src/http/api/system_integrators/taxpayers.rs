@@ -1,9 +1,11 @@
 //! An integrator's taxpayers: list them, create one, change the profile of one, rotate the API key of one.
 
 use std::collections::HashMap;
+use std::future::{Ready, ready};
 
+use actix_web::dev::Payload;
 use actix_web::http::{Method, StatusCode};
-use actix_web::web;
+use actix_web::{FromRequest, HttpRequest, web};
 use secrecy::ExposeSecret;
 
 use crate::actors::taxpayer::commands::{ChangeProfile, RotateKey};
@@ -15,6 +17,7 @@ use crate::domain::party::{Contact, Taxpayer};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
+use crate::http::extract::role::NeedsRole;
 use crate::http::forms::query::Query;
 use crate::http::forms::{key_terms, profile, reader, taxpayer};
 use crate::http::idempotency::IdempotentRequest;
@@ -107,7 +110,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 doc("rotate_api_key", "Rotate Taxpayer API Key")
                     .with_note(
                         "The old key is refused at once, or after `overlap_s`; a \
-                         key that is replaced again keeps its end.",
+                         key that is replaced again keeps its end. The terms are query \
+                         parameters: in a body they are refused.",
                     )
                     .query(
                         "name",
@@ -126,6 +130,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     )
                     .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
                     .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+                    .fails(&[ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType])
+                    .fails(&[ErrorCode::PayloadTooLarge, ErrorCode::RequestTimeout])
                     .writes()
             }),
     ]
@@ -243,7 +249,7 @@ async fn update_profile(
     let form = reader::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
     let change = form.value;
     let warnings = form.warnings;
-    invoice_files::check_logo(&state, &change.settings.logo).await?;
+    invoice_files::check_logo(&state, taxpayer.id, &change.settings.logo).await?;
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
     idempotent
@@ -259,6 +265,25 @@ async fn update_profile(
         .await
 }
 
+/// The terms of a new key, and a body, which should have none of them.
+struct RotationRequest {
+    query: Query,
+    body: Body,
+}
+
+impl NeedsRole for RotationRequest {}
+
+impl FromRequest for RotationRequest {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let query = Query::from_text(request.query_string());
+        let body = Body::from_request(request, payload).into_inner();
+        ready(body.map(|body| Self { query, body }))
+    }
+}
+
 /// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new API key, which only
 /// this response shows. The old key becomes invalid at once, or after the requested overlap.
 async fn rotate_api_key(
@@ -266,9 +291,11 @@ async fn rotate_api_key(
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
     id: web::Path<String>,
-    query: Query,
+    RotationRequest { query, body }: RotationRequest,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
+    let body = body.object_or_empty().await?;
+    let warnings = key_terms::check_body(&body, &state.catalog.get())?;
     let terms = key_terms::read_query(&query)?;
     let name = key_terms::read_name(&query)?;
     key_terms::check_expiry(&terms, state.now())?;
@@ -282,5 +309,7 @@ async fn rotate_api_key(
         taxpayer_id: taxpayer.id,
         api_key: key.expose_secret(),
     };
-    Ok(ApiResponse::ok("API key rotated successfully", data).forbid_storing())
+    Ok(ApiResponse::ok("API key rotated successfully", data)
+        .warn(&warnings)
+        .forbid_storing())
 }

@@ -144,7 +144,7 @@ async fn get_received_file(
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let irn = path_ids::irn(&irn)?;
     let found = state.inbound.document(id, &irn).await?;
-    invoice_files::make_received(&state, &irn, &found.document, file).await
+    invoice_files::make_received(&state, id, &irn, &found.document, file).await
 }
 
 /// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice: Acknowledge Supplier Invoice.

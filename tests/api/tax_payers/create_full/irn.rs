@@ -66,6 +66,7 @@ async fn the_case_of_the_service_id_does_not_matter_and_stays(world: &World) {
     );
     let again = taxpayer.create_full(&body).await.expect_status(200);
     assert_eq!(again.data()["id"], invoice["id"]);
+    assert_eq!(again.header("x-duplicate"), "identical");
     taxpayer
         .set_status(&json!({ "irn": upper }), "approved")
         .await
