@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::edit::with;
+use testkit::edit::{exact, with};
 use testkit::roles::webhook;
 
 use crate::every_page::Look;
@@ -40,8 +40,17 @@ const UNLABELLED_AMOUNTS: &str = "
     const bare = cells.filter((one) => getComputedStyle(one, '::before').content === 'none');
     return cells.length ? bare.map((one) => one.textContent) : ['no amount'];";
 
+/// Returns the amounts of an invoice that are wider than their places, and the width of the page if it is too wide.
+const CUT_SUMS: &str = "
+    const sums = [...document.querySelectorAll('.object-sum .figure, dl.totals dt, dl.totals dd')];
+    const wide = sums.filter((one) => one.scrollWidth > one.clientWidth);
+    const cut = wide.map((one) => one.textContent);
+    const { scrollWidth } = document.scrollingElement;
+    if (scrollWidth > screen.width) cut.push(`${scrollWidth} pixels`);
+    return sums.length ? cut : ['no amount'];";
+
 /// Returns an account with a large amount, a name from right to left, and long texts without a blank; and the address of
-/// the invoice with such a text.
+/// an invoice with such a text and the largest amounts.
 async fn account_with_odd_data(world: &World) -> (Account, String) {
     let account = Account::new(world).await;
     let price = "invoice_lines.0.unit_price";
@@ -52,6 +61,7 @@ async fn account_with_odd_data(world: &World) -> (Account, String) {
     approved.expect_status(200);
     let item = "invoice_lines.0.item_name";
     let long = with(&documents::invoice(), item, json!("W".repeat(250)));
+    let long = with(&long, price, exact("49999999999999.99"));
     let invoice = account.taxpayer.invoice(&long).await;
     let endpoint = json!({
         "url": "http://127.0.0.1:9/warehouse", "enabled_events": ["invoice.acknowledged"],
@@ -76,6 +86,8 @@ fn odd_data_hides_nothing_that_a_person_must_see() {
                 ("/customers", Look::Light, CUT_NAMES),
                 ("/invoices", Look::Light, CUT_NAMES),
                 (invoice.as_str(), Look::Light, WIDE_TABLES),
+                (invoice.as_str(), Look::Light, CUT_SUMS),
+                (invoice.as_str(), Look::Phone, CUT_SUMS),
                 ("/webhooks", Look::Light, WIDE_TABLES),
                 ("/reports?month=2026-01", Look::Phone, UNLABELLED_AMOUNTS),
             ] {

@@ -136,6 +136,8 @@ fn describe_action(action: &str) -> String {
         "invoice.created" => "Created an invoice",
         "invoice.updated" => "Changed an invoice",
         "invoice.status-updated" => "Changed the status of an invoice",
+        "invoice.submit" => "Submitted an invoice",
+        "invoice.transmit" => "Transmitted an invoice",
         "invoice.batch-completed" => "Created a batch of invoices",
         "payment.status-updated" => "Recorded a payment",
         "supplier-invoice.acknowledged" => "Acknowledged a supplier's invoice",

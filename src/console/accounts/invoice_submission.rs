@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::{
-    IfUnchanged, OpenRun, RecheckRun, SeenInvoice, StoppedRun,
+    IfUnchanged, OpenRun, OrderRun, RecheckRun, SeenInvoice, StoppedRun,
 };
 use crate::console::accounts::invoice::{Forms, find, refusal_form, render};
 use crate::console::accounts::invoice_acts::stopped_run;
@@ -93,10 +93,10 @@ async fn submission(
     session: &AccountSession,
     invoice: &Invoice,
     seen: SeenInvoice,
-) -> Result<IfUnchanged<OpenRun>, ApiError> {
+) -> Result<IfUnchanged<OrderRun>, ApiError> {
     Ok(IfUnchanged {
         seen: Some(seen),
-        command: OpenRun(prepare(state, session, invoice).await?),
+        command: OrderRun(OpenRun(prepare(state, session, invoice).await?)),
     })
 }
 
@@ -182,7 +182,7 @@ async fn transmit(
         irn: invoice.irn.clone(),
         payload: RunPayload::Transmit,
     };
-    let run = start(&state, &session, OpenRun(request)).await?;
+    let run = start(&state, &session, OrderRun(OpenRun(request))).await?;
     Ok(go_to_run(&session, &invoice, &run))
 }
 

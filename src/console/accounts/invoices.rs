@@ -122,11 +122,20 @@ const PAID_TAB: (&str, &str) = ("Paid", "payment_status=PAID");
 /// Returns the words of a tab, and its filters as a query.
 pub(super) fn tab_words(tab: WorkTab) -> (&'static str, &'static str) {
     match tab {
-        WorkTab::Attention => ("Needs attention", "authority_status=REJECTED,FAILED"),
+        WorkTab::Attention => (
+            "Needs attention",
+            "authority_status=REJECTED,FAILED&without_cancelled=true",
+        ),
         WorkTab::Draft => ("Draft", "status=draft"),
         WorkTab::ToSubmit => ("To submit", "status=approved&authority_status=PENDING"),
-        WorkTab::Waiting => ("Waiting", "authority_status=QUEUED,VALIDATED"),
-        WorkTab::Rejected => ("Rejected", "authority_status=REJECTED"),
+        WorkTab::Waiting => (
+            "Waiting",
+            "authority_status=QUEUED,VALIDATED&without_cancelled=true",
+        ),
+        WorkTab::Rejected => (
+            "Rejected",
+            "authority_status=REJECTED&without_cancelled=true",
+        ),
         WorkTab::Overdue => ("Overdue", "overdue=true"),
         WorkTab::Signed => ("Signed", "status=submitted"),
     }
@@ -288,6 +297,7 @@ const FORM: ListForm = ListForm {
         ("batch_no", "Batch"),
         ("invoice_category", "Category"),
         ("overdue", "Overdue"),
+        ("without_cancelled", "Without cancelled ones"),
         ("updated_since", "Changed since"),
     ],
 };

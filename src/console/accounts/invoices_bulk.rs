@@ -7,7 +7,7 @@ use actix_web::web;
 use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 
-use crate::actors::taxpayer::commands::{OpenRun, SetStatus};
+use crate::actors::taxpayer::commands::{OpenRun, OrderRun, SetStatus};
 use crate::console::accounts::bulk_selection::{BulkAct, Selection, ticked_ids};
 use crate::console::accounts::invoice_submission::prepare;
 use crate::console::accounts::invoices::COUNTED_MAX;
@@ -346,7 +346,7 @@ async fn submit(
     invoice: &Invoice,
 ) -> Result<(), ApiError> {
     let request = prepare(state, session, invoice).await?;
-    let command = OpenRun(request);
+    let command = OrderRun(OpenRun(request));
     state.taxpayers.send(session.taxpayer, command).await?;
     Ok(())
 }

@@ -30,7 +30,8 @@ pub(super) struct NeededLine {
     pub(super) name: &'static str,
     pub(super) badge: Badge,
     pub(super) why: String,
-    pub(super) deadline: DeadlineWords,
+    /// `None` if the invoice does not have to reach the authority by this run.
+    pub(super) deadline: Option<DeadlineWords>,
     /// The address of the invoice, or of a search for it if it is not stored.
     pub(super) address: String,
     pub(super) act: &'static str,
@@ -45,7 +46,8 @@ pub(super) struct ProgressLine {
     pub(super) expected: Option<Timestamp>,
     /// True if it waits until an operator acts.
     pub(super) is_held: bool,
-    pub(super) deadline: DeadlineWords,
+    /// `None` if the invoice does not have to reach the authority by this run.
+    pub(super) deadline: Option<DeadlineWords>,
     pub(super) address: String,
 }
 
@@ -68,13 +70,30 @@ pub(super) async fn needed_lines(
                 text: if is_refused { "Rejected" } else { "Failed" },
             },
             why: reason(&run),
-            deadline: DeadlineWords::new(run.deadline_at, now),
+            deadline: legal_deadline(&run, now),
             address: address(base, &known, &run),
-            act: if is_refused { "Correct" } else { "Look at it" },
+            act: act(&run),
         }
     };
     let needed = runs.into_iter().filter(|run| needs_person(&known, run));
     Ok(needed.take(NEEDED_SHOWN_MAX).map(line).collect())
+}
+
+/// Returns the legal deadline of a submission. What follows it has none: the invoice is signed by then.
+fn legal_deadline(run: &Run, now: Timestamp) -> Option<DeadlineWords> {
+    let is_submission = run.operation() == Operation::Submit;
+    is_submission.then(|| DeadlineWords::new(run.deadline_at, now))
+}
+
+/// Returns what a person does about a stopped run. The invoice of any other than a submission is signed, and is not changed
+/// for it.
+fn act(run: &Run) -> &'static str {
+    let is_submission = run.operation() == Operation::Submit;
+    if is_submission && run.state() == RunState::Refused {
+        "Correct"
+    } else {
+        "Look at it"
+    }
 }
 
 /// Nobody corrects an invoice that was cancelled, and a submission that was rejected does not matter any more if the
@@ -116,7 +135,7 @@ pub(super) async fn progress_lines(
             expected: prediction
                 .filter(|prediction| prediction.latest.is_some())
                 .map(|prediction| prediction.expected),
-            deadline: DeadlineWords::new(run.deadline_at, now),
+            deadline: legal_deadline(&run, now),
             address: address(base, &known, &run),
         });
     }
@@ -185,5 +204,34 @@ fn wait_words(reason: Option<WaitReason>) -> &'static str {
         Some(WaitReason::HealthCheckDown) => "The authority says that it is not well.",
         Some(WaitReason::AccessPointOffline) => "An access point is offline.",
         Some(WaitReason::AuthorityUnavailable) | None => "The authority does not answer.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::ids::RunId;
+    use crate::domain::pipeline::{RunPhase, RunRequest};
+
+    #[test]
+    fn only_a_submission_has_a_deadline_and_only_a_rejected_one_is_corrected() {
+        let now = Timestamp::UNIX_EPOCH;
+        for (operation, state, has_deadline, expected) in [
+            (Operation::Submit, RunState::Refused, true, "Correct"),
+            (Operation::Submit, RunState::Paused, true, "Look at it"),
+            (Operation::Transmit, RunState::Refused, false, "Look at it"),
+            (Operation::Report, RunState::Refused, false, "Look at it"),
+            (Operation::Payment, RunState::Refused, false, "Look at it"),
+            (Operation::Payment, RunState::Paused, false, "Look at it"),
+        ] {
+            let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
+            let run = Run {
+                phase: RunPhase::sample(state),
+                ..Run::new(RunId::nil(), TaxpayerId(7), request, now)
+            };
+            let deadline = legal_deadline(&run, now);
+            assert_eq!(deadline.is_some(), has_deadline, "{operation} {state}");
+            assert_eq!(act(&run), expected, "{operation} {state}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::accounts::SignedInIntegrator;
 use crate::domain::import::csv_table;
-use crate::domain::import::table::Table;
+use crate::domain::import::table::{Row, Table, duplicate_fault, stray_fault};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::Taxpayer;
@@ -169,6 +169,21 @@ async fn add_file(
 struct FileRow {
     number: u64,
     body: Map<String, Value>,
+    /// The fault of a cell that stands under no name of the header.
+    fault: Option<Fault>,
+}
+
+impl FileRow {
+    /// `columns` are the fields of the header's columns.
+    fn read(table: &Table, columns: &[&str], row: &Row) -> Self {
+        let cells = row.cells.iter().map(|cell| cell.trim());
+        let stray = row.find_stray_cell(&table.header);
+        Self {
+            number: row.number,
+            body: to_api_body(columns.iter().copied().zip(cells)),
+            fault: stray.map(|(number, cell)| stray_fault(String::new(), table.word, number, cell)),
+        }
+    }
 }
 
 async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> ResultLine {
@@ -179,6 +194,15 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
             .unwrap_or_default()
     };
     let name = format!("Line {}: {}", row.number, text("name"));
+    let rejection = |why: String| Outcome::not_done(badge("bad", "Rejected"), why);
+    // The cells before the stray one may stand under the names of their neighbours, so nothing of the row is used.
+    if let Some(fault) = row.fault {
+        return ResultLine {
+            name,
+            path: None,
+            outcome: rejection(fault.to_string()),
+        };
+    }
     let known = taxpayers::owned_by_with_tin(&state.store, integrator, text("tin_no")).await;
     if let Ok(Some(taxpayer)) = known {
         return ResultLine {
@@ -200,7 +224,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
         Err(error) => ResultLine {
             name,
             path: None,
-            outcome: Outcome::not_done(badge("bad", "Rejected"), error_text(&error)),
+            outcome: rejection(error_text(&error)),
         },
     }
 }
@@ -242,34 +266,36 @@ fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
             "Choose a CSV file of 512 KiB at most.",
         ));
     }
-    to_rows(csv_table::read(&bytes)?)
+    to_rows(&csv_table::read(&bytes)?)
 }
 
-fn to_rows(table: Table) -> Result<Vec<FileRow>, Fault> {
-    let columns = table.header.iter().map(|header| {
-        let header = header.trim().to_lowercase();
-        let known = FIELDS.iter().find(|(name, _)| *name == header);
-        known.map(|(name, _)| *name).ok_or_else(|| {
+/// Finds the field of each column.
+fn columns(header: &[String]) -> Result<Vec<&'static str>, Fault> {
+    let mut columns: Vec<&'static str> = Vec::with_capacity(header.len());
+    for text in header {
+        let text = text.trim();
+        let word = text.to_lowercase();
+        let Some((field, _)) = FIELDS.iter().find(|(name, _)| *name == word) else {
             let names = FIELDS.map(|(name, _)| name).join(", ");
-            let message = format!("There is no column {header:?}. The columns are: {names}.");
-            file_fault("column", message)
-        })
-    });
-    let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
-    let rows = table
+            let message = format!("There is no column {word:?}. The columns are: {names}.");
+            return Err(file_fault("column", message));
+        };
+        if let Some(index) = columns.iter().position(|known| known == field) {
+            return Err(duplicate_fault(header[index].trim(), text, field));
+        }
+        columns.push(*field);
+    }
+    Ok(columns)
+}
+
+fn to_rows(table: &Table) -> Result<Vec<FileRow>, Fault> {
+    let columns = columns(&table.header)?;
+    let filled = table
         .rows
-        .into_iter()
+        .iter()
         .filter(|row| row.cells.iter().any(|cell| !cell.trim().is_empty()));
-    let rows: Vec<_> = rows
-        .map(|row| FileRow {
-            number: row.number,
-            body: to_api_body(
-                columns
-                    .iter()
-                    .copied()
-                    .zip(row.cells.iter().map(|cell| cell.trim())),
-            ),
-        })
+    let rows: Vec<_> = filled
+        .map(|row| FileRow::read(table, &columns, row))
         .collect();
     match rows.len() {
         0 => Err(file_fault(
@@ -321,6 +347,19 @@ mod tests {
     }
 
     #[test]
+    fn a_row_with_a_cell_under_no_name_says_so_and_the_others_are_read() {
+        let rows = read("name,phone\nMill,0803,\nShop, Lagos,0805\nYard\n").unwrap();
+        let said: Vec<_> = rows
+            .iter()
+            .map(|row| row.fault.as_ref().map(Fault::to_string))
+            .collect();
+        assert_eq!((&said[0], &said[2]), (&None, &None));
+        let said = said[1].as_deref().unwrap();
+        let start = "Cell 3 of the line, 0805, stands under no name of the first row:";
+        assert!(said.starts_with(start), "{said}");
+    }
+
+    #[test]
     fn a_file_that_is_no_list_of_taxpayers_is_refused_with_what_to_do() {
         let many = format!("name\n{}", "Mill\n".repeat(ROWS_MAX + 1));
         for (text, expected) in [
@@ -329,6 +368,10 @@ mod tests {
             (
                 "name,colour\nMill,red\n",
                 "no column \"colour\". The columns are: name, email",
+            ),
+            (
+                "name,email,NAME\nMill,a@x.example,Shop\n",
+                "The columns name and NAME both hold name: leave one of them out.",
             ),
             (&many, "at most 500"),
         ] {

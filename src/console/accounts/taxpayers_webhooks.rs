@@ -202,7 +202,7 @@ async fn set(
         Err(error) => return Outcome::not_done(badge("bad", "Rejected"), error_text(&error)),
     };
     match state.taxpayers.send(id, change).await {
-        Ok(endpoint) if endpoint.enabled_events.is_empty() => {
+        Ok(endpoint) if endpoint.enabled_kinds().is_empty() => {
             let text = "The address is set, but no event is enabled. Choose events.".to_owned();
             Outcome::not_done(badge("warn", "No events"), text)
         }

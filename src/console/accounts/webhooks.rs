@@ -97,8 +97,17 @@ async fn save(
         change_endpoint(&state, &session, &target, &form.0).await?
     };
     match saved {
-        Ok(()) => Ok(go_to(&target.path, "The webhook was saved. Test it now.")),
+        Ok(()) => Ok(go_to(&target.path, saved_notice(&form.0))),
         Err(faults) => render(&state, &session, target, Some((form.0, faults))).await,
+    }
+}
+
+/// Returns what is said after this form was saved.
+fn saved_notice(form: &FormValues) -> &'static str {
+    if form.checked_values("enabled_events").next().is_some() {
+        "The webhook was saved. Test it now."
+    } else {
+        "The webhook was saved, but nothing is sent to it: no event is ticked."
     }
 }
 

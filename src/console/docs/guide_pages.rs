@@ -48,7 +48,7 @@ fn show_guide(name: web::Path<String>) -> Ready<Answer> {
         return ready(Err(ApiError::route_not_found()));
     };
     if stem.is_some() {
-        return ready(Ok(markdown_file(guide.text)));
+        return ready(Ok(markdown_file(guide.markdown())));
     }
     ready(show(&GuidePage {
         frame: docs_frame(guide.title, guide.label),

@@ -138,6 +138,17 @@ impl Guide {
         markdown::render(text, |target| self.resolve_link(target))
     }
 
+    /// Returns the guide as a file of Markdown. Its links to other guides lead to their files.
+    pub(super) fn markdown(&self) -> String {
+        markdown::link(self.text, |target| {
+            if is_guide_link(target) {
+                Some(target.to_owned())
+            } else {
+                self.resolve_link(target)
+            }
+        })
+    }
+
     /// Returns the address to which a link of the file leads; `None` if it leads to something that has no page here.
     fn resolve_link(&self, target: &str) -> Option<String> {
         if target.starts_with("https://") {
@@ -169,6 +180,12 @@ impl Guide {
             .find(|section| markdown::headings(section.text).any(|heading| heading == anchor))?;
         Some(format!("{}#{anchor}", self.section_path(section)))
     }
+}
+
+/// True if a link of a guide leads to a place in this guide or in another one.
+fn is_guide_link(target: &str) -> bool {
+    let file = target.split('#').next().unwrap_or_default();
+    file.is_empty() || with_file_name(file).is_some()
 }
 
 /// Returns the guide that is in this file of `docs/`.
@@ -225,13 +242,26 @@ mod tests {
     fn each_link_to_a_heading_of_a_guide_is_resolved() {
         for guide in all() {
             for target in markdown::links(guide.text) {
-                let file = target.split('#').next().unwrap_or_default();
-                let is_ours = file.is_empty() || with_file_name(file).is_some();
                 assert!(
-                    !is_ours || guide.resolve_link(&target).is_some(),
+                    !is_guide_link(&target) || guide.resolve_link(&target).is_some(),
                     "{}: {target}",
                     guide.name
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_guide_in_markdown_has_no_link_to_a_file_that_is_not_served() {
+        for guide in all() {
+            let file = guide.markdown();
+            assert!(file.starts_with("# "), "{}", guide.name);
+            assert!(!file.contains("](images/"), "{}", guide.name);
+            for target in markdown::links(&file) {
+                let is_served = is_guide_link(&target)
+                    || target.starts_with("https://")
+                    || target == "/docs/reference";
+                assert!(is_served, "{}: {target}", guide.name);
             }
         }
     }

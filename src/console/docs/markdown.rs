@@ -1,7 +1,7 @@
-//! Markdown of the guides as HTML that the pages may show: without styles of its own, with headings that links can lead to,
-//! and with tables and blocks of code that scroll on a narrow screen.
+//! Markdown of the guides with links that lead somewhere, and as HTML that the pages may show: without styles of its own,
+//! with headings that links can lead to, and with tables and blocks of code that scroll on a narrow screen.
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
 /// Returns the text as HTML. `resolve` turns the target of a link into an address; a link without one becomes plain words.
 /// A heading of the third level, the highest below a section's title, becomes `h2`.
@@ -59,6 +59,39 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
     page
 }
 
+/// Returns the text with the addresses into which `resolve` turns the targets of its links. A link without an address
+/// becomes plain words, as does each picture.
+pub(super) fn link(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
+    let mut linked = String::with_capacity(text.len());
+    let mut done = 0;
+    for (event, place) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        let address = match &event {
+            Event::Start(Tag::Link {
+                link_type: LinkType::Inline,
+                dest_url,
+                ..
+            }) => resolve(dest_url),
+            Event::Start(Tag::Image { .. }) => None,
+            _ => continue,
+        };
+        let Some((start, _)) = text[place.clone()].rsplit_once("](") else {
+            continue;
+        };
+        if place.start < done {
+            continue;
+        }
+        linked.push_str(&text[done..place.start]);
+        let words = start.trim_start_matches('!').trim_start_matches('[');
+        match address {
+            Some(address) => linked.extend(["[", words, "](", address.as_str(), ")"]),
+            None => linked.push_str(words),
+        }
+        done = place.end;
+    }
+    linked.push_str(&text[done..]);
+    linked
+}
+
 /// Returns the anchors of the headings in a text.
 pub(super) fn headings(text: &str) -> impl Iterator<Item = String> {
     let events: Vec<_> = parse(text).collect();
@@ -109,7 +142,7 @@ fn raw(markup: &'static str) -> Event<'static> {
 
 fn link_start(address: String) -> Event<'static> {
     Event::Start(Tag::Link {
-        link_type: pulldown_cmark::LinkType::Inline,
+        link_type: LinkType::Inline,
         dest_url: address.into(),
         title: CowStr::Borrowed(""),
         id: CowStr::Borrowed(""),
@@ -166,6 +199,19 @@ mod tests {
                 "</code></pre>",
             ]
         );
+    }
+
+    #[test]
+    fn links_of_a_text_lead_elsewhere_or_become_words() {
+        let text = "# A [b](b.md)\n\n| [`c`](b.md#x) | ![a *picture*](d.svg) |\n|---|---|\n| [e f](g.md) | `[h](g.md)` |\n\n\
+                    ```\n[i](g.md)\n```\n<https://x.example> [j\nk](g.md).\n";
+        let linked = link(text, |target| {
+            let anchor = target.strip_prefix("b.md")?;
+            Some(format!("/b{anchor}"))
+        });
+        let expected = "# A [b](/b)\n\n| [`c`](/b#x) | a *picture* |\n|---|---|\n| e f | `[h](g.md)` |\n\n\
+                        ```\n[i](g.md)\n```\n<https://x.example> j\nk.\n";
+        assert_eq!(linked, expected);
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub const ROWS_MAX: usize = 100_000;
 pub const CELL_CHARS_MAX: usize = 4_000;
 /// The maximum length of all cells together, in bytes.
 pub const TABLE_BYTES_MAX: usize = 32 << 20;
+/// The maximum number of characters of a cell that a fault shows.
+const CELL_CHARS_SHOWN_MAX: usize = 60;
 /// The column that the file of errors adds. It is not read.
 pub const ERROR_COLUMN: &str = "error";
 
@@ -26,6 +28,44 @@ pub struct Row {
     /// The number that people see beside the row.
     pub number: u64,
     pub cells: Vec<String>,
+}
+
+impl Row {
+    /// Returns the first filled cell that stands under no name of this header, counted from 1.
+    pub fn find_stray_cell(&self, header: &[String]) -> Option<(usize, &str)> {
+        let mut cells = (1..).zip(self.cells.iter().map(|cell| cell.trim()));
+        cells.find(|(number, cell)| {
+            let name = header.get(number - 1);
+            !cell.is_empty() && name.is_none_or(|name| name.trim().is_empty())
+        })
+    }
+}
+
+/// Returns the fault of a filled cell under no name. Its row may be shifted, so that other cells stand under the names of
+/// their neighbours.
+pub fn stray_fault(path: String, word: &str, number: usize, cell: &str) -> Fault {
+    let why = if word == "line" {
+        "the usual reason is a comma without quotes in a cell before it, as in a decimal 1234,50, which is written 1234.50"
+    } else {
+        "name the column there, or empty the cell"
+    };
+    let message = format!(
+        "Cell {number} of the {word}, {}, stands under no name of the first row: {why}.",
+        shorten(cell)
+    );
+    Fault::new(path, "columns", message)
+}
+
+/// Returns the fault of two columns that hold the same field.
+pub fn duplicate_fault(one: &str, other: &str, field: &str) -> Fault {
+    let message =
+        format!("The columns {one} and {other} both hold {field}: leave one of them out.");
+    Fault::new("file", "duplicate", message)
+}
+
+/// Returns the beginning of a cell, as faults show it.
+pub fn shorten(cell: &str) -> String {
+    cell.chars().take(CELL_CHARS_SHOWN_MAX).collect()
 }
 
 /// Returns a fault if a cell is too long.

@@ -9,7 +9,9 @@ use crate::domain::import::source::{
     Places, SourceDocument, SourceFile, file_fault, too_many_fault,
 };
 use crate::domain::import::stated_sums::{TableSums, read_sum};
-use crate::domain::import::table::{ERROR_COLUMN, Row, Table};
+use crate::domain::import::table::{
+    ERROR_COLUMN, Row, Table, duplicate_fault, shorten, stray_fault,
+};
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX};
 use crate::domain::invoice::table_columns::{
     EXPORT_COLUMNS, INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX, LINE_SUM_COLUMN, SUM_COLUMNS,
@@ -18,9 +20,6 @@ use crate::domain::kernel::fault::Fault;
 
 /// The maximum number of columns that are not read and are named in the warnings.
 const UNREAD_COLUMNS_SHOWN_MAX: usize = 20;
-
-/// The maximum number of characters of a cell that a fault shows.
-const CELL_CHARS_SHOWN_MAX: usize = 60;
 
 /// The columns whose values are numbers. Their cells become numbers of JSON, digit by digit.
 const NUMBER_COLUMNS: [&str; 4] = ["unit_price", "quantity", "discount_rate", "discount_amount"];
@@ -163,12 +162,7 @@ fn columns(
             continue;
         };
         if let Some(other) = columns.iter().find(|column| column.field == field) {
-            let message = format!(
-                "The columns {} and {text} both hold {}: leave one of them out.",
-                other.header,
-                field.name()
-            );
-            return Err(file_fault("duplicate", message));
+            return Err(duplicate_fault(&other.header, text, &field.name()));
         }
         columns.push(Column {
             index,
@@ -200,17 +194,6 @@ struct Layout<'t> {
     word: &'static str,
 }
 
-impl Layout<'_> {
-    /// Returns the first filled cell of a row that stands under no name, counted from 1.
-    fn find_stray_cell<'r>(&self, row: &'r Row) -> Option<(usize, &'r str)> {
-        let mut cells = (1..).zip(row.cells.iter().map(|cell| cell.trim()));
-        cells.find(|(number, cell)| {
-            let name = self.header.get(number - 1);
-            !cell.is_empty() && name.is_none_or(|name| name.trim().is_empty())
-        })
-    }
-}
-
 /// The rows of one invoice, while they are read.
 #[derive(Default)]
 struct TableDocument {
@@ -228,7 +211,7 @@ impl TableDocument {
     fn add_row(&mut self, layout: &Layout<'_>, index: usize, row: &Row) {
         let word = layout.word;
         let line_path = format!("invoice_lines.{}", self.lines.len());
-        if let Some((number, cell)) = layout.find_stray_cell(row) {
+        if let Some((number, cell)) = row.find_stray_cell(layout.header) {
             self.add_fault(stray_fault(line_path.clone(), word, number, cell));
         }
         let mut line = Map::new();
@@ -343,25 +326,6 @@ fn number_fault(path: String, field: Field, cell: &str) -> Fault {
         shorten(cell)
     );
     Fault::new(path, "type", message)
-}
-
-/// Returns the fault of a filled cell under no name. Its row may be shifted, so that other cells stand under the names of
-/// their neighbours.
-fn stray_fault(path: String, word: &str, number: usize, cell: &str) -> Fault {
-    let why = if word == "line" {
-        "the usual reason is a comma without quotes in a cell before it, as in a decimal 1234,50, which is written 1234.50"
-    } else {
-        "name the column there, or empty the cell"
-    };
-    let message = format!(
-        "Cell {number} of the {word}, {}, stands under no name of the first row: {why}.",
-        shorten(cell)
-    );
-    Fault::new(path, "columns", message)
-}
-
-fn shorten(cell: &str) -> String {
-    cell.chars().take(CELL_CHARS_SHOWN_MAX).collect()
 }
 
 /// Returns the value of a cell. A number keeps its digits.

@@ -83,6 +83,8 @@ words! {
         DisableContact = "contact.disable",
         EnableContact = "contact.enable",
         ShowContactData = "invoice.show-contact-data",
+        SubmitInvoice = "invoice.submit",
+        TransmitInvoice = "invoice.transmit",
     }
 }
 
@@ -234,7 +236,8 @@ pub struct AuditEntry {
     /// The integrator that may read the entry: the integrator that acted, or the integrator whose account changed.
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The id of the run, delivery, reconciliation, taxpayer, integrator or operator that the action concerns.
+    /// The id of the run, delivery, reconciliation, taxpayer, integrator or operator that the action concerns, or the IRN of
+    /// the invoice.
     pub subject: String,
     pub from_state: Option<String>,
     pub to_state: Option<String>,

@@ -22,7 +22,7 @@ use crate::store::invoices::list::{
 
 const PER_PAGE_DEFAULT: u64 = 10;
 /// The filters, under the names that the query gives them.
-pub(crate) const FILTER_NAMES: [&str; 15] = [
+pub(crate) const FILTER_NAMES: [&str; 16] = [
     "batch_no",
     "status",
     "payment_status",
@@ -33,6 +33,7 @@ pub(crate) const FILTER_NAMES: [&str; 15] = [
     "due_before",
     "due_after",
     "overdue",
+    "without_cancelled",
     "amount_min",
     "amount_max",
     "customer_no",
@@ -176,6 +177,7 @@ impl FilterReader<'_> {
             due_before: self.read("due_before", text_checks::parse_date),
             due_after: self.read("due_after", text_checks::parse_date),
             overdue_on: self.flag("overdue").then_some(today),
+            without_cancelled: self.flag("without_cancelled"),
             amount_min: self.amount("amount_min"),
             amount_max: self.amount("amount_max"),
             customer_no: self.text("customer_no"),
@@ -315,7 +317,7 @@ mod tests {
         };
         for text in [
             "",
-            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=&overdue=&sort=&amount_min=",
+            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=&overdue=&without_cancelled=&sort=&amount_min=",
             "overdue=false&sort=-created_at",
             "colour=red",
         ] {
@@ -362,6 +364,7 @@ mod tests {
             ("updated_since=%00", "updated_since: time"),
             ("authority_status=banana", "authority_status: one_of"),
             ("overdue=perhaps", "overdue: boolean"),
+            ("without_cancelled=2", "without_cancelled: boolean"),
             ("due_before=2026-13-01", "due_before: date"),
             ("due_after=soon", "due_after: date"),
             (
@@ -413,10 +416,11 @@ mod tests {
     #[test]
     fn the_new_filters_are_read() {
         let found = filters(
-            "authority_status=rejected&overdue=true&due_before=2026-02-02&due_after=2026-02-01&amount_min=1.50&amount_max=1e3",
+            "authority_status=rejected&overdue=true&without_cancelled=true&due_before=2026-02-02&due_after=2026-02-01&amount_min=1.50&amount_max=1e3",
         );
         assert_eq!(found.authority_statuses, [AuthorityStatus::Rejected]);
         assert_eq!(found.overdue_on, Some(TODAY));
+        assert!(found.without_cancelled);
         assert_eq!(found.due_before, Some(Date::constant(2026, 2, 2)));
         assert_eq!(found.due_after, Some(Date::constant(2026, 2, 1)));
         assert_eq!(found.amount_min, Amount::parse("1.50").ok());

@@ -10,7 +10,9 @@ use sea_orm::{ConnectionTrait, Statement};
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
-use crate::store::invoices::list_query::{UNSETTLED_CONDITION, still_owed_condition};
+use crate::store::invoices::list_query::{
+    UNCANCELLED_CONDITION, UNSETTLED_CONDITION, still_owed_condition,
+};
 use crate::store::invoices::list_sort::DUE_DATE_SQL;
 
 words! {
@@ -41,8 +43,11 @@ const DUE_LOOKED_AT_MAX: i64 = 2_000;
 impl WorkTab {
     /// Returns the SQL condition of its invoices; `None` for those that are overdue, which are counted otherwise.
     fn condition(self) -> Option<String> {
-        let unsettled =
-            |statuses: &str| format!("authority_status IN ({statuses}) AND {UNSETTLED_CONDITION}");
+        let unsettled = |statuses: &str| {
+            format!(
+                "authority_status IN ({statuses}) AND {UNSETTLED_CONDITION} AND {UNCANCELLED_CONDITION}"
+            )
+        };
         Some(match self {
             Self::Attention => unsettled("'REJECTED', 'FAILED'"),
             Self::Waiting => unsettled("'QUEUED', 'VALIDATED'"),

@@ -16,7 +16,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Taxpayer, normal_form};
 use crate::store::Store;
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::list_query::UNSETTLED_CONDITION;
+use crate::store::invoices::list_query::{UNCANCELLED_CONDITION, UNSETTLED_CONDITION};
 use crate::store::webhooks::endpoint_list::NEVER_PARKED_PATTERN;
 
 words! {
@@ -116,7 +116,7 @@ fn matching() -> String {
          WHEN failure_streak IS NULL THEN 0 WHEN failure_streak LIKE '{NEVER_PARKED_PATTERN}' THEN 1 ELSE 2 END) \
          FROM webhooks WHERE taxpayer_id = t.id OR owner_id = t.id) AS trouble FROM taxpayers t \
          LEFT JOIN (SELECT taxpayer_id, {} AS attention, {} AS waiting FROM invoices \
-         WHERE {UNSETTLED_CONDITION} AND taxpayer_id IN (SELECT id FROM taxpayers WHERE integrator_id = $1) \
+         WHERE {UNSETTLED_CONDITION} AND {UNCANCELLED_CONDITION} AND taxpayer_id IN (SELECT id FROM taxpayers WHERE integrator_id = $1) \
          GROUP BY taxpayer_id) i ON i.taxpayer_id = t.id \
          WHERE t.integrator_id = $1 AND t.search_text LIKE $2 ESCAPE '\\'",
         count("'REJECTED', 'FAILED'"),
@@ -306,7 +306,13 @@ mod tests {
             add(&test, 7, 2, &[("REJECTED", 1), ("QUEUED", 1)]).await;
             add(&test, 7, 3, &[("REJECTED", 1), ("FAILED", 1)]).await;
             add(&test, 7, 4, &[("QUEUED", 2)]).await;
-            add(&test, 7, 5, &[]).await;
+            // Nobody corrects cancelled invoices, and nobody waits for them.
+            add(&test, 7, 5, &[("REJECTED", 2), ("QUEUED", 1)]).await;
+            execute(
+                &test,
+                "UPDATE invoices SET status = 'cancelled' WHERE taxpayer_id = 5",
+            )
+            .await;
             add(&test, 7, 6, &[]).await;
             add(&test, 8, 9, &[("REJECTED", 9)]).await;
             add_webhook(&test, 5, "NULL", true, "NULL").await;

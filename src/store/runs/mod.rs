@@ -19,7 +19,7 @@ use sea_orm::{
 
 use crate::domain::kernel::crash::{CRASHES_MAX, PANICS_MAX};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, RunState};
+use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::store::Store;
 use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::runs::run_row::{Column, Entity, Model};
@@ -129,17 +129,30 @@ pub async fn stopped_owned_by(
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoppedCounts {
     pub waiting: u64,
+    /// Those that have failed for too long, so that their invoices are shown as failed.
     pub paused: u64,
-    /// Those of them that wait and whose deadline is before a moment.
+    /// Submissions that wait and whose deadline is before a moment.
     pub near: u64,
 }
 
+/// The condition of a run whose invoice was not cancelled. Nobody has to do anything for one that was.
+const UNCANCELLED_CONDITION: &str = "NOT EXISTS (SELECT 1 FROM invoices WHERE taxpayer_id = pipeline_runs.taxpayer_id \
+     AND irn_key = pipeline_runs.irn_key AND status = 'cancelled')";
+
 static STOPPED_COUNTS: SqlOnce = SqlOnce::new(|_| {
-    let near = "state = 'waiting' AND deadline_at < $3";
+    // A relayed payment does not affect the status of its invoice, and only a submission has a legal deadline.
+    let paused = format!(
+        "state = 'paused' AND operation <> '{}' AND {UNCANCELLED_CONDITION}",
+        Operation::Payment
+    );
+    let near = format!(
+        "state = 'waiting' AND deadline_at < $3 AND operation = '{}' AND {UNCANCELLED_CONDITION}",
+        Operation::Submit
+    );
     [
         count_sql("waiting", "state = 'waiting'"),
-        count_sql("paused", "state = 'paused'"),
-        count_sql("near", near),
+        count_sql("paused", &paused),
+        count_sql("near", &near),
     ]
     .join(" UNION ALL ")
 });
@@ -246,3 +259,52 @@ const CHANGING_COLUMNS: [run_row::Column; 19] = [
     Column::Trace,
     Column::UpdatedAt,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn what_a_person_must_do_about_is_counted() {
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            let cancelled = "INSERT INTO invoices (taxpayer_id, id, irn, irn_key, invoice_no, category, invoice_type, \
+                 invoice_date, currency, customer, lines, status, payment_status, payable, paid, authority_status, \
+                 qr_code, signed, extras, content_digest, created_at, updated_at) VALUES (7, 1, 'no', 'no', 'no', 'B2B', \
+                 '380', '2026-01-01', 'NGN', '{}', '[]', 'cancelled', 'PENDING', '1', '0', 'FAILED', '', FALSE, '{}', \
+                 '', 1, 1)";
+            tx.execute_unprepared(cancelled).await.unwrap();
+            for (number, (irn, state, operation, deadline)) in [
+                ("a", "waiting", Operation::Submit, 5),
+                ("b", "waiting", Operation::Submit, 50),
+                ("a", "waiting", Operation::Transmit, 5),
+                ("c", "paused", Operation::Submit, 5),
+                ("c", "paused", Operation::Payment, 5),
+                ("no", "waiting", Operation::Transmit, 5),
+                ("no", "waiting", Operation::Submit, 5),
+                ("no", "paused", Operation::Report, 5),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let run = format!(
+                    "INSERT INTO pipeline_runs (taxpayer_id, id, operation, irn, irn_key, state, document, digest, \
+                     done, attempt, created_at, updated_at, deadline_at) VALUES (7, '{number}', '{operation}', \
+                     '{irn}', '{irn}', '{state}', '{{}}', '', '[]', 0, 0, 0, {deadline})"
+                );
+                tx.execute_unprepared(&run).await.unwrap();
+            }
+            tx.commit().await.unwrap();
+            let near = Timestamp::from_microsecond(10).unwrap();
+            let counts = count_stopped_owned_by(&test.store, TaxpayerId(7), near, 100).await;
+            let expected = StoppedCounts {
+                waiting: 5,
+                paused: 1,
+                near: 1,
+            };
+            assert_eq!(counts.unwrap(), expected);
+            test.store.close().await;
+        }
+    }
+}

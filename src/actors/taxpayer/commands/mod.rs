@@ -61,7 +61,7 @@ pub use keys::{RevokeKey, RotateKey};
 pub use operator_actions::ApplyOperatorAction;
 pub use payment::{PaidInvoice, Pay};
 pub use replays::{CancelReplay, StartReplay};
-pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
+pub use runs::{LiftRun, OpenRun, OrderRun, RecheckRun, StoppedRun};
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
 pub use update::{CancelOnce, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};

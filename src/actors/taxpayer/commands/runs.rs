@@ -1,10 +1,12 @@
-//! The commands that open a run of the pipeline, make a stopped run ask the authority, and lift a run's quarantine.
+//! The commands that open a run of the pipeline, for a person or a program, make a stopped run ask the authority, and
+//! lift a run's quarantine.
 
 use jiff::Timestamp;
 use timing::clock;
 use timing::trace::TraceContext;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -12,6 +14,7 @@ use crate::actors::taxpayer::weight::Size;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
@@ -20,6 +23,10 @@ use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
 /// Opens a run of the pipeline, or joins the run that the invoice already has for this operation. A run that ended
 /// without success is reopened.
 pub struct OpenRun(pub RunRequest);
+
+/// Opens a run as `OpenRun` does, for a person on a page. The audit says who it was: the events that follow name the
+/// authority.
+pub struct OrderRun(pub OpenRun);
 
 /// Makes a stopped run due, so that it asks the authority for the invoice's state.
 pub struct RecheckRun(pub StoppedRun);
@@ -91,6 +98,45 @@ impl TaxpayerCommand for OpenRun {
         };
         Ok(make_due(uow, run))
     }
+}
+
+impl TaxpayerCommand for OrderRun {
+    type Output = Run;
+
+    const NAME: &'static str = OpenRun::NAME;
+
+    fn size(&self) -> Size {
+        self.0.size()
+    }
+
+    fn add_reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.0.add_reads(wanted, context);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
+        let request = &self.0.0;
+        let before = uow.run(request.operation(), &request.irn).cloned();
+        let run = self.0.execute(uow)?;
+        // Somebody who joins a run that goes on, or that has ended well, changes nothing.
+        if before.as_ref() != Some(&run) {
+            record_order(uow, &run);
+        }
+        Ok(run)
+    }
+}
+
+/// Records in the audit who submitted or transmitted the invoice of the run.
+fn record_order(uow: &mut UnitOfWork, run: &Run) {
+    let action = match run.operation() {
+        Operation::Submit => AuditAction::SubmitInvoice,
+        Operation::Transmit => AuditAction::TransmitInvoice,
+        Operation::Report | Operation::Payment => return,
+    };
+    let entry = AuditEntry {
+        subject: run.irn.as_str().to_owned(),
+        ..audit_entry(uow, uow.acting.actor, action)
+    };
+    uow.writes.audit.push(entry);
 }
 
 impl TaxpayerCommand for RecheckRun {

@@ -6,7 +6,7 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::receiver::Receiver;
 
-use super::{Account, assert_shows, post_seen, signed_in};
+use super::{Account, assert_shows, post_seen, seen, signed_in};
 use crate::support::world::World;
 
 /// Returns the actors of these entries, as kind and name.
@@ -69,6 +69,50 @@ async fn an_approval_and_a_payment_name_the_person_or_the_key(world: &World) {
         &account.page("/activity").await,
         &[&person, "Recorded a payment", "Created an invoice"],
     );
+}
+
+#[each_database]
+async fn who_submits_and_transmits_on_a_page_is_in_the_activity(world: &World) {
+    let (integrator, email, password) = world.new_integrator_person().await;
+    let account = Account::newcomer(world, &integrator).await;
+    let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+    integrator
+        .change_profile(account.taxpayer.id, &profile)
+        .await
+        .expect_status(200);
+    let helper = signed_in(world, &email, &password).await;
+    for (person, kind) in [(&account.owner, "contact"), (&helper, "integrator")] {
+        let draft = account.taxpayer.invoice(&documents::invoice()).await;
+        let approved = account.taxpayer.set_status(&draft, "approved").await;
+        approved.expect_status(200);
+        let page = format!("/invoices/{}", draft["id"]);
+        let seen = seen(&account, &page).await;
+        let submit = account.path(&format!("{page}/submit"));
+        person.submit(&submit, &[("seen", &seen)]).await.expect(303);
+        let transmit = account.path(&format!("{page}/transmit"));
+        // Who asks for what is done already changes nothing.
+        for _ in 0..2 {
+            person.submit(&transmit, &[]).await.expect(303);
+        }
+        let activity = account.taxpayer.get("/v1/tax-payers/activity").await;
+        let activity = activity.expect_status(200);
+        let entries = activity.data()["entries"].as_array().unwrap().clone();
+        let done: Vec<_> = entries
+            .iter()
+            .filter(|entry| entry["subject"] == draft["irn"])
+            .map(|entry| (&entry["actor"]["kind"], &entry["action"]))
+            .filter(|(by, _)| **by == json!(kind))
+            .collect();
+        let expected = [json!("invoice.transmit"), json!("invoice.submit")];
+        let actions: Vec<_> = done.iter().map(|(_, action)| (*action).clone()).collect();
+        assert_eq!(actions, expected, "{kind}: {entries:?}");
+    }
+    // A key leaves no entry for each invoice that it submits.
+    let alone = documents::submission(&account.taxpayer, &documents::invoice_no());
+    account.taxpayer.app().submit_to_the_end(&alone).await;
+    let page = account.page("/activity").await;
+    assert_eq!(page.matches("Submitted an invoice").count(), 2, "{page}");
+    assert_shows(&page, &["Transmitted an invoice"]);
 }
 
 #[each_database]

@@ -152,7 +152,7 @@ async fn the_tabs_count_and_filter(world: &World) {
         ],
     );
     let attention = account
-        .page("/invoices?authority_status=REJECTED,FAILED")
+        .page("/invoices?authority_status=REJECTED,FAILED&without_cancelled=true")
         .await;
     assert_shows(
         &attention,

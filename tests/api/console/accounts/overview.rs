@@ -122,3 +122,56 @@ async fn the_overview_counts_what_goes_on_as_the_tab_of_the_list_does(world: &Wo
         assert_shows(&account.page("/invoices").await, &[&count]);
     }
 }
+
+/// What an invoice in this status, whose submission was rejected, is counted as: 1 if a person is to correct it.
+const REJECTED_COUNTS: [(&str, usize); 8] = [
+    ("draft", 1),
+    ("approved", 1),
+    ("cancelled", 0),
+    ("paid", 1),
+    ("validated", 1),
+    ("submitted", 1),
+    ("transmitted", 1),
+    ("reported", 1),
+];
+
+#[each_database]
+async fn a_rejected_invoice_counts_alike_everywhere_and_a_cancelled_one_nowhere(world: &World) {
+    let (integrator, email, password) = world.new_integrator_person().await;
+    let account = Account::newcomer(world, &integrator).await;
+    let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+    integrator
+        .change_profile(account.taxpayer.id, &profile)
+        .await
+        .expect_status(200);
+    let person = signed_in(world, &email, &password).await;
+    let refused = account.refused_invoice().await;
+    let no = refused["invoice_no"].as_str().unwrap();
+    for (status, count) in REJECTED_COUNTS {
+        let plant = format!(
+            "UPDATE invoices SET status = '{status}' WHERE id = {}",
+            refused["id"]
+        );
+        assert_eq!(world.execute(&plant).await, 1, "{plant}");
+        let overview = account.page("").await;
+        let listed = account.page("/invoices").await;
+        for (tab, filter) in [
+            ("Needs attention", "REJECTED,FAILED"),
+            ("Rejected", "REJECTED"),
+        ] {
+            let counted = format!(r#"{tab} <span class="count">{count}</span>"#);
+            assert_shows(&listed, &[&counted]);
+            let filter = format!("authority_status={filter}&without_cancelled=true");
+            let list = account.page(&format!("/invoices?{filter}")).await;
+            let current = format!(r#"aria-current="page">{tab}"#);
+            assert_shows(&list, &[&current]);
+            let rows = list.matches(&format!(r#"title="{no}""#)).count();
+            assert_eq!(rows, count, "{status}, {tab}: {list}");
+        }
+        let tasks = overview.matches("Correct and send again").count();
+        assert_eq!(tasks, count, "{status}: {overview}");
+        let front = person.get("/dashboard/taxpayers").await.expect(200).html;
+        let sum = format!("Rejected or failed invoices: {count}<");
+        assert_shows(&front, &[&sum]);
+    }
+}

@@ -163,7 +163,15 @@ async fn a_taxpayer_is_added_by_the_form_and_many_by_a_file(world: &World) {
         let cells = fields.iter().map(|(_, text)| format!("\"{text}\""));
         cells.collect::<Vec<_>>().join(",")
     };
-    let file = [names.join(","), row(&good), row(&bad), row(&fields(&body))].join("\n");
+    let shifted = format!("{},extra", row(&fields(&documents::taxpayer())));
+    let file = [
+        names.join(","),
+        row(&good),
+        row(&bad),
+        row(&fields(&body)),
+        shifted,
+    ];
+    let file = file.join("\n");
     let encoded = format!("data:text/csv;base64,{}", STANDARD.encode(file));
     let path = format!("{LIST}/file");
     let result = person
@@ -171,14 +179,15 @@ async fn a_taxpayer_is_added_by_the_form_and_many_by_a_file(world: &World) {
         .await
         .expect(200);
     result
-        .shows("2 done, 1 not")
+        .shows("2 done, 2 not")
         .shows("exactly 8 hexadecimal characters")
+        .shows("of the line, extra, stands under no name")
         .shows("You have this taxpayer already.");
     let again = person
         .submit(&path, &[("file", &encoded)])
         .await
         .expect(200);
-    again.shows("2 done, 1 not").hides("Added.");
+    again.shows("2 done, 2 not").hides("Added.");
     let odd = format!("data:text/csv;base64,{}", STANDARD.encode("colour\nred\n"));
     person
         .submit(&path, &[("file", &odd)])
@@ -221,6 +230,12 @@ async fn the_webhooks_of_many_are_set_at_once_and_those_of_others_stay(world: &W
     };
     let refused = send(&[("act", "set"), ("webhook_url", "ftp://x")]).await;
     refused.expect(422).shows("fault-webhook_url");
+    for events in [None, Some(("enabled_events", "odd.event"))] {
+        let fields = [("act", "set"), ("webhook_url", &*url)];
+        let fields: Vec<_> = fields.into_iter().chain(events).collect();
+        let set = send(&fields).await.expect(200);
+        set.shows("0 done, 2 not").shows("no event is enabled");
+    }
     let fields = [
         ("act", "set"),
         ("webhook_url", &*url),

@@ -75,6 +75,25 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
 }
 
 #[each_database]
+async fn an_owner_who_ticks_no_event_is_told_that_nothing_is_sent(world: &World) {
+    let account = Account::new(world).await;
+    let url = Receiver::start().url();
+    for (event, notice) in [
+        (None, "nothing is sent to it: no event is ticked."),
+        (
+            Some(("enabled_events", "invoice.created")),
+            "The webhook was saved. Test it now.",
+        ),
+    ] {
+        let fields = [("webhook_url", url.as_str())].into_iter().chain(event);
+        let fields: Vec<_> = fields.collect();
+        let saved = account.post("/webhooks", &fields).await.expect(303);
+        let page = account.owner.get(&saved.location).await.expect(200);
+        page.shows(notice);
+    }
+}
+
+#[each_database]
 async fn a_failing_endpoint_says_why_and_what_to_do(world: &World) {
     let account = Account::new(world).await;
     let receiver = Receiver::start();

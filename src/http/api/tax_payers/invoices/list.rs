@@ -65,6 +65,7 @@ pub(super) fn list_doc() -> OperationDoc {
         .query("due_before", "due before this day, YYYY-MM-DD")
         .query("due_after", "due after this day, YYYY-MM-DD")
         .query("overdue", "true: due before today and something is left to pay; no drafts, credit notes or cancelled invoices")
+        .query("without_cancelled", "true: no cancelled invoices")
         .query("amount_min", "with at least this payable amount")
         .query("amount_max", "with at most this payable amount")
         .query("customer_no", "of a customer, by the number that was sent")
