@@ -234,7 +234,10 @@ impl FindingLine {
                 .ok()
                 .map(|irn| irn_page_path(reconciliation.taxpayer_id, &irn)),
             badge: Badge { class, text },
-            advice: finding.kind.advice(),
+            advice: match finding.action {
+                FindingAction::Repaired => "Nothing: it was repaired.",
+                FindingAction::Listed => finding.kind.advice(),
+            },
             finding,
             decision,
         }
