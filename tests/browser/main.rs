@@ -20,15 +20,10 @@ mod showcase;
 mod support;
 mod webdriver;
 
-use support::world::{ALONE, Case, RUNTIME};
+use support::world::{ALONE, Case};
 use testkit::Backend;
-use tokio::sync::Semaphore;
-
-/// Browsers that run at a time, however many threads the test harness has.
-static BROWSERS: Semaphore = Semaphore::const_new(3);
 
 /// Runs a case on an application of its own. On SQLite: the tests of the API show each page on both databases.
 fn run_alone(name: &str, case: Case) {
-    let _browser = RUNTIME.block_on(BROWSERS.acquire()).unwrap();
     support::run_case_with(Backend::Sqlite, &format!("browser-{name}"), ALONE, case);
 }

@@ -6,14 +6,9 @@ use futures_util::future::LocalBoxFuture;
 use sea_orm::{ConnectionTrait, Database as Connections, DatabaseConnection};
 use testkit::Backend;
 use testkit::backend::postgres_server;
-use tokio::sync::Semaphore;
 use url::Url;
 
 static DATABASES_MADE: AtomicU32 = AtomicU32::new(0);
-
-/// Cases that run at a time, however many threads the test harness has: each starts processes, and more of them would wait
-/// for the processor until their times are up.
-static PLACES: Semaphore = Semaphore::const_new(5);
 
 /// Runs a case on a runtime of its own.
 pub(crate) fn run_case(
@@ -25,10 +20,7 @@ pub(crate) fn run_case(
         .worker_threads(2)
         .enable_all()
         .build();
-    runtime.unwrap().block_on(async {
-        let _place = PLACES.acquire().await.unwrap();
-        case(backend).await;
-    });
+    runtime.unwrap().block_on(case(backend));
 }
 
 /// Returns the URL of the server for tests.
