@@ -31,7 +31,7 @@ use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::app::authority_connection::{AuthorityConnection, retry_policy};
 use crate::app::background_actors::{BackgroundActors, BackgroundWork, OutgoingWork};
 use crate::app::checkpoint::checkpointer;
-use crate::app::database::open_for_service;
+use crate::app::database::{open_for_service, open_store};
 use crate::app::error::StartError;
 use crate::app::process_lock::ProcessLock;
 use crate::config::{Environment, Settings};
@@ -100,7 +100,11 @@ impl App {
         assert_unwinding().map_err(StartError::Panics)?;
         install_hook();
         let clock: SharedClock = Arc::new(SystemClock);
-        let store = open_for_service(settings).await?;
+        // A copy of a database may have to do without its secrets, and nothing is sent with them.
+        let store = match mode {
+            ServeMode::Normal => open_for_service(settings).await?,
+            ServeMode::Paused => open_store(settings).await?,
+        };
         let owner = new_id().to_string();
         let process_lock = ProcessLock::acquire(settings, &store, &owner).await?;
         let AuthorityConnection {

@@ -19,7 +19,7 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
     open_with_pools(settings, &pool_settings(settings)).await
 }
 
-/// Opens and migrates the database for the service. Fails if the encryption key is that of another database: deliveries,
+/// Opens and migrates the database for a service that sends. Fails if the encryption key is that of another database: deliveries,
 /// second factors and repeated requests would fail while everything looks well.
 pub(super) async fn open_for_service(settings: &Settings) -> Result<Store, StartError> {
     let store = open_store(settings).await?;

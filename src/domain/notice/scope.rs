@@ -1,4 +1,4 @@
-//! Whom a notice is for, and the text that is stored for it.
+//! The people that a notice is for, and the text that is stored for them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::domain::access::session::{SessionKind, SessionOwner};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
-/// Whom a notice is for.
+/// The people that a notice is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoticeScope {
     /// The people of a taxpayer who have the rights that the topic needs.

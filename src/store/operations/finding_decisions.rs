@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use database::StoreError;
+use database::{StoreError, Transaction};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, ExprTrait, QueryFilter, QueryOrder};
 
@@ -14,7 +14,7 @@ use crate::store::operations::audit;
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity};
 
-/// What came of a decision.
+/// The result of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionOutcome {
     /// So many findings were changed. The others were decided for this reason, or open, already.
@@ -63,37 +63,7 @@ pub async fn decide(
     if changed.is_empty() {
         return Ok(DecisionOutcome::Changed(0));
     }
-    let places = changed.iter().map(|row| row.number.unsigned_abs());
-    finding::Entity::update_many()
-        .col_expr(
-            finding::Column::DecidedAt,
-            Expr::value(decision.map(|one| one.decided_at.as_microsecond())),
-        )
-        .col_expr(
-            finding::Column::DecidedBy,
-            Expr::value(decision.map(|one| one.operator_id)),
-        )
-        .col_expr(finding::Column::DecidedBecause, Expr::value(reason))
-        .filter(findings(one, places.collect()))
-        .exec(&tx)
-        .await?;
-    let were_open = changed
-        .iter()
-        .filter(|row| row.decided_at.is_none())
-        .count();
-    let moved = i64::try_from(if decision.is_some() {
-        were_open
-    } else {
-        changed.len()
-    });
-    let moved = moved.unwrap_or(i64::MAX);
-    let moved = if decision.is_some() { moved } else { -moved };
-    Entity::update_many()
-        .col_expr(Column::Listed, Expr::col(Column::Listed).sub(moved))
-        .col_expr(Column::Decided, Expr::col(Column::Decided).add(moved))
-        .filter(latest(one))
-        .exec(&tx)
-        .await?;
+    write(&tx, one, &changed, decision).await?;
     let named = changed
         .iter()
         .map(|row| format!("{} {}", row.kind, row.irn));
@@ -107,6 +77,39 @@ pub async fn decide(
     audit::append(&tx, &[entry]).await?;
     tx.commit().await?;
     Ok(DecisionOutcome::Changed(changed.len()))
+}
+
+/// Writes the decision on these findings, and counts those that it moves between listed and decided.
+async fn write(
+    tx: &Transaction,
+    one: &Reconciliation,
+    changed: &[finding::Model],
+    decision: Option<&Decision>,
+) -> Result<(), StoreError> {
+    let numbers = changed.iter().map(|row| row.number.unsigned_abs());
+    let at = decision.map(|one| one.decided_at.as_microsecond());
+    let by = decision.map(|one| one.operator_id);
+    let reason = decision.map(|one| one.reason.as_str());
+    finding::Entity::update_many()
+        .col_expr(finding::Column::DecidedAt, Expr::value(at))
+        .col_expr(finding::Column::DecidedBy, Expr::value(by))
+        .col_expr(finding::Column::DecidedBecause, Expr::value(reason))
+        .filter(findings(one, numbers.collect()))
+        .exec(tx)
+        .await?;
+    let is_decided = decision.is_some();
+    let moved = changed
+        .iter()
+        .filter(|row| row.decided_at.is_some() != is_decided);
+    let moved = i64::try_from(moved.count()).unwrap_or(i64::MAX);
+    let moved = if is_decided { moved } else { -moved };
+    Entity::update_many()
+        .col_expr(Column::Listed, Expr::col(Column::Listed).sub(moved))
+        .col_expr(Column::Decided, Expr::col(Column::Decided).add(moved))
+        .filter(latest(one))
+        .exec(tx)
+        .await?;
+    Ok(())
 }
 
 fn latest(one: &Reconciliation) -> Condition {

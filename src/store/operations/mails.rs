@@ -74,7 +74,7 @@ pub struct Mail {
     pub attempts: i32,
     pub last_error: Option<String>,
     pub created_at: Timestamp,
-    /// Whom the notices in it are for; `None` in mails of versions that did not store it.
+    /// The people that the notices in it are for; `None` in mails of versions that did not store it.
     pub scope: Option<NoticeScope>,
     /// The person who gets it; `None` for a chat, and in mails of versions that did not store it.
     pub person: Option<NoticeScope>,

@@ -1,4 +1,4 @@
-//! What is told of invoices whose state may have changed before the mail is written: near deadlines, and refusals.
+//! Mails about invoices whose state may have changed before the mail is written: near deadlines, and refusals.
 
 use super::*;
 

@@ -293,6 +293,16 @@ fn take_over_status(
     let Ok((invoice, posting)) = taken else {
         return;
     };
+    post_relayed(uow, previous, &invoice, posting, relayed);
+}
+
+fn post_relayed(
+    uow: &mut UnitOfWork,
+    previous: WorkflowStatus,
+    invoice: &Invoice,
+    posting: Posting,
+    relayed: &RelayedPayment,
+) {
     let note = PostingNote {
         reference: None,
         remark: relayed.remark.clone(),
@@ -301,7 +311,7 @@ fn take_over_status(
         uow,
         PaymentPosting {
             previous,
-            invoice: &invoice,
+            invoice,
             posting,
             note,
         },
@@ -325,19 +335,7 @@ fn add_remark(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment) 
         status: invoice.payment.status,
         amount: Amount::ZERO,
     };
-    let note = PostingNote {
-        reference: None,
-        remark: relayed.remark.clone(),
-    };
-    post_payment(
-        uow,
-        PaymentPosting {
-            previous: invoice.status,
-            invoice: &invoice,
-            posting,
-            note,
-        },
-    );
+    post_relayed(uow, invoice.status, &invoice, posting, relayed);
 }
 
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,

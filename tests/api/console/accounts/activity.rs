@@ -90,7 +90,7 @@ async fn who_submits_and_transmits_on_a_page_is_in_the_activity(world: &World) {
         let submit = account.path(&format!("{page}/submit"));
         person.submit(&submit, &[("seen", &seen)]).await.expect(303);
         let transmit = account.path(&format!("{page}/transmit"));
-        // Who asks for what is done already changes nothing.
+        // The second time it is done already, which changes nothing.
         for _ in 0..2 {
             person.submit(&transmit, &[]).await.expect(303);
         }

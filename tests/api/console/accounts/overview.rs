@@ -123,7 +123,7 @@ async fn the_overview_counts_what_goes_on_as_the_tab_of_the_list_does(world: &Wo
     }
 }
 
-/// What an invoice in this status, whose submission was rejected, is counted as: 1 if a person is to correct it.
+/// Says how often an invoice in this status counts whose submission was rejected: once if a person is to correct it.
 const REJECTED_COUNTS: [(&str, usize); 8] = [
     ("draft", 1),
     ("approved", 1),
