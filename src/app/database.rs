@@ -154,7 +154,14 @@ mod tests {
                 "INSERT INTO idempotency_keys (id, fingerprint, answer, expires_at) \
                  VALUES ('chat/7', 'f', '{sealed}', 1)"
             );
+            // Most endpoints have never replaced their secret.
+            let endpoint = test.store.vault().seal("7", "whsec").unwrap();
+            let add_endpoint = format!(
+                "INSERT INTO webhooks (taxpayer_id, id, url, enabled_events, is_active, secret, previous_secrets, \
+                 created_at, updated_at) VALUES (7, 7, 'u', '[]', TRUE, '{endpoint}', '[]', 1, 1)"
+            );
             let tx = test.store.begin().await.unwrap();
+            tx.execute_unprepared(&add_endpoint).await.unwrap();
             tx.execute_unprepared(&add).await.unwrap();
             tx.commit().await.unwrap();
             let refused = open_for_service(&settings(8, "[]")).await.unwrap_err();

@@ -123,7 +123,9 @@ pub struct OpenedSample {
 pub async fn open_sample(store: &Store) -> Result<OpenedSample, StoreError> {
     let mut sample = OpenedSample::default();
     for texts in &SEALED_COLUMNS {
-        let rows = texts.rows_after(store, texts.before_first()).await?;
+        let mut rows = texts.rows_after(store, texts.before_first()).await?;
+        // An empty list opens with every key.
+        rows.retain(|row| row.sealed != "[]");
         let is_shut =
             |row: &&SealedRow| (texts.reseal)(store.vault(), &row.id, &row.sealed).is_err();
         sample.read += rows.len();
