@@ -4,7 +4,8 @@
 //!
 //! When one connection is found dead, its whole pool is replaced, because the other connections are probably dead too.
 
-use std::pin::pin;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::broken::log_once;
 use crate::deadline::{CallLimit, Deadlines, DroppedInRuntime, Liveness, is_exhausted};
-use crate::kept::KeptConnections;
+use crate::kept::{KeptConnections, keep_connections};
 use crate::metrics::ReadWaits;
 use crate::pool_settings::{
     BUSY_WAIT, PoolSettings, SqlitePurpose, postgres_options, sqlite_options,
@@ -28,11 +29,11 @@ use crate::readers::Readers;
 
 const SQLITE_READERS_MAX: u32 = 4;
 const SQLITE_PAGE_READERS_MAX: u32 = 2;
-/// Only large commands read snapshots, one after another.
+/// The number of SQLite connections for snapshots. Only large commands read snapshots, so they can wait for each other.
 const SQLITE_SNAPSHOTS_MAX: u32 = 1;
-/// How long closing the connections of a pool may take.
+/// The longest time that closing the connections of a pool may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(3);
-/// The interval in which a check of the connections looks whether another query was answered.
+/// The interval at which `Pool::check` looks whether any other query was answered.
 const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Lifts the timeouts of the session for one transaction, since a migration may take longer.
@@ -113,6 +114,14 @@ impl CallGuard {
     }
 }
 
+/// Opens connections. The future is boxed, because the drivers nest their futures some 60 levels deep: a program that
+/// awaits it in place exceeds the `recursion_limit` of the optimising compiler and is not built.
+fn open_connections(
+    options: ConnectOptions,
+) -> Pin<Box<dyn Future<Output = Result<DatabaseConnection, DbErr>> + Send>> {
+    Box::pin(Database::connect(options))
+}
+
 impl Pool {
     /// Returns the runtime in which the pool was opened. It lasts as long as the pool.
     pub(crate) fn runtime(&self) -> &Handle {
@@ -189,7 +198,7 @@ impl Pool {
         keeps_connections: bool,
     ) -> Result<Self, DbErr> {
         let liveness = Arc::new(Liveness::new());
-        let connections = Database::connect(options(&liveness)).await?;
+        let connections = open_connections(options(&liveness)).await?;
         let deadlines = settings.deadlines(backend);
         let runtime = Handle::current();
         let waits = ReadWaits::default();
@@ -290,7 +299,7 @@ impl Pool {
         }
         let liveness = Arc::new(Liveness::new());
         let options = (self.0.options)(&liveness).connect_lazy(true).to_owned();
-        let connections = Database::connect(options).await?;
+        let connections = open_connections(options).await?;
         let kept = self
             .0
             .keeps_connections
@@ -387,16 +396,4 @@ impl ConnectionTrait for Pool {
         .await
         .inspect_err(|error| log_once(&sql, error))
     }
-}
-
-fn keep_connections(
-    connections: &DatabaseConnection,
-    liveness: &Arc<Liveness>,
-    waits: &ReadWaits,
-    runtime: &Handle,
-) -> Arc<DroppedInRuntime<KeptConnections>> {
-    Arc::new(DroppedInRuntime::new(
-        KeptConnections::new(connections, liveness, waits),
-        runtime.clone(),
-    ))
 }
