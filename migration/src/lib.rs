@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 42] = [
+const MIGRATIONS: [Script; 43] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -171,6 +171,10 @@ const MIGRATIONS: [Script; 42] = [
     Script::new(
         "m0046_mail_people",
         include_str!("../sql/m0046_mail_people.sql"),
+    ),
+    Script::new(
+        "m0047_run_askers",
+        include_str!("../sql/m0047_run_askers.sql"),
     ),
 ];
 

@@ -53,6 +53,8 @@ pub struct UnitOfWork {
     pub(crate) cause: CommandId,
     /// The sender of the command that is executed now.
     pub(crate) acting: ActorWithName,
+    /// The person or program on whose behalf the sender acts, if it is not the sender itself.
+    pub(crate) on_behalf: Option<NamedActor>,
     /// The version of the taxpayer's lane.
     pub(crate) version: i64,
     /// `None` until the taxpayer is onboarded.
@@ -69,7 +71,7 @@ pub struct UnitOfWork {
     pub(crate) acknowledged: Vec<Irn>,
     /// The last ledger entries with the payment status of their invoices, among those that the batch needs.
     pub(crate) last_postings: Vec<payments::Model>,
-    /// How the ERP receives notifications. Loaded only if a command of the batch reads it.
+    /// The settings for sending notifications to the ERP. Loaded only if a command of the batch reads them.
     pub(crate) integration: Tracked<Option<Integration>>,
     /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.
     pub(crate) replays: Vec<Replay>,
@@ -300,13 +302,13 @@ impl UnitOfWork {
         self.replays.push(replay);
     }
 
-    /// Stores a new correction.
+    /// Adds a new correction.
     pub(crate) fn start_correction(&mut self, stored: StoredCorrection) {
         self.corrections.insert(0, stored.correction.clone());
         self.writes.new_corrections.push(stored);
     }
 
-    /// Stores how far a correction has come.
+    /// Puts the new state of a correction in place of its earlier state.
     pub(crate) fn put_correction(&mut self, correction: Correction) {
         let mut known = self.corrections.iter_mut();
         let known = known.find(|known| known.correction_no == correction.correction_no);
@@ -316,10 +318,28 @@ impl UnitOfWork {
         self.writes.corrections.push(correction);
     }
 
-    /// Tells the people of the taxpayer something by mail.
+    /// Adds a notice that is mailed to the taxpayer's people.
     pub(crate) fn tell(&mut self, kind: NoticeKind, about: &str, detail: &str) {
         let notice = Notice::new(NoticeScope::Taxpayer(self.id), kind, self.now);
         self.writes.notices.push(notice.about(about, detail));
+    }
+
+    /// Returns the actor that events and runs name: the actor on whose behalf the sender of the command acts or, if
+    /// there is none, the sender.
+    pub(crate) fn named_actor(&self) -> NamedActor {
+        let on_behalf = self.on_behalf.clone();
+        on_behalf.unwrap_or_else(|| NamedActor::from(&self.acting))
+    }
+
+    /// Does a part of a command on behalf of an actor; if there is none, as the sender of the command.
+    pub(crate) fn act_on_behalf(
+        &mut self,
+        actor: Option<&NamedActor>,
+        part: impl FnOnce(&mut Self),
+    ) {
+        self.on_behalf = actor.cloned();
+        part(self);
+        self.on_behalf = None;
     }
 
     /// Appends an event to the log. Adds a delivery to each endpoint that is active and has enabled this kind of event.
@@ -332,7 +352,7 @@ impl UnitOfWork {
     ) -> i64 {
         // Serialising does not fail: the data of events are plain values and maps with text keys.
         let data = serde_json::to_string(data).unwrap_or_default();
-        let actor = Some(NamedActor::from(&self.acting));
+        let actor = Some(self.named_actor());
         let occurrence = NewEvent {
             kind,
             irn: irn.map(ToString::to_string),

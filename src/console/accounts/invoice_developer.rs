@@ -1,4 +1,5 @@
-//! The developer's view of an invoice: its runs with their steps, the deliveries to the webhook, and the document as JSON.
+//! The developer's view of an invoice: its runs with their steps, the deliveries to the webhook, and the document as
+//! JSON.
 
 use std::cmp::Reverse;
 
@@ -11,6 +12,7 @@ use url::form_urlencoded::Serializer;
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::timeline::{Happening, operation_name, step_operation};
+use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
@@ -32,9 +34,9 @@ const NEWEST_DELIVERIES: Page = Page {
     number: 1,
     per_page: 10,
 };
-/// The attempts of a run and of deliveries that the page shows, newest first.
+/// The maximum number of attempts of runs and deliveries that the page shows, newest first.
 const ENTRIES_SHOWN_MAX: usize = 50;
-/// A document with more bytes is only linked to.
+/// The largest document that the page shows, in bytes. For a larger one the page has only a link.
 const DOCUMENT_BYTES_MAX: usize = 20_000;
 
 #[derive(Template)]
@@ -46,11 +48,11 @@ struct DeveloperPage {
     runs: Vec<RunLine>,
     deliveries: Vec<DeliveryLine>,
     attempts: Vec<Happening>,
-    /// True if the timeline has more entries than were read.
+    /// True if the timeline has more entries than the page shows.
     is_cut: bool,
-    /// The address of the requests that were about the invoice.
+    /// The address of the list of requests about this invoice.
     requests_address: String,
-    /// The document of the stored invoice; empty if it is long.
+    /// The document of the stored invoice as JSON; empty if it is too large.
     document: String,
 }
 
@@ -59,6 +61,8 @@ struct RunLine {
     run: Run,
     name: &'static str,
     badge: Badge,
+    /// The name of who asked for the run; empty if it was not recorded.
+    asker: String,
     why: &'static str,
     steps: Vec<Happening>,
 }
@@ -125,7 +129,7 @@ pub(super) async fn show(
     })
 }
 
-/// A request names an invoice by its id or by its IRN.
+/// Returns the address of the list of requests about this invoice, which name it by its id or by its IRN.
 fn requests_address(session: &AccountSession, invoice: &Invoice) -> String {
     let query = Serializer::new(String::new())
         .append_pair("invoice", &invoice.id.to_string())
@@ -143,6 +147,7 @@ impl RunLine {
         Self {
             name: operation_name(operation),
             badge: run.state().into(),
+            asker: run.asked_by.as_ref().map(actor_name).unwrap_or_default(),
             why: explain_state(&run),
             steps: steps.take(ENTRIES_SHOWN_MAX).map(Happening::from).collect(),
             run,
@@ -159,7 +164,7 @@ impl From<LoggedDelivery> for DeliveryLine {
     }
 }
 
-/// Says what a run waits for, or what its end means.
+/// Says what a run waits for, or what its outcome means.
 fn explain_state(run: &Run) -> &'static str {
     match run.phase {
         RunPhase::Running { .. } => "It is being carried out now.",

@@ -12,7 +12,9 @@ use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::list_query::ListQuery;
 use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
-use crate::domain::kernel::audit::{Actor, ActorKind, AuditAction, AuditEntry};
+use crate::domain::kernel::audit::{
+    Actor, ActorKind, ActorWithName, AuditAction, AuditEntry, NamedActor,
+};
 use crate::http::api::ops::records;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
@@ -78,25 +80,32 @@ async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine
         .collect();
     let operators = audit::operators(&state.store, operators).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
-        actor: actor(entry.actor, &operators),
+        actor: actor_words(entry.actor, &operators),
         subject_page: subject_page(&entry),
         entry,
     });
     Ok(lines.collect())
 }
 
-fn actor(actor: Actor, operators: &HashMap<i64, String>) -> String {
-    match actor {
-        Actor::Operator(id) => operators
-            .get(&id)
-            .cloned()
-            .unwrap_or_else(|| format!("operator {id}")),
-        Actor::Integrator(id) => format!("integrator {id}"),
-        Actor::Contact(id) => format!("contact person {id}"),
-        Actor::TaxpayerKey(id) => format!("API key {id}"),
-        Actor::CommandLine => "command line".to_owned(),
-        Actor::Authority => "tax authority".to_owned(),
-        Actor::Service => "this service".to_owned(),
+fn actor_words(actor: Actor, operators: &HashMap<i64, String>) -> String {
+    let email = actor.operator_id().and_then(|id| operators.get(&id));
+    email.map_or_else(
+        || numbered_actor(&NamedActor::from(&ActorWithName::from(actor))),
+        String::clone,
+    )
+}
+
+/// Returns an actor as operators see it: without the name of a person, which is contact data.
+pub(super) fn numbered_actor(actor: &NamedActor) -> String {
+    let id = actor.id.as_deref().unwrap_or_default();
+    match actor.kind {
+        ActorKind::Operator => format!("operator {id}"),
+        ActorKind::Integrator => format!("integrator {id}"),
+        ActorKind::Contact => format!("contact person {id}"),
+        ActorKind::TaxpayerKey => format!("API key {id}"),
+        ActorKind::CommandLine => "command line".to_owned(),
+        ActorKind::Authority => "tax authority".to_owned(),
+        ActorKind::Service => "this service".to_owned(),
     }
 }
 

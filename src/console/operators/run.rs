@@ -40,10 +40,12 @@ struct RunPage {
     taxpayer: String,
     irn_address: String,
     is_overdue: bool,
+    /// The actor who asked for the run, with its number but without a name; empty if it was not recorded.
+    asker: String,
     why: String,
     moves: Vec<MoveButton>,
     steps: Vec<StepEntry>,
-    /// True if the page shows as many calls as it can, so older ones may be missing.
+    /// True if the page shows the maximum number of calls, so that older ones may be missing.
     has_newest_steps_only: bool,
     /// The document that is sent to the authority.
     document: String,
@@ -116,6 +118,11 @@ async fn render(
         taxpayer: taxpayer.map_or_else(|| run.taxpayer_id.to_string(), |found| found.name),
         irn_address: irn_page_path(run.taxpayer_id, &run.irn),
         is_overdue: run.is_overdue(now),
+        asker: run
+            .asked_by
+            .as_ref()
+            .map(audit::numbered_actor)
+            .unwrap_or_default(),
         moves: run
             .allowed_actions()
             .into_iter()

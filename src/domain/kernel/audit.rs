@@ -118,7 +118,7 @@ pub enum Actor {
     Service,
 }
 
-/// An actor with the name by which people know it, as a request names it.
+/// An actor, with its name, that sent a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActorWithName {
     pub actor: Actor,
@@ -127,7 +127,7 @@ pub struct ActorWithName {
     pub address: Option<IpAddr>,
 }
 
-/// An actor as an event stores it and as lists show it.
+/// An actor as events store it and lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedActor {
     pub kind: ActorKind,
@@ -157,6 +157,12 @@ impl From<&ActorWithName> for NamedActor {
 }
 
 impl NamedActor {
+    /// Removes the name, which may be a person's name.
+    #[must_use]
+    pub fn unnamed(self) -> Self {
+        Self { name: None, ..self }
+    }
+
     /// Parses the text that an event stores; `None` if the text is not an actor.
     pub fn parse(text: &str) -> Option<Self> {
         strict_json::from_trusted(text).ok()
@@ -233,11 +239,11 @@ pub struct AuditEntry {
     pub at: Timestamp,
     pub actor: Actor,
     pub action: AuditAction,
-    /// The integrator that may read the entry: the integrator that acted, or the integrator whose account changed.
+    /// The integrator that may read the entry: the integrator that acted, or whose account was changed.
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The id of the run, delivery, reconciliation, taxpayer, integrator or operator that the action concerns, or the IRN of
-    /// the invoice.
+    /// The thing that the action concerns: the id of the run, delivery, reconciliation, taxpayer, integrator or operator,
+    /// or the IRN of the invoice.
     pub subject: String,
     pub from_state: Option<String>,
     pub to_state: Option<String>,
@@ -249,7 +255,7 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// Creates an entry without taxpayer, states and reason. An integrator may read its own entries.
+    /// Creates an entry without taxpayer, states and reason. If the actor is an integrator, it may read the entry.
     pub fn new(actor: Actor, action: AuditAction, subject: &impl ToString, at: Timestamp) -> Self {
         Self {
             id: clock::new_id(),
@@ -267,7 +273,7 @@ impl AuditEntry {
         }
     }
 
-    /// Creates the entry of an operator's action, with the operator's reason.
+    /// Creates the entry of an operator's action, with the reason that the operator gave.
     pub fn for_operator_request(
         order: &OperatorRequest,
         action: AuditAction,

@@ -1,5 +1,6 @@
-//! The document that Submit sends, with the authority's names for fields and values. The JSON is kept exactly as it was
-//! made, because the authority signs all of it. The fields that this service needs are read from it once.
+//! The document that Submit sends to the authority, with the authority's names for fields and values. The JSON is kept
+//! exactly as it was built, because the authority signs all of it. The fields that this service needs are read from it
+//! once.
 
 use jiff::civil::{Date, Time};
 use serde_json::{Map, Value, json};
@@ -27,14 +28,14 @@ pub struct AuthorityDocument {
     pub due_date: Option<Date>,
     /// The payment status that the signed invoice states.
     pub payment_status: Option<PaymentStatus>,
-    /// The first fields in which the document differed from the stored invoice when it was sent. They are no part of
-    /// the document.
+    /// The first differences between the document and the stored invoice at the time when it was sent. They are not a
+    /// part of the document.
     pub differences: Differences,
 }
 
 impl AuthorityDocument {
-    /// Makes a document from a caller's fields. Converts the category and the payment status, for which the authority
-    /// has other names, and writes country codes in upper case.
+    /// Builds the document from the fields of a request. Category and payment status are converted to the authority's
+    /// names, and country codes are written in upper case.
     pub fn new(
         mut fields: Map<String, Value>,
         category: Option<Category>,
@@ -91,7 +92,7 @@ impl AuthorityDocument {
         &self.json
     }
 
-    /// Returns the document with its IRN in this other spelling.
+    /// Replaces the IRN of the document by another spelling of the same IRN.
     #[must_use]
     pub fn with_irn_spelling(mut self, irn: &Irn) -> Self {
         if let Some(field) = self.json.get_mut("irn") {
@@ -100,8 +101,7 @@ impl AuthorityDocument {
         self
     }
 
-    /// Returns the document as a caller would send it to Validate, with the caller's names for category and payment
-    /// status.
+    /// Returns the body of a Validate request for this document, with the API's names for category and payment status.
     pub fn callers_body(&self) -> Map<String, Value> {
         let mut body = self.json.as_object().cloned().unwrap_or_default();
         body.remove("invoice_kind");

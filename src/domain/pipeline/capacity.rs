@@ -1,12 +1,13 @@
-//! The capacity of the pipeline: how soon a queue of runs is clear.
+//! The capacity of the pipeline: the time in which a queue of runs is processed.
 //!
-//! It is computed from the times of the newest calls (Little's law), and not from how many runs ended: after a quiet
-//! hour that would be the demand. If W workers take a run through its steps in T seconds, with all waits between, then
-//! W / T runs end in a second. T contains the waits for a slot only once all workers are busy. Before, there is a second
-//! bound: L / A for a call of which L are allowed at a time and which is answered after A seconds. The lower one is true.
+//! It is computed from the times of recent calls (Little's law). The number of runs that ended would not show it: after
+//! a quiet hour that is the demand. If W workers need T seconds for each run, including all waits, then W / T runs end
+//! in a second. But T includes the waits for a free call slot only once all workers are busy. Before that, a second
+//! bound counts as well: if L calls of a step are allowed at a time and a call takes A seconds, then L / A calls end in
+//! a second. The lower bound is used.
 //!
-//! T lacks the waits that were given up because no slot came free. Where there are such, a step has had no idle slot for
-//! longer than a wait lasts, so the number of its newest answers tells how many there are in a second.
+//! T does not include waits that were given up because no slot became free. If there were such waits, the slots of the
+//! step were never idle, so its rate is simply the number of its recent answers in a second.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,51 +16,52 @@ use jiff::Timestamp;
 
 use crate::domain::pipeline::Step;
 
-/// The mean of a step is that of at most this many calls, and so is the number of its answers in a second.
+/// The maximum number of calls and of answers of each step that are kept to compute its mean time and its rate.
 const TIMES_MAX: usize = 64;
-/// If so many newest calls differ much from those before them, only they count.
+/// If the mean time of this many newest calls differs much from that of the calls before them, the older ones are
+/// dropped.
 const NEWEST: usize = 12;
-/// The answers of so long a time are counted for a step that calls wait for in vain, if the last such wait ended within it.
+/// If a call gave up waiting for a slot within this time, the answers of the step within this time give its rate.
 const RATE_WINDOW: Duration = Duration::from_mins(1);
-/// A step that should have ended by now is expected to need this share more of the time that it has taken. At its usual time it
-/// is so if times spread evenly between half of that and one and a half.
+/// If a step takes longer than usual, it is expected to take a further quarter of the time that it has already taken.
+/// This is right at its usual time if times are spread evenly between half and one and a half of the usual time.
 const LATE_SHARE: u32 = 4;
-/// Assumed for a step until a call of any step has been answered.
+/// The time that a step is assumed to take until a call of any step has been answered.
 const STEP_TIME_DEFAULT: Duration = Duration::from_millis(500);
 
-/// The times that the newest calls of each step took in this process, from the start of a call to that of the next one
-/// of the same run. So they include the wait for a slot and the recording of the outcome.
+/// The times that the newest calls of each step took in this process. A time lasts from the start of a call to the
+/// start of the next call of the same run. So it includes the wait for a slot and the recording of the outcome.
 #[derive(Debug, Default)]
-pub struct StepTimes([TimesOfStep; Step::ALL.len()]);
+pub struct StepTimes([CallTimes; Step::ALL.len()]);
 
 #[derive(Debug, Default)]
-struct TimesOfStep {
+struct CallTimes {
     took: VecDeque<Duration>,
-    /// When the calls were answered.
+    /// The times at which the newest calls were answered.
     answered_at: VecDeque<Timestamp>,
-    /// When a call last gave up waiting for a slot.
+    /// The time at which a call last gave up waiting for a slot.
     gave_up_at: Option<Timestamp>,
 }
 
-/// What the authority and its limit bear of the calls of one step, in one process.
+/// The limit and the speed of the calls of one step, in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallCapacity {
     /// The number of concurrent calls that are allowed.
     pub limit: u32,
-    /// How long the authority takes to answer; `None` before the first answer.
+    /// The time that the authority takes to answer; `None` before the first answer.
     pub answer_time: Option<Duration>,
 }
 
-/// The runs that end before a run or together with it, and who works on them.
+/// The runs that end before a run or together with it, and the workers for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
-    /// The number of runs that workers have now.
+    /// The number of runs that workers are processing.
     pub at_work: u64,
-    /// The position of the run among those that no worker has; `None` if a worker has it.
+    /// The position of the run among those that wait for a worker; `None` if a worker has taken it.
     pub position: Option<u64>,
     /// The number of processes.
     pub processes: u64,
-    /// The number of runs that each process works on at a time.
+    /// The number of workers of each process. Each works on one run at a time.
     pub workers: u64,
 }
 
@@ -68,13 +70,13 @@ pub struct Backlog {
 pub struct RunSteps<'a> {
     pub all: &'a [Step],
     pub done: &'a [Step],
-    /// The time for which the first of the other steps has been called; `None` if this process does not call it now.
+    /// The time since this process started the call of the first step that is not done; `None` if it is not calling it.
     pub under_way: Option<Duration>,
 }
 
 impl StepTimes {
-    /// Records a call that was answered at this time. If the newest calls differ much from those before, forgets those
-    /// before.
+    /// Records the time of a call that was answered at `now`. Drops older times if the newest ones differ much from
+    /// them.
     pub fn record(&mut self, step: Step, took: Duration, now: Timestamp) {
         let of_step = &mut self.0[step as usize];
         push_newest(&mut of_step.answered_at, now);
@@ -86,7 +88,7 @@ impl StepTimes {
         }
         let before = mean(times.iter().take(older));
         let newest = mean(times.iter().skip(older));
-        // Half as much again, or two thirds.
+        // More than one and a half times as long, or less than two thirds.
         if newest * 2 > before * 3 || newest * 3 < before * 2 {
             times.drain(..older);
         }
@@ -97,7 +99,7 @@ impl StepTimes {
         self.0[step as usize].gave_up_at = Some(now);
     }
 
-    /// Returns how long a call of this step takes. For a step without calls this is the mean of the others.
+    /// Returns the mean time of the calls of a step. For a step without calls it is the mean of the other steps.
     fn mean(&self, step: Step) -> Duration {
         let own = &self.0[step as usize].took;
         if !own.is_empty() {
@@ -115,7 +117,8 @@ impl StepTimes {
         }
     }
 
-    /// Returns the time in which this run is expected to end if nothing changes. `capacity` tells what is borne of a step.
+    /// Returns the time in which the run is expected to end if nothing changes. `capacity` returns the limit and the
+    /// speed of the calls of a step.
     pub fn time_to_end(
         &self,
         steps: RunSteps<'_>,
@@ -126,7 +129,7 @@ impl StepTimes {
         let crowded = steps
             .all
             .iter()
-            .filter_map(|step| self.0[*step as usize].interval(now));
+            .filter_map(|step| self.0[*step as usize].answer_interval(now));
         let crowded = crowded.max().unwrap_or_default() / divisor(backlog.processes);
         let per_run = self
             .time_per_run(steps.all, backlog, &capacity)
@@ -140,7 +143,7 @@ impl StepTimes {
         let queued = match (backlog.position, steps.under_way) {
             (Some(position), _) => times(per_run, backlog.at_work.saturating_add(position)),
             (None, Some(under_way)) => self.time_from(&remaining, under_way),
-            // The runs at work end together with it. Only its remaining steps count.
+            // The run is expected to end together with the other runs at work. Only its remaining steps count.
             (None, None) => {
                 times(per_run, backlog.at_work) * divisor(count(&remaining))
                     / divisor(count(steps.all))
@@ -158,7 +161,7 @@ impl StepTimes {
         queued.max(alone)
     }
 
-    /// Returns the time until the last of these steps ends, the first of which has been under way for so long.
+    /// Returns the expected time until the last of these steps ends. The first one has been called for `under_way`.
     fn time_from(&self, steps: &[Step], under_way: Duration) -> Duration {
         let Some((first, further)) = steps.split_first() else {
             return Duration::ZERO;
@@ -169,7 +172,7 @@ impl StepTimes {
         rest.max(usual.max(under_way) / LATE_SHARE) + further
     }
 
-    /// Returns the time between the ends of two runs while there are enough runs.
+    /// Returns the mean time between the ends of two runs, as long as there are enough runs to process.
     fn time_per_run(
         &self,
         steps: &[Step],
@@ -190,14 +193,15 @@ impl StepTimes {
     }
 }
 
-impl TimesOfStep {
-    /// Returns the time between two answers; `None` if no call has lately given up waiting for a slot.
-    fn interval(&self, now: Timestamp) -> Option<Duration> {
+impl CallTimes {
+    /// Returns the mean time between two answers; `None` unless a call gave up waiting for a slot within `RATE_WINDOW`.
+    fn answer_interval(&self, now: Timestamp) -> Option<Duration> {
         self.gave_up_at.filter(|at| is_recent(*at, now))?;
         let mut answers = self.answered_at.iter().filter(|at| is_recent(**at, now));
         let oldest = *answers.next()?;
         let number = answers.count() + 1;
-        // There may have been more answers within the window than are kept.
+        // If the list is full, answers within the window may have been dropped. Then the time since the oldest kept one
+        // counts.
         let within = if number == TIMES_MAX {
             Duration::try_from(now.duration_since(oldest)).unwrap_or(RATE_WINDOW)
         } else {
@@ -207,7 +211,7 @@ impl TimesOfStep {
     }
 }
 
-/// Adds an entry to the newest ones, of which a limited number is kept.
+/// Adds the newest entry, and drops the oldest one if there are more than `TIMES_MAX`.
 fn push_newest<T>(newest: &mut VecDeque<T>, entry: T) {
     newest.push_back(entry);
     if newest.len() > TIMES_MAX {
@@ -220,7 +224,8 @@ fn is_recent(at: Timestamp, now: Timestamp) -> bool {
 }
 
 impl Backlog {
-    /// True if nearly all workers have a run. A few are kept free for other taxpayers than the busiest.
+    /// True if at least seven eighths of the workers have a run. The remaining workers may be reserved for taxpayers
+    /// other than the busiest.
     fn has_busy_workers(&self) -> bool {
         let workers = self.workers.saturating_mul(self.processes.max(1));
         self.at_work.saturating_mul(8) >= workers.saturating_mul(7)

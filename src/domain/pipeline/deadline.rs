@@ -22,8 +22,9 @@ pub struct DeadlinePolicy {
 }
 
 impl DeadlinePolicy {
-    /// Returns the deadline of a document that is submitted at `now`. The document's category wins over `category`;
-    /// without both, the shortest duration applies. An unusable or future time of issue counts as `now`.
+    /// Returns the deadline of a document that is submitted at `now`. The category in the document wins over
+    /// `category`. If both are missing, the shortest duration applies. If the time of issue is missing, malformed or in
+    /// the future, it counts as `now`.
     pub fn deadline(
         &self,
         document: Option<&AuthorityDocument>,
@@ -49,7 +50,7 @@ impl DeadlinePolicy {
         issued.saturating_add(given).unwrap_or(Timestamp::MAX)
     }
 
-    /// Returns the time of issue. Without `time`, it is the end of the day.
+    /// Returns the time of issue; without `time`, the end of the day.
     fn issue_moment(&self, date: Date, time: Option<Time>) -> Option<Timestamp> {
         let at = date
             .to_datetime(time.unwrap_or(Time::MAX))

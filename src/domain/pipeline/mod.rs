@@ -1,4 +1,4 @@
-//! The plan of the authority pipeline: the steps of each operation and their effects on the invoice.
+//! The pipeline to the authority: the steps of each operation and their effects on the invoice.
 
 pub mod authority_document;
 pub mod capacity;
@@ -34,7 +34,7 @@ pub use crate::domain::pipeline::step_attempt::{StepRecord, StepResult};
 pub const NO_CUSTOMER_MESSAGE: &str = "the invoice names no customer to transmit it to";
 
 impl Step {
-    /// Returns the stage that the invoice reaches by this step; `None` if the step leads to no stage.
+    /// Returns the stage that the invoice reaches when this step is done; `None` if it stays in its stage.
     pub fn stage(self) -> Option<Stage> {
         match self {
             Self::DataCheck => Some(Stage::Validated),

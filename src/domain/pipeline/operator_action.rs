@@ -1,5 +1,5 @@
-//! The actions of operators on a run. The table shows the next state for each state and action; an empty cell
-//! means that the action is refused.
+//! The actions of operators on a run. The table shows the next state for each state and action. An empty cell means
+//! that the action is refused.
 //!
 //! | State | pause | resume | retry | cancel |
 //! |---|---|---|---|---|
@@ -45,7 +45,7 @@ impl Run {
         })
     }
 
-    /// Returns the refusal if the run does not allow this action now.
+    /// Refuses an action that the run does not allow now.
     pub fn check_action(&self, to: OperatorAction) -> Result<(), Refusal> {
         self.state().after(to).ok_or(Refusal::ActionNotAllowed {
             from: self.state(),

@@ -21,7 +21,7 @@ pub enum RunPayload {
     Payment(RelayedPayment),
 }
 
-/// A document that consists of an IRN and the fields of `part`.
+/// A document that consists of the IRN and the fields of `part`.
 #[derive(Serialize)]
 struct WithIrn<'a, T> {
     irn: &'a str,
@@ -73,7 +73,7 @@ impl RunPayload {
         }
     }
 
-    /// Returns the payload with the IRN in this other spelling.
+    /// Replaces the IRN in the payload by another spelling of the same IRN.
     #[must_use]
     pub fn with_irn_spelling(self, irn: &Irn) -> Self {
         match self {

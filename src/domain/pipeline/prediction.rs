@@ -1,7 +1,7 @@
-//! The prediction of when a run ends, with the range in which it should end, and how far the last predictions were off.
+//! Predicts when a run ends, with a range around the expected time, and measures how far past predictions were off.
 //!
-//! The range is made of the past: the last predictions were too short or too long by some factor, and the next ones will
-//! be so too. Nobody can know when an outage ends, so such a range is open.
+//! The range follows from past predictions: the next ones are expected to be off by the same factors. The end of an
+//! outage cannot be predicted, so the range of a run that waits for it has no latest time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,46 +10,47 @@ use jiff::Timestamp;
 
 use crate::domain::kernel::ids::RunId;
 
-/// The number of predictions that the range and the error are computed from.
+/// The number of past predictions from which the range and the error are computed.
 const PAST_MAX: usize = 20;
-/// With fewer, the range is from half of the predicted time to twice that time.
+/// With fewer past predictions than this, the range is from half of the predicted time to twice that time.
 const PAST_MIN: usize = 5;
-/// The number of runs whose prediction is kept until they end.
+/// The maximum number of predictions that are kept until their runs end. The oldest ones are dropped.
 const PENDING_MAX: usize = 256;
-/// A wait that was shorter, and was predicted to be, is not judged: whether it was one second or two matters to nobody.
+/// A prediction is not judged if both the predicted and the real time were shorter than this: an error of a second does
+/// not matter then.
 const JUDGED_MIN: Duration = Duration::from_secs(5);
-/// The range reaches at least this far to both sides, in thousandths of the predicted time.
+/// The minimum distance of the ends of the range from the predicted time, in thousandths of it.
 const MARGIN: u64 = 100;
-/// One, in thousandths.
+/// The factor 1, in thousandths.
 const ONE: u64 = 1_000;
 
-/// When a run ends.
+/// The predicted end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prediction {
     pub expected: Timestamp,
     pub earliest: Timestamp,
-    /// `None` if nobody can know: the run waits for the end of an outage.
+    /// `None` if the run waits for the end of an outage, which cannot be predicted.
     pub latest: Option<Timestamp>,
-    /// The time that is needed after the start.
+    /// The time that the run needs after its start.
     pub takes: Duration,
 }
 
-/// When a run can go on.
+/// The time at which a run can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     At(Timestamp),
-    /// After an outage, whose end nobody knows.
+    /// After the end of an outage, which is not known. The times are guesses.
     AfterOutage {
         earliest: Timestamp,
         expected: Timestamp,
     },
 }
 
-/// How far the last predictions were off.
+/// The error of past predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastError {
     pub predictions: usize,
-    /// The median of the errors, in per cent of the time that the runs then took.
+    /// The median of the errors, in per cent of the time that the runs really took.
     pub median_percent: u64,
 }
 
@@ -60,14 +61,15 @@ struct Pending {
     takes: Duration,
 }
 
-/// The real time of a run and its error, in thousandths of the predicted and of the real time.
+/// The judged prediction of an ended run. `ratio` is the real time in thousandths of the predicted time. `error` is the
+/// difference of both in thousandths of the real time.
 #[derive(Debug, Clone, Copy)]
 struct Past {
     ratio: u64,
     error: u64,
 }
 
-/// The last predictions whose runs have ended, and those whose runs have not.
+/// The predictions that were judged, and those whose runs have not ended.
 #[derive(Debug, Default)]
 pub struct PastPredictions {
     pending: VecDeque<Pending>,
@@ -75,7 +77,7 @@ pub struct PastPredictions {
 }
 
 impl PastPredictions {
-    /// Predicts the end of a run that takes this long after it can go on.
+    /// Predicts the end of a run that needs the time `takes` once it can continue.
     pub fn predict(&self, start: Start, takes: Duration) -> Prediction {
         let (shortest, longest) = self.range(takes);
         let (earliest, expected) = match start {
@@ -91,7 +93,8 @@ impl PastPredictions {
         }
     }
 
-    /// Keeps the first prediction for a run until it ends. One without a latest end is not kept, as it promises nothing.
+    /// Keeps the first prediction for a run until the run ends. A prediction without a latest time is not kept, because
+    /// it promises nothing.
     pub fn remember(&mut self, run: RunId, prediction: &Prediction, now: Timestamp) {
         let is_known = self.pending.iter().any(|pending| pending.run == run);
         if is_known || prediction.latest.is_none() {
@@ -107,13 +110,13 @@ impl PastPredictions {
         });
     }
 
-    /// Forgets the prediction for a run, which was stopped or stops here for another reason than that it is done.
+    /// Drops the prediction for a run that stopped before it was done, so that it is not judged.
     pub fn forget(&mut self, run: RunId) {
         self.pending.retain(|pending| pending.run != run);
     }
 
-    /// Compares the prediction for a run with its end. Returns the error in thousandths of the real time; `None` if there
-    /// was no prediction, or if it is not judged.
+    /// Judges the prediction for a run that has ended. Returns its error in thousandths of the real time. `None` if no
+    /// prediction was kept, or if the times are too short to judge it.
     pub fn settle(&mut self, run: RunId, ended_at: Timestamp) -> Option<u64> {
         let at = self.pending.iter().position(|pending| pending.run == run)?;
         let Pending { made_at, takes, .. } = self.pending.remove(at)?;
@@ -132,7 +135,7 @@ impl PastPredictions {
         Some(past.error)
     }
 
-    /// Returns how far the last predictions were off; `None` if none has been judged.
+    /// Returns the error of past predictions; `None` if none has been judged.
     pub fn error(&self) -> Option<PastError> {
         let errors = self.sorted_values(|past| past.error);
         let median = errors.get(errors.len() / 2)?;
@@ -142,8 +145,8 @@ impl PastPredictions {
         })
     }
 
-    /// Returns the shortest and the longest time that a run will take that is expected to take this long. Of the past
-    /// ones, the most extreme to each side is left out.
+    /// Returns the shortest and the longest time of a run with this predicted time. The lowest and the highest factor
+    /// of the past predictions are left out.
     fn range(&self, takes: Duration) -> (Duration, Duration) {
         let ratios = self.sorted_values(|past| past.ratio);
         let (low, high) = match ratios.as_slice() {

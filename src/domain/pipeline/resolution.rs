@@ -1,4 +1,4 @@
-//! How the outcomes of calls became known. A run combines the values of its steps.
+//! The ways in which the outcomes of calls became known. A run has one such value, combined from those of its steps.
 
 use crate::domain::kernel::codes::words;
 use crate::domain::pipeline::{Run, Step};
@@ -9,8 +9,9 @@ words! {
 }
 
 impl ResolvedBy {
-    /// Combines `self`, the value of the latest `step`, with `before`, the value of the earlier steps. Every other
-    /// value wins over `Answer`. If neither value is `Answer`, `self` wins only if `step` has an effect.
+    /// Combines `self`, the value of the latest `step`, with `before`, the combined value of the earlier steps.
+    /// `Answer` loses against every other value. If neither value is `Answer`, `self` wins only if `step` has an
+    /// effect.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {
@@ -25,7 +26,7 @@ impl ResolvedBy {
 }
 
 impl Run {
-    /// True if the outcome of a step was learnt in another way than from the answer to the call.
+    /// True if the outcome of a step became known otherwise than from the answer to its call.
     pub fn is_resolved_by_query(&self) -> bool {
         self.resolved_by.is_some_and(|by| by != ResolvedBy::Answer)
     }

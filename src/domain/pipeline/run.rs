@@ -5,6 +5,7 @@ use serde_json::Value;
 use timing::trace::TraceContext;
 
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{
@@ -28,8 +29,11 @@ pub struct Run {
     pub last_error: Option<String>,
     pub resolved_by: Option<ResolvedBy>,
     pub qr_code: Option<String>,
-    /// The trace of the request that opened the run, or last sent its document again.
+    /// The trace of the request that opened the run, or that last sent its document again.
     pub trace: Option<TraceContext>,
+    /// The person or program that opened the run, or that last requested it again; `None` for runs from before this was
+    /// recorded.
+    pub asked_by: Option<NamedActor>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -55,13 +59,14 @@ pub enum RunPhase {
 /// The attempts and failures so far of the step that a run has reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StepProgress {
-    /// A step with an effect that may have been called, and whose outcome is unknown. The authority must be asked about
-    /// the outcome before the next call.
+    /// The step with an effect whose call was started and whose outcome is not known. Before the next call the
+    /// authority must be asked about this outcome.
     pub intent: Option<Step>,
     /// The number of attempts, including queries about the outcome of the step.
     pub attempt: u32,
     pub crash_history: CrashHistory,
-    /// The time when the step began to fail, moved forward by the time that the run has spent in a queue since.
+    /// The time since which the step has failed. It is moved forward by the times that the run has spent in a queue
+    /// since then.
     pub failing_since: Option<Timestamp>,
 }
 
@@ -73,7 +78,7 @@ impl StepProgress {
         }
     }
 
-    /// Restarts the time for retries, with this crash history.
+    /// Restarts the time in which failures are retried, and sets this crash history.
     fn restart(self, crash_history: CrashHistory) -> Self {
         Self {
             failing_since: None,
@@ -99,6 +104,7 @@ impl Run {
             resolved_by: None,
             qr_code: None,
             trace: None,
+            asked_by: None,
             created_at: now,
             updated_at: now,
         }
@@ -117,13 +123,18 @@ impl Run {
         }
     }
 
-    /// Makes the run part of the trace of the request that makes it due, if a request does.
+    /// Sets the trace of the request that makes the run due. If there is no such request, the run keeps its trace.
     #[must_use]
     pub fn with_trace(self, trace: Option<TraceContext>) -> Self {
         Self {
             trace: trace.or(self.trace),
             ..self
         }
+    }
+
+    #[must_use]
+    pub fn with_asker(self, asked_by: Option<NamedActor>) -> Self {
+        Self { asked_by, ..self }
     }
 
     pub fn operation(&self) -> Operation {
@@ -176,8 +187,8 @@ impl Run {
             .filter(|_| self.state() == RunState::Running)
     }
 
-    /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown outcome. A
-    /// payment update that is over can always be replaced, because a payment status may change again.
+    /// True if the document can still be replaced: no step with an effect was done or has an unknown outcome. A payment
+    /// update that is over can always be replaced, because a payment status may change again.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation().is_repeatable() && !self.state().is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
@@ -194,7 +205,8 @@ impl Run {
         }
     }
 
-    /// True if a waiting caller gets a response now: the run is over or paused, or it waits and is not a submission.
+    /// True if a caller that waits for the run gets its response now: the run is over or paused, or it waits and is not
+    /// a submission.
     pub fn is_settled(&self) -> bool {
         match self.operation() {
             Operation::Submit => !self.state().is_open(),
@@ -204,7 +216,7 @@ impl Run {
         }
     }
 
-    /// Makes the run continue now. Momentary steps (`Step::is_momentary`) are repeated.
+    /// Makes the run due now. Momentary steps (`Step::is_momentary`) are repeated.
     #[must_use]
     pub fn make_due(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
@@ -215,7 +227,7 @@ impl Run {
         }
     }
 
-    /// Makes a run continue. The time for retries starts again, and a quarantined run is released.
+    /// Makes the run due now, restarts the time in which failures are retried, and releases a quarantine.
     #[must_use]
     pub fn reopen(self, now: Timestamp) -> Self {
         let history = self.progress.crash_history.release();
@@ -238,8 +250,7 @@ impl Run {
         }
     }
 
-    /// Leaves a run in quarantine although the quarantine could be lifted. From now on, only an operator can release
-    /// the run.
+    /// Keeps a run in quarantine although its quarantine could be lifted. From now on, only an operator can release it.
     #[must_use]
     pub fn keep_quarantined(self) -> Self {
         let crash_history = CrashHistory {
@@ -274,12 +285,13 @@ impl Run {
         }
     }
 
-    /// True if the present step crashed or panicked so often that a request of the taxpayer does not retry it.
+    /// True if the current step crashed or panicked so often that the run is in quarantine, so that a request of the
+    /// taxpayer does not retry it.
     pub fn is_quarantined(&self) -> bool {
         self.progress.crash_history.is_quarantined()
     }
 
-    /// True if the present step was in flight at two crashes. Such runs begin one at a time.
+    /// True if the current step was in flight at two crashes. Such runs begin one at a time.
     pub fn must_run_alone(&self) -> bool {
         self.progress.crash_history.must_run_alone()
     }
@@ -289,7 +301,7 @@ impl Run {
         self.done.iter().any(|step| step.has_effect())
     }
 
-    /// Ends the run with success, because the authority reports the invoice as transmitted.
+    /// Ends the run as succeeded, because the authority reports the invoice as transmitted.
     #[must_use]
     pub fn end_as_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {
@@ -317,7 +329,8 @@ impl Run {
         }
     }
 
-    /// Ends the run: the invoice was cancelled before the authority validated it, or an operator cancelled the run.
+    /// Ends the run as cancelled: the invoice was cancelled before the authority validated it, or an operator cancelled
+    /// the run.
     #[must_use]
     pub fn cancel(mut self, now: Timestamp) -> Self {
         self.end(RunPhase::Cancelled);
@@ -331,7 +344,7 @@ pub fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
     format!("{taxpayer}/{run}")
 }
 
-/// Returns the taxpayer and the run from a key that `run_lane` made; `None` for another text.
+/// Parses a key that `run_lane` made into taxpayer and run; `None` for another text.
 pub fn parse_run_lane(key: &str) -> Option<(TaxpayerId, RunId)> {
     let (taxpayer, run) = key.split_once('/')?;
     Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))

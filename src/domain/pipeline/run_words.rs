@@ -1,4 +1,4 @@
-//! The words of a run: its operation and steps, its states, why it waits, and the actions of operators on it.
+//! The enumerations of a run: its operations and steps, its states, the reasons to wait, and the actions of operators.
 
 use crate::domain::kernel::codes::words;
 
@@ -29,7 +29,8 @@ words! {
 }
 
 words! {
-    /// `Succeeded`, `Refused` and `Cancelled` are final until a caller repeats the request or an operator retries.
+    /// The state of a run. `Succeeded`, `Refused` and `Cancelled` are final, unless a caller repeats the request or an
+    /// operator retries the run.
     RunState {
         Running = "running",
         Waiting = "waiting",
@@ -85,14 +86,14 @@ impl Step {
         matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
-    /// True for a step whose answer is soon outdated, so that the step is repeated each time the run continues.
+    /// True for a step whose answer is soon outdated, so that it is called again each time the run continues.
     pub fn is_momentary(self) -> bool {
         matches!(self, Self::Health | Self::AccessPoints)
     }
 }
 
 impl RunState {
-    /// True if the run continues without a request by a caller or an operator.
+    /// True if the run continues by itself, without a request by a caller or an operator.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)
     }

@@ -14,9 +14,10 @@ pub const SIGNED_OTHERWISE_MESSAGE: &str = "the authority has signed another doc
 
 /// The only field that is not compared, because its value changes over time.
 const CHANGING_FIELD: &str = "payment_status";
-/// Names of the identifiers that are compared without regard to case.
+/// The names of identifiers that are compared ignoring case.
 const CASELESS_FIELDS: [&str; 2] = ["business_id", "irn"];
-/// The longest list that is compared without regard to order. Each entry may have to be compared with each other entry.
+/// The longest list that is compared ignoring the order. In a longer list, comparing each entry with each other one
+/// would take too long.
 const UNORDERED_ENTRIES_MAX: usize = 256;
 
 /// True if every field of the sent document has an equal value in the authority's copy.
@@ -29,15 +30,16 @@ pub fn has_sent_values(copy: &Value, sent: &Value) -> bool {
     digest::document_digest(&reduce_to_sent(&copy, &sent)) == digest::document_digest(&sent)
 }
 
-/// Returns the fields that the authority does not change, without regard to case.
+/// Returns the fields that do not change over time, with caseless identifiers in lower case.
 fn lasting_fields(fields: &Map<String, Value>) -> Value {
     let lasting = fields.iter().filter(|(name, _)| *name != CHANGING_FIELD);
     let lasting = lasting.map(|(name, value)| (name.clone(), without_case(name, value)));
     Value::Object(lasting.collect())
 }
 
-/// True if the authority's dates are those of the document, false if at least one date differs. A missing or malformed
-/// due date is ignored. `None` if an issue date is missing or malformed and the due dates do not differ.
+/// Compares the authority's dates with those of the document. Returns false if a date differs, and true if all are
+/// equal. A missing or malformed due date is ignored. `None` if an issue date is missing or malformed and the due dates
+/// do not differ.
 pub fn has_sent_dates(
     sent: &AuthorityDocument,
     issue_date: Option<&str>,
@@ -113,7 +115,7 @@ fn reduce_to_sent(copy: &Value, sent: &Value) -> Value {
 }
 
 /// Puts the entries of `copy` into the order of `sent`. An entry of `sent` without an equal entry in `copy` is paired
-/// with the first unused entry, so that the comparison finds a difference.
+/// with the first unused entry, so that the comparison then finds a difference.
 fn pair_entries(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
@@ -136,7 +138,7 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
     copy == sent || digest::document_digest(copy) == digest::document_digest(sent)
 }
 
-/// Converts a text to a number, if it spells one. Used for a field that is a number in the document that was sent.
+/// Converts a text that spells a number to a number. It is used if the sent document has a number in this place.
 fn to_number(copy: &str) -> Value {
     copy.trim()
         .parse::<Number>()

@@ -1,5 +1,5 @@
-//! An attempt at a step of a run: its begin, its result, the run after that result, and its entry in
-//! the log of steps. The moves that callers, operators and crashes cause are in `run`.
+//! An attempt at a step of a run: its begin, its result, the state of the run after it, and its entry in the log of
+//! steps. Changes by callers, operators and crashes are in `run`.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -25,12 +25,12 @@ pub enum StepResult {
         error: String,
         until: Timestamp,
     },
-    /// No call was made, since calls of this kind are blocked at present. The step is tried at `until`.
+    /// No call was made, because calls of this operation are blocked now. The step is tried at `until`.
     Deferred {
         error: String,
         until: Timestamp,
     },
-    /// The time for retries has passed. The run stays paused until an operator acts on it.
+    /// The time in which failures are retried has passed. The run stays paused until an operator acts on it.
     Pause {
         error: String,
     },
@@ -65,19 +65,19 @@ impl StepResult {
 pub struct StepRecord {
     pub step: Step,
     pub attempt: u32,
-    /// `None` while a call with an effect is in flight, or if the process crashed during the call.
+    /// `None` while a call with an effect is in flight, and if the process crashed during the call.
     pub outcome: Option<String>,
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,
     pub error: Option<String>,
-    /// `None` if the call was answered, or is not made or not known.
+    /// `None` if the call was answered or not made, and in entries from before the cause was recorded.
     pub failure: Option<CallFailure>,
 }
 
 impl Run {
-    /// Begins an attempt at a step. If the step has an effect, this records the intent to call the step; the run must
-    /// be stored before the call. A momentary step (`Step::is_momentary`) keeps the intent of the step that it
-    /// precedes.
+    /// Begins an attempt at a step. For a step with an effect, this records the intent to call it, and the caller must
+    /// store the run before the call. A momentary step (`Step::is_momentary`) keeps the intent of the step that follows
+    /// it.
     #[must_use]
     pub fn begin_attempt(self, step: Step, now: Timestamp) -> Self {
         let before = self.progress;
@@ -100,7 +100,7 @@ impl Run {
         }
     }
 
-    /// Moves the run, which may be waiting, to the phase `Running`, because its next attempt begins.
+    /// Sets the phase `Running`, because the next attempt begins. The run keeps the time at which the attempt was due.
     #[must_use]
     pub fn into_running(self) -> Self {
         Self {
@@ -111,8 +111,8 @@ impl Run {
         }
     }
 
-    /// Moves `since`, the start of failing, forward by the time from `next_attempt_at` to `now`. In this time the run
-    /// was in a queue or its calls were blocked.
+    /// Returns `since`, the time at which failures began, moved forward by the time from `next_attempt_at` to `now`.
+    /// During this time the run waited in a queue or its calls were blocked, so it does not count as failing.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self
             .next_attempt_at()
@@ -173,7 +173,7 @@ impl Run {
         };
     }
 
-    /// Makes the run wait. Keeps the intent, because an unknown outcome must be queried before the next call.
+    /// Makes the run wait. Its intent stays, because an unknown outcome must be queried before the next call.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.phase = RunPhase::Waiting { reason, until };
         self.done.retain(|step| !step.is_momentary());

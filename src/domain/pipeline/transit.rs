@@ -1,4 +1,4 @@
-//! The transmission state of an invoice in our records, so that each change is recorded only once.
+//! The transmission state of an invoice according to our records. It ensures that each change is recorded only once.
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Stage;
@@ -13,7 +13,7 @@ pub struct Transit {
 }
 
 impl Transit {
-    /// Derives the state from the invoice, if it is stored, and from all runs of its IRN.
+    /// Derives the state from all runs of the IRN and from the invoice, if it is stored.
     pub fn from_runs(invoice: Option<&Invoice>, runs: &[Run]) -> Self {
         let did = |step| runs.iter().any(|run: &Run| run.done.contains(&step));
         let has_reached = match invoice {

@@ -1,6 +1,6 @@
-//! The order in which runs get a worker. Taxpayers take turns in the order of their ids, and each turn takes one run of
-//! a taxpayer, the most urgent one. So if a run is claimed in round 3, at most three runs of each other taxpayer are
-//! claimed before it.
+//! The order in which runs get a worker. Taxpayers are served in rounds, in the order of their ids: in each round, each
+//! taxpayer gets one turn, which takes its most urgent run. So before a taxpayer's third run is taken, at most three
+//! runs of each other taxpayer are taken.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use std::collections::HashMap;
 pub struct Turns {
     /// The number of waiting runs of each taxpayer.
     pub due: HashMap<i64, u64>,
-    /// The taxpayer that had the last turn. The next turn is that of the taxpayer with the next id.
+    /// The taxpayer that was served last. The taxpayer with the next higher id is served next.
     pub last_served: i64,
 }
 
 impl Turns {
-    /// Returns the position of a run. The run that is claimed next has position 1. `more_urgent` runs of the same
-    /// taxpayer go first, one in each round.
+    /// Returns the position of a run; the run that is taken next has position 1. `more_urgent` is the number of more
+    /// urgent runs of the same taxpayer, which are taken before it, one in each round.
     pub fn position(&self, taxpayer: i64, more_urgent: u64) -> u64 {
         let own = more_urgent + 1;
         let others = self.due.iter().filter(|(other, _)| **other != taxpayer);
@@ -34,7 +34,7 @@ impl Turns {
         self.due.values().sum()
     }
 
-    /// True if `one` has its next turn before `other`.
+    /// True if the next turn of `one` comes before that of `other`.
     fn is_before(&self, one: i64, other: i64) -> bool {
         let is_next_round = |taxpayer: i64| taxpayer <= self.last_served;
         (is_next_round(one), one) < (is_next_round(other), other)

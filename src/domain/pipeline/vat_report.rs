@@ -1,4 +1,4 @@
-//! A sale and its VAT, as the operation Report sends them to the authority. In the authority's document the numbers are
+//! A sale and its VAT, which the operation Report sends to the authority. The authority's document has its numbers as
 //! JSON strings.
 
 use jiff::civil::Date;

@@ -1,4 +1,5 @@
-//! Explains to people why a run does not go on: what it waits for, since when, until when, and what would end the wait.
+//! Explains to people why a run does not continue: the reason of the wait, its start, its end, and the event that ends
+//! it.
 
 use std::time::Duration;
 
@@ -28,21 +29,21 @@ impl RunHold {
     }
 }
 
-/// The facts about a run's wait that its record does not contain.
+/// The facts about the wait of a run that are not in the run itself.
 #[derive(Debug, Clone, Default)]
 pub struct WaitContext {
     /// The breaker that blocks the run's next step, if one does.
     pub block: Option<StepBlock>,
-    /// The replica that holds the run's lane.
+    /// The replica that holds the run's lane, so that one of its workers processes the run; `None` if no replica does.
     pub worker: Option<Worker>,
     pub queue: Option<QueuePlace>,
     /// True if an operator paused the run.
     pub is_held: bool,
-    /// True if this process works on no run.
+    /// True if this process was started in the mode in which it processes no runs.
     pub is_service_paused: bool,
-    /// Since when an operator has paused the taxpayer, if that is so.
+    /// The time at which an operator paused the taxpayer; `None` if the taxpayer is not paused.
     pub taxpayer_paused_since: Option<Timestamp>,
-    /// Why the last call failed, if it did.
+    /// The cause of the last call's failure; `None` if it did not fail.
     pub failure: Option<CallFailure>,
 }
 
@@ -50,12 +51,12 @@ pub struct WaitContext {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     pub name: String,
-    /// The step that it calls now, and since when. `None` if that is not known: the run's record may still have the time of
-    /// a replica that began the step and died.
+    /// The step that the replica is calling, and the start of the call. `None` if that is not known: the run may still
+    /// have the start time that an earlier replica recorded before it died.
     pub calls: Option<(Step, Timestamp)>,
-    /// The time of its last sign, if it gives none any more.
+    /// The time of the replica's last heartbeat, if the replica is missing.
     pub silent_since: Option<Timestamp>,
-    /// The end of its lease. It prolongs the lease while it works.
+    /// The end of the replica's lease, which it renews while it works.
     pub lease_until: Timestamp,
 }
 
@@ -63,11 +64,12 @@ pub struct Worker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepBlock {
     pub since: Option<Timestamp>,
-    /// `None` while a probe is in flight or due, and if the breaker is not probed.
+    /// The time of the next probe; `None` while a probe is in flight or due, and for a tripped breaker, which is not
+    /// probed.
     pub next_probe_at: Option<Timestamp>,
     /// True while a probe is in flight.
     pub is_probing: bool,
-    /// True if an operator tripped the breaker. Then it is not probed.
+    /// True if an operator tripped the breaker. It is then not probed.
     pub is_tripped: bool,
 }
 
@@ -77,17 +79,17 @@ pub struct QueuePlace {
     pub end: QueueEnd,
 }
 
-/// When a run, or the last run of the queue, ends.
+/// The predicted end of a run, or of the last run in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueEnd {
     pub prediction: Prediction,
-    /// How far the last predictions were off.
+    /// The error of past predictions, if it is known.
     pub past_error: Option<PastError>,
 }
 
 impl QueueEnd {
-    /// Returns sentences that begin with "It", or with another subject: when it should end, and how far the last
-    /// predictions were off. While nobody knows when the authority answers again, no time is promised.
+    /// Returns sentences that say when the run should end, and how far past predictions were off. The first one begins
+    /// with `subject`, such as "It". During an outage no latest time is promised.
     pub fn explain(&self, subject: &str) -> String {
         let Prediction {
             expected,
@@ -121,7 +123,7 @@ impl QueueEnd {
 }
 
 impl Run {
-    /// Returns the step that was called and whose outcome is unknown, if there is one; else the next step.
+    /// Returns the step whose outcome is unknown, if there is one, otherwise the next step.
     pub fn current_step(&self) -> Option<Step> {
         self.progress.intent.or_else(|| self.next_step())
     }
@@ -132,7 +134,7 @@ impl Run {
         !has_ended && self.deadline_at <= now
     }
 
-    /// Returns a text that says what the run waits for, since when, until when, and what would end the wait.
+    /// Returns a text that says what the run waits for, the start and the end of the wait, and what would end it.
     pub fn explain_wait(&self, context: &WaitContext, now: Timestamp) -> String {
         let since = at(self.updated_at);
         match self.state() {
@@ -304,7 +306,7 @@ impl Run {
         )
     }
 
-    /// Says why the last call failed, as a part of a sentence.
+    /// Returns the cause of the last call's failure, as a part of a sentence.
     fn failure_in_words(&self, failure: Option<CallFailure>) -> String {
         let step = self.step_in_words();
         let Some(CallFailure { cause, .. }) = failure else {
@@ -346,12 +348,13 @@ impl Run {
     }
 }
 
-/// Returns when a run should end, after a space; nothing if that is not known.
+/// Returns a sentence about the predicted end of the run, after a space; empty if the position in the queue is not
+/// known.
 fn end_in_words(queue: Option<&QueuePlace>) -> String {
     queue.map_or_else(String::new, |queue| format!(" {}", queue.end.explain("It")))
 }
 
-/// Writes a duration for people, at least a second.
+/// Formats a duration for people. It is at least one second.
 fn span(duration: Duration) -> String {
     let seconds = duration.as_millis().div_ceil(1_000).max(1);
     match seconds {
@@ -361,13 +364,13 @@ fn span(duration: Duration) -> String {
     }
 }
 
-/// Says whose fault the last failure was, as a sentence after another; empty if nobody knows.
+/// Returns a sentence about the party to blame for the last failure, after a space; empty if it is not known.
 fn blame_in_words(failure: Option<CallFailure>) -> String {
     let blame = failure.and_then(|failure| failure.blame);
     blame.map_or_else(String::new, |blame| format!(" {}", blame.sentence()))
 }
 
-/// Writes a time for people.
+/// Formats a time for people.
 fn at(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

@@ -10,6 +10,7 @@ use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 use crate::domain::pipeline::{
     Operation, OperatorAction, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason,
 };
+use crate::http::views::actor::ActorView;
 use crate::http::views::run::StepView;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,6 +29,8 @@ pub(crate) struct OperatedRun<'a> {
     last_error: Option<&'a str>,
     moves: Vec<OperatorAction>,
     deadline_at: String,
+    /// Who asked for it. The names of people and keys are not shown to operators.
+    asked_by: Option<ActorView>,
     created_at: String,
     updated_at: String,
     /// Time since the run was created, in whole seconds.
@@ -50,6 +53,10 @@ impl<'a> OperatedRun<'a> {
             last_error: run.last_error.as_deref(),
             moves: run.allowed_actions(),
             deadline_at: precise_time(run.deadline_at),
+            asked_by: run
+                .asked_by
+                .clone()
+                .map(|actor| ActorView::from(actor.unnamed())),
             created_at: precise_time(run.created_at),
             updated_at: precise_time(run.updated_at),
             age_s: now.duration_since(run.created_at).as_secs().max(0),

@@ -7,6 +7,7 @@ use crate::domain::invoice::invoice_view::{plain_time, precise_time};
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
+use crate::http::views::actor::ActorView;
 use crate::http::views::queue::QueueView;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -23,6 +24,7 @@ pub(crate) struct RunView<'a> {
     last_error: Option<&'a str>,
     /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,
+    asked_by: Option<ActorView>,
     /// Position of the run in the queue; null if the run does not continue by itself.
     queue: Option<QueueView>,
     /// The newest 100 calls to the authority, oldest first.
@@ -53,6 +55,7 @@ impl<'a> RunView<'a> {
             resolved_by: run.resolved_by,
             last_error: run.last_error.as_deref(),
             deadline_at: precise_time(run.deadline_at),
+            asked_by: run.asked_by.clone().map(ActorView::from),
             queue,
             steps: steps.iter().map(StepView::from).collect(),
         }

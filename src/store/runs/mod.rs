@@ -28,7 +28,7 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     lookup_sql::<Entity>(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")])
 });
 
-/// Loads, for each taxpayer, its runs for these IRNs, ordered by the time of the last change.
+/// Loads, for each taxpayer, its runs for these IRNs, ordered by the time of their last change.
 pub async fn with_irn_keys(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, Vec<String>)>,
@@ -75,10 +75,10 @@ pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError
     found.map(Run::try_from).transpose()
 }
 
-/// The id of the trace in the column `trace`. The indexes of migration m0031 have this expression, word for word.
+/// The SQL expression for the trace id in the column `trace`. The indexes of migration m0031 have it, word for word.
 pub(in crate::store) const TRACE_ID: &str = "substr(trace, 4, 32)";
 
-/// Loads up to `limit` runs that requests of this trace made due, the oldest first.
+/// Loads up to `limit` runs that requests of this trace made due, oldest first.
 pub async fn with_trace_id(
     store: &Store,
     trace_id: &str,
@@ -94,11 +94,11 @@ pub async fn with_trace_id(
     rows.into_iter().map(Run::try_from).collect()
 }
 
-/// The runs that need attention. The partial index `pipeline_runs_stopped_by_deadline` has the same condition,
-/// word for word.
+/// The condition of runs that have stopped: they wait, are paused or were refused. The partial index
+/// `pipeline_runs_stopped_by_deadline` has it, word for word.
 const STOPPED_CONDITION: &str = "state IN ('waiting', 'paused', 'refused')";
 
-/// Loads a taxpayer's runs in these states, the earliest deadline first. Each state must be one that needs attention.
+/// Loads a taxpayer's runs in these states, the earliest deadline first. Each state must be one of `STOPPED_CONDITION`.
 pub async fn stopped_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -106,7 +106,7 @@ pub async fn stopped_owned_by(
     limit: u64,
 ) -> Result<Vec<Run>, StoreError> {
     let mut runs = Vec::new();
-    // The index has the runs of each state by their deadlines.
+    // One query for each state, because the index has the runs of each state in the order of their deadlines.
     for state in states {
         let rows = Entity::find()
             .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -125,17 +125,17 @@ pub async fn stopped_owned_by(
     Ok(runs)
 }
 
-/// The number of runs of a taxpayer that stand still, up to a maximum each.
+/// The numbers of stopped runs of a taxpayer. Each count stops at a maximum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoppedCounts {
     pub waiting: u64,
-    /// Those that have failed for too long, so that their invoices are shown as failed.
+    /// Runs that have failed for too long, so that their invoices are shown as failed.
     pub paused: u64,
-    /// Submissions that wait and whose deadline is before a moment.
+    /// Submissions that wait and whose deadline is near.
     pub near: u64,
 }
 
-/// The condition of a run whose invoice was not cancelled. Nobody has to do anything for one that was.
+/// The condition that the invoice of a run was not cancelled. A run of a cancelled invoice needs no attention.
 const UNCANCELLED_CONDITION: &str = "NOT EXISTS (SELECT 1 FROM invoices WHERE taxpayer_id = pipeline_runs.taxpayer_id \
      AND irn_key = pipeline_runs.irn_key AND status = 'cancelled')";
 
@@ -164,8 +164,7 @@ fn count_sql(name: &str, condition: &str) -> String {
     )
 }
 
-/// Counts the runs of a taxpayer that stand still, up to `max` in each state. `near` is the end of the time in which a
-/// deadline is near.
+/// Counts the stopped runs of a taxpayer, up to `max` of each kind. A deadline before `near` counts as near.
 pub async fn count_stopped_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -193,18 +192,18 @@ pub async fn count_stopped_owned_by(
     Ok(counts)
 }
 
-/// The runs in quarantine. The partial index `pipeline_runs_quarantined` has the same condition, word for word.
+/// The condition of runs in quarantine. The partial index `pipeline_runs_quarantined` has it, word for word.
 pub(in crate::store) const QUARANTINED_CONDITION: &str =
     "state = 'paused' AND (crashes >= 3 OR panics >= 2)";
 const _: () = assert!(
     CRASHES_MAX == 3 && PANICS_MAX == 2,
     "QUARANTINED_CONDITION and the migration say so"
 );
-/// The condition that the quarantine of a run in `QUARANTINED_CONDITION` can be lifted: only crashes caused it, and it
-/// was never lifted.
+/// The condition, in addition to `QUARANTINED_CONDITION`, that the quarantine of a run can be lifted: only crashes
+/// caused it, and it was never lifted.
 const LIFTABLE_CONDITION: &str = "panics = 0 AND NOT is_lifted";
 
-/// Loads up to `limit` runs whose quarantine can be lifted and that have not changed after `since`, the oldest first.
+/// Loads up to `limit` runs whose quarantine can be lifted and that were last changed by `since`, oldest first.
 pub async fn with_liftable_quarantine(
     store: &Store,
     since: Timestamp,

@@ -1,5 +1,5 @@
-//! The operators' list of runs: filters, order, pages, and the runs that an operator moves at once (pauses, resumes and
-//! so on).
+//! The operators' list of runs: its filters, its orders and its pages, and the selection of runs for an action on many
+//! runs, such as a pause.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::store::runs::run_row::{Column, Entity};
 use crate::store::runs::unfinished::DUE_SOON_WITHIN;
 
 words! {
-    /// Runs that have not ended, by their deadlines: missed, or within an hour.
+    /// The state of an unfinished run's deadline: missed, or within the next hour.
     DeadlineState { Overdue = "overdue", Soon = "soon" }
 }
 
@@ -40,10 +40,10 @@ pub struct RunFilter {
     pub operation: Option<Operation>,
     pub taxpayer_id: Option<TaxpayerId>,
     pub irn: Option<Irn>,
-    /// The step that a run is at. A run that has taken all its steps is at none.
+    /// The current step of a run. A run that has done all its steps has none.
     pub step: Option<Step>,
     pub wait_reason: Option<WaitReason>,
-    /// A part of the last error, ignoring case.
+    /// A part of the text of the last error, ignoring case.
     pub error: Option<String>,
     /// Only runs that were created at least this long ago.
     pub older_than: Option<Duration>,
@@ -83,8 +83,8 @@ impl RunFilter {
     }
 }
 
-/// Returns the condition that a run is at this step: the run has recorded that it is about to call the step (`intent`),
-/// or it has no intent and the step is the first that is not done.
+/// Returns the condition that this is the current step of a run: the run has recorded the intent to call it, or the run
+/// has no intent and this is the first step that is not done.
 fn is_at(step: Step) -> Condition {
     let mut next = Condition::any();
     for operation in Operation::ALL {
@@ -155,7 +155,7 @@ pub async fn page(
     .await
 }
 
-/// Selects the matching runs in one of these states.
+/// Selects the matching runs that are in one of these states.
 fn select_in_states(filter: &RunFilter, states: &[RunState], now: Timestamp) -> Select<Entity> {
     let in_state = Column::State.is_in(states.iter().map(|state| state.as_str()));
     Entity::find()
@@ -163,7 +163,7 @@ fn select_in_states(filter: &RunFilter, states: &[RunState], now: Timestamp) -> 
         .filter(in_state)
 }
 
-/// Counts the matching runs in one of these states.
+/// Counts the matching runs that are in one of these states.
 pub async fn count(
     store: &Store,
     filter: &RunFilter,
@@ -175,7 +175,7 @@ pub async fn count(
         .await?)
 }
 
-/// Returns the ids of up to `limit` matching runs in one of these states, the oldest first.
+/// Returns the ids of up to `limit` matching runs that are in one of these states, oldest first.
 pub async fn ids(
     store: &Store,
     filter: &RunFilter,
@@ -202,7 +202,7 @@ pub async fn ids(
         .collect()
 }
 
-/// Loads the runs with these ids, the oldest first. Ids that do not exist are skipped.
+/// Loads the runs with these ids, oldest first. Ids that do not exist are skipped.
 pub async fn with_ids(store: &Store, ids: &[RunId]) -> Result<Vec<Run>, StoreError> {
     let mut found = Vec::new();
     for chunk in statement_portions(ids) {

@@ -1,4 +1,4 @@
-//! The table of pipeline runs. `document` and `done` are JSON.
+//! The table of pipeline runs. `document`, `done`, `differences` and `asked_by` are JSON.
 
 use database::StoreError;
 use database::column::{RowRef, count, json};
@@ -37,10 +37,12 @@ pub struct Model {
     pub crashes: i32,
     pub panics: i32,
     pub is_lifted: bool,
-    /// Where the document of a submission differed from the stored invoice, as JSON; `None` if it did not.
+    /// The differences between the document of a submission and the stored invoice, as JSON; `None` if there are none.
     pub differences: Option<String>,
     /// The trace of the request that made the run due, in the form of the header `traceparent`.
     pub trace: Option<String>,
+    /// The person or program that asked for the run, as JSON.
+    pub asked_by: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -95,6 +97,11 @@ impl TryFrom<Model> for Run {
                 .trace
                 .as_deref()
                 .map(|text| at.parse(text))
+                .transpose()?,
+            asked_by: row
+                .asked_by
+                .as_deref()
+                .map(|actor| at.json(actor))
                 .transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
@@ -162,6 +169,7 @@ impl From<&Run> for Model {
             panics: count(crash_history.panics),
             is_lifted: crash_history.is_lifted,
             trace: run.trace.map(|trace| trace.to_string()),
+            asked_by: run.asked_by.as_ref().map(json),
             differences: run
                 .payload
                 .submission()

@@ -27,7 +27,7 @@ static LOG: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Logs attempts at steps. If an attempt is logged already, adds its outcome.
+/// Stores attempts at steps. An attempt that is stored already gets its outcome.
 pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
     if attempts.is_empty() {
         return Ok(());
@@ -74,7 +74,7 @@ pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), Stor
     Ok(())
 }
 
-/// An entry of the log of steps, with its keys.
+/// An attempt at a step, with the keys of its row.
 #[derive(Debug)]
 pub struct StepAttempt {
     pub taxpayer: TaxpayerId,
@@ -83,7 +83,7 @@ pub struct StepAttempt {
     pub record: StepRecord,
 }
 
-/// Returns the attempt id of a run's last call if the outcome of the call was never recorded.
+/// Returns the id of the last attempt of a run, if its outcome was not recorded.
 pub async fn unfinished_attempt(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -108,7 +108,7 @@ pub async fn unfinished_attempt(
         .transpose()
 }
 
-/// Returns why the last call of a run failed; `None` if it did not fail, or the run made none.
+/// Returns why the last call of a run failed; `None` if it did not fail, or if the run made no call.
 pub async fn last_failure(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -125,10 +125,10 @@ pub async fn last_failure(
     Ok(last.and_then(|record| record.failure))
 }
 
-/// How many calls of a run are shown. A run that waits through a long outage makes thousands.
+/// The maximum number of calls of a run that are shown. A run that waits through a long outage makes thousands.
 pub const CALLS_SHOWN_MAX: usize = 100;
 
-/// Loads the newest logged calls of a run, ordered by start time.
+/// Loads the newest `CALLS_SHOWN_MAX` calls of a run, ordered by start time, oldest first.
 pub async fn newest(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,4 +1,4 @@
-//! Counts of the runs that have not ended: by state, by what they wait for, and by how near their deadlines are.
+//! Counts of the runs that have not ended, by state, reason to wait, and deadline.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use sea_orm::{ConnectionTrait, Statement};
 use crate::domain::pipeline::{RunState, WaitReason};
 use crate::store::Store;
 
-/// A deadline that is nearer than this counts as due soon.
+/// A deadline within this time counts as due soon.
 pub const DUE_SOON_WITHIN: Duration = Duration::from_hours(1);
 
-/// The unfinished runs in one state and, if they wait, with one reason to wait.
+/// The unfinished runs that have the same state and the same reason to wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedRuns {
     pub state: RunState,
-    /// `None` unless the runs wait.
+    /// The reason to wait; `None` for runs that do not wait.
     pub wait_reason: Option<WaitReason>,
     pub runs: i64,
-    /// When the oldest of these runs was created.
+    /// The time at which the oldest of these runs was created.
     pub oldest: Timestamp,
     /// The number of these runs that have missed their deadlines.
     pub overdue: i64,
     /// The number of these runs whose deadlines are within `DUE_SOON_WITHIN`.
     pub due_soon: i64,
-    /// The earliest deadline that was missed.
+    /// The earliest of the missed deadlines; `None` if none was missed.
     pub missed_deadline: Option<Timestamp>,
-    /// The earliest deadline that was not missed.
+    /// The earliest of the deadlines that were not missed; `None` if all were missed.
     pub next_deadline: Option<Timestamp>,
 }
 

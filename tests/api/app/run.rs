@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -38,6 +38,7 @@ async fn a_run_shows_its_steps(world: &World) {
     assert_eq!(
         fields,
         [
+            "asked_by",
             "attempt",
             "deadline_at",
             "irn",
@@ -106,7 +107,7 @@ async fn each_attempt_at_a_step_is_shown(world: &World) {
     assert_eq!(signs, 3, "{}", answer.text);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_irn_without_a_run_has_none_to_show(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;

@@ -4,9 +4,9 @@ use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::{INVOICES, Taxpayer, relay};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
@@ -82,6 +82,29 @@ async fn a_payment_is_relayed_and_the_invoice_follows(world: &World) {
 }
 
 #[each_database]
+async fn the_ledger_names_who_asked_and_not_the_authority(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let ways = [
+        ("taxpayer-key", taxpayer.app()),
+        ("integrator", world.integrator().app()),
+    ];
+    for (kind, app) in ways {
+        let (invoice, irn) = signed(&taxpayer).await;
+        app.pay(&irn, "PAID").await.expect_status(200);
+        let path = format!("{INVOICES}/{}?include=ledger", invoice["id"]);
+        let shown = taxpayer.get(&path).await.expect_status(200);
+        let entry = &shown.data()["ledger"]["entries"][0]["actor"];
+        let events = taxpayer.events().await;
+        let event = &events.last().unwrap()["actor"];
+        let run = app.run(&irn).await.expect_status(200);
+        for actor in [entry, event, &run.data()["asked_by"]] {
+            assert_eq!(actor["kind"], json!(kind), "{actor}");
+            assert_eq!(actor, entry);
+        }
+    }
+}
+
+#[on_sqlite]
 async fn the_body_is_checked(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
@@ -374,7 +397,7 @@ async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world
     assert_eq!(payment_events(&taxpayer).await, 1);
 }
 
-#[each_database(&[("AUTHORITY__TIMEOUT_S", "1")])]
+#[on_sqlite(&[("AUTHORITY__TIMEOUT_S", "1")])]
 async fn an_authority_that_is_out_leaves_nothing_begun(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;

@@ -24,11 +24,11 @@ use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
 /// without success is reopened.
 pub struct OpenRun(pub RunRequest);
 
-/// Opens a run as `OpenRun` does, for a person on a page. The audit says who it was: the events that follow name the
-/// authority.
-pub struct OrderRun(pub OpenRun);
+/// Opens a run as `OpenRun` does, for a person in the console. Records the person in the audit trail, because the
+/// events that follow name the authority.
+pub struct OpenAuditedRun(pub OpenRun);
 
-/// Makes a stopped run due, so that it asks the authority for the invoice's state.
+/// Makes a waiting or paused run due, so that it asks the authority for the invoice's state.
 pub struct RecheckRun(pub StoppedRun);
 
 /// Lifts the quarantine of a run, so that the run continues without an operator. Does so only if crashes alone caused
@@ -96,11 +96,12 @@ impl TaxpayerCommand for OpenRun {
             Some(_) if request.operation().is_repeatable() => return Err(Refusal::PaymentUnderWay),
             Some(_) => return Err(Refusal::IrnContentChanged),
         };
-        Ok(make_due(uow, run))
+        let asker = uow.named_actor();
+        Ok(make_due(uow, run.with_asker(Some(asker))))
     }
 }
 
-impl TaxpayerCommand for OrderRun {
+impl TaxpayerCommand for OpenAuditedRun {
     type Output = Run;
 
     const NAME: &'static str = OpenRun::NAME;
@@ -117,16 +118,16 @@ impl TaxpayerCommand for OrderRun {
         let request = &self.0.0;
         let before = uow.run(request.operation(), &request.irn).cloned();
         let run = self.0.execute(uow)?;
-        // Somebody who joins a run that goes on, or that has ended well, changes nothing.
+        // A request that only joins a running or successful run changes nothing, so it is not recorded.
         if before.as_ref() != Some(&run) {
-            record_order(uow, &run);
+            record_in_audit(uow, &run);
         }
         Ok(run)
     }
 }
 
 /// Records in the audit who submitted or transmitted the invoice of the run.
-fn record_order(uow: &mut UnitOfWork, run: &Run) {
+fn record_in_audit(uow: &mut UnitOfWork, run: &Run) {
     let action = match run.operation() {
         Operation::Submit => AuditAction::SubmitInvoice,
         Operation::Transmit => AuditAction::TransmitInvoice,

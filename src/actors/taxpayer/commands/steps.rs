@@ -138,8 +138,8 @@ impl TaxpayerCommand for RecordSteps {
     }
 }
 
-/// Begins the transmission of an invoice that was just signed, if the account says so. A document without a customer has
-/// nobody to be transmitted to.
+/// Starts the transmission of an invoice that was just signed, if the account is set to transmit after signing. A
+/// document without a customer has no receiver, so it is not transmitted.
 fn transmit_after_signing(uow: &mut UnitOfWork, run: &Run) {
     let is_wanted = uow
         .taxpayer()
@@ -156,8 +156,10 @@ fn transmit_after_signing(uow: &mut UnitOfWork, run: &Run) {
             irn: run.irn.clone(),
             payload: RunPayload::Transmit,
         };
-        // A refusal means that nothing is to be transmitted, because the invoice was cancelled meanwhile.
-        let _ = OpenRun(request).execute(uow);
+        uow.act_on_behalf(run.asked_by.as_ref(), |uow| {
+            // A refusal is ignored: the invoice was cancelled meanwhile, so there is nothing to transmit.
+            let _ = OpenRun(request).execute(uow);
+        });
     }
 }
 
@@ -213,7 +215,10 @@ fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
 /// Applies the outcome of the step to the invoice and emits the events of the outcome.
 fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
     if run.operation() == Operation::Payment {
-        payment::apply_verdict(uow, run, &outcome.verdict);
+        // The events of a payment name the actor that asked for it: the authority only takes note of a payment.
+        uow.act_on_behalf(run.asked_by.as_ref(), |uow| {
+            payment::apply_verdict(uow, run, &outcome.verdict);
+        });
         return Ok(());
     }
     let invoice = uow.invoice_with_irn(&run.irn).cloned();
@@ -255,8 +260,8 @@ fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
     }
 }
 
-/// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that
-/// is already at a later stage stays there, and only the second event is emitted. The second event tells the
+/// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that is
+/// already at a later stage stays there, and only the second event is emitted. The second event contains the
 /// differences, if there are any.
 pub(super) fn reach_stage(
     uow: &mut UnitOfWork,
@@ -281,7 +286,8 @@ pub(super) fn reach_stage(
     Ok(())
 }
 
-/// Returns where the signed document differs from the stored invoice, if it does and this is the stage that tells so.
+/// Returns the differences between the signed document and the stored invoice, if there are any and the stage is
+/// `Submitted`: only its event reports them.
 fn differences(run: &Run, stage: Stage) -> Option<&Differences> {
     let document = run.payload.submission()?;
     let differences = &document.differences;

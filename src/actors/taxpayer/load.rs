@@ -1,0 +1,240 @@
+//! Loads the rows that the commands of a transaction ask for, with one statement per table for all taxpayers. Rows that
+//! only few commands need are read for each taxpayer.
+
+use database::{StoreError, Transaction};
+use jiff::Timestamp;
+use timing::CommandId;
+
+use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::indexes::ByOwner;
+use crate::actors::taxpayer::read_set::ReadSet;
+use crate::actors::taxpayer::row_ids::ReservedIds;
+use crate::actors::taxpayer::unique_values::find_conflicts;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::write_set::WriteSet;
+use crate::domain::correction::record::Correction;
+use crate::domain::events::event::EventKind;
+use crate::domain::events::replay::Replay;
+use crate::domain::import::record::Import;
+use crate::domain::integration::Integration;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::item::Item;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::tracked::Tracked;
+use crate::domain::party::Customer;
+use crate::domain::pipeline::Run;
+use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::store::invoices::customers_and_items;
+use crate::store::invoices::{self, corrections, imports, payments};
+use crate::store::operations::outages::{self, OutageEvent};
+use crate::store::operations::supplier_invoices;
+use crate::store::webhooks::{integrations, replays};
+use crate::store::{Store, events, runs};
+
+/// The start of one taxpayer's commands: the rows that they ask for, the cached state and the reserved ids.
+pub(super) struct BatchStart {
+    pub(super) id: TaxpayerId,
+    pub(super) wanted: ReadSet,
+    pub(super) cached: CachedState,
+    pub(super) ids: ReservedIds,
+}
+
+/// Reads the rows that the commands of these taxpayers name. Returns one unit of work per taxpayer, in the order of
+/// `starts`.
+pub(super) async fn load(
+    deps: &TaxpayerDeps,
+    tx: &Transaction,
+    now: Timestamp,
+    mut starts: Vec<BatchStart>,
+) -> Result<Vec<UnitOfWork>, StoreError> {
+    let mut rows = CommonRows::load(tx, &mut starts).await?;
+    let mut units = Vec::with_capacity(starts.len());
+    for start in starts {
+        let id = start.id;
+        let rare = RareRows::load(start.wanted, &deps.store, tx, id).await?;
+        let CachedState {
+            version,
+            taxpayer,
+            endpoints,
+            head,
+        } = start.cached;
+        units.push(UnitOfWork {
+            id,
+            now,
+            deadlines: deps.deadlines,
+            verification: deps.verification,
+            catalog: deps.catalog.get(),
+            cause: CommandId::nil(),
+            acting: Actor::Service.into(),
+            on_behalf: None,
+            version,
+            taxpayer: Tracked::from_stored(taxpayer),
+            endpoints: endpoints.into_iter().map(Tracked::from_stored).collect(),
+            head,
+            invoices: rows.invoices.take(id).into_iter().collect(),
+            items: rows.items.take(id).into_iter().collect(),
+            customers: rows.customers.take(id).into_iter().collect(),
+            runs: rows
+                .runs
+                .take(id)
+                .into_iter()
+                .map(Tracked::from_stored)
+                .collect(),
+            supplier_invoices: rare.supplier_invoices,
+            acknowledged: rare.acknowledged,
+            last_postings: rare.last_postings,
+            integration: Tracked::from_stored(rare.integration),
+            replays: rare.replays,
+            corrections: rare.corrections,
+            correcting: rows.correcting.take(id),
+            sent_outages: rare.sent_outages,
+            imports: rare.imports,
+            conflicts: rare.conflicts,
+            ids: start.ids,
+            writes: Tracked::from_stored(WriteSet::default()),
+        });
+    }
+    Ok(units)
+}
+
+/// Rows that many commands need. They are read for all taxpayers together.
+struct CommonRows {
+    invoices: ByOwner<Invoice>,
+    correcting: ByOwner<Invoice>,
+    items: ByOwner<Item>,
+    customers: ByOwner<Customer>,
+    runs: ByOwner<Run>,
+}
+
+impl CommonRows {
+    async fn load(tx: &Transaction, starts: &mut [BatchStart]) -> Result<Self, StoreError> {
+        let names = take_from_each(starts, ReadSet::take_invoices);
+        let mut invoices: ByOwner<Invoice> = ByOwner::default();
+        for invoice in invoices::with_names(tx, names).await? {
+            invoices.put(invoice.taxpayer_id, invoice);
+        }
+        for BatchStart { id, wanted, .. } in starts.iter_mut() {
+            if wanted.with_invoices.credit_notes {
+                add_credit_notes(tx, *id, &mut invoices).await?;
+            }
+            wanted.add_loaded(invoices.owned_by(*id));
+        }
+        let correcting = load_correcting(tx, starts).await?;
+        let names = take_from_each(starts, |wanted| std::mem::take(&mut wanted.items));
+        let items: ByOwner<Item> = customers_and_items::find_items(tx, names)
+            .await?
+            .into_iter()
+            .collect();
+        let names = take_from_each(starts, |wanted| std::mem::take(&mut wanted.customers));
+        let customers: ByOwner<Customer> = customers_and_items::find_customers(tx, names)
+            .await?
+            .into_iter()
+            .collect();
+        let names = take_from_each(starts, |wanted| std::mem::take(&mut wanted.run_irn_keys));
+        let runs = runs::with_irn_keys(tx, names).await?;
+        let runs = runs.into_iter().map(|run| (run.taxpayer_id, run));
+        Ok(Self {
+            invoices,
+            correcting,
+            items,
+            customers,
+            runs: runs.collect(),
+        })
+    }
+}
+
+/// Adds to the loaded invoices of a taxpayer the signed credit notes that refer to them.
+async fn add_credit_notes(
+    tx: &Transaction,
+    id: TaxpayerId,
+    invoices: &mut ByOwner<Invoice>,
+) -> Result<(), StoreError> {
+    let credited = invoices.owned_by(id).iter();
+    let references: Vec<_> = credited.flat_map(Invoice::own_references).collect();
+    for note in invoices::signed_credit_notes(tx, id, &references).await? {
+        let mut known = invoices.owned_by(id).iter();
+        if !known.any(|known| known.id == note.id) {
+            invoices.put(id, note);
+        }
+    }
+    Ok(())
+}
+
+/// Loads the invoices that refer to an invoice to be corrected, and adds their runs to the read sets.
+async fn load_correcting(
+    tx: &Transaction,
+    starts: &mut [BatchStart],
+) -> Result<ByOwner<Invoice>, StoreError> {
+    let mut correcting: ByOwner<Invoice> = ByOwner::default();
+    for BatchStart { id, wanted, .. } in starts {
+        let references = &wanted.corrected_references;
+        for invoice in invoices::owned_by_correcting(tx, *id, references).await? {
+            wanted.run_irn_keys.push(invoice.irn.key());
+            correcting.put(*id, invoice);
+        }
+    }
+    Ok(correcting)
+}
+
+/// Takes a part out of every read set. Returns each part with the id of its taxpayer.
+fn take_from_each<T>(
+    starts: &mut [BatchStart],
+    part: impl Fn(&mut ReadSet) -> T,
+) -> Vec<(TaxpayerId, T)> {
+    starts
+        .iter_mut()
+        .map(|start| (start.id, part(&mut start.wanted)))
+        .collect()
+}
+
+/// Rows that only few commands need. They are read with separate queries for each taxpayer.
+struct RareRows {
+    supplier_invoices: Vec<SupplierInvoice>,
+    acknowledged: Vec<Irn>,
+    last_postings: Vec<payments::Model>,
+    integration: Option<Integration>,
+    replays: Vec<Replay>,
+    corrections: Vec<Correction>,
+    sent_outages: Vec<OutageEvent>,
+    imports: Vec<Import>,
+    conflicts: Vec<(CommandId, Faults)>,
+}
+
+impl RareRows {
+    async fn load(
+        wanted: ReadSet,
+        store: &Store,
+        tx: &Transaction,
+        id: TaxpayerId,
+    ) -> Result<Self, StoreError> {
+        let kind = EventKind::InvoiceAcknowledged;
+        Ok(Self {
+            supplier_invoices: supplier_invoices::owned_by_with_irn_keys(
+                tx,
+                id,
+                wanted.supplier_irn_keys,
+            )
+            .await?,
+            acknowledged: events::irns_with_event(tx, id, kind, wanted.receipts).await?,
+            last_postings: payments::last_with_status(tx, id, &wanted.ledgers.invoices).await?,
+            integration: if wanted.integration {
+                integrations::owned_by(store, tx, id).await?
+            } else {
+                None
+            },
+            replays: if wanted.replays {
+                replays::open_owned_by(tx, id).await?
+            } else {
+                Vec::new()
+            },
+            corrections: corrections::owned_by_with_invoices(tx, id, &wanted.corrected).await?,
+            sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
+            imports: imports::owned_by_with_numbers(tx, id, &wanted.imports).await?,
+            conflicts: find_conflicts(tx, wanted.unique_values).await?,
+        })
+    }
+}
