@@ -26,12 +26,10 @@ const WITHOUT_EXAMPLE: [&str; 2] = ["openapi", "list_webhook_events"];
 /// The beginning of a link that is a secret, too.
 const SHARED: &str = "/shared/";
 
-/// Codes without an example: only a broken connection, a defect or a setting of the whole service causes them, or no
-/// operation answers with them.
-const CODES_WITHOUT_EXAMPLE: [&str; 6] = [
+/// Codes without an example: only a broken connection, a defect or a setting of the whole service causes them.
+const CODES_WITHOUT_EXAMPLE: [&str; 5] = [
     "AUTHORITY_DOCUMENT_UNREADABLE",
     "INTERNAL_ERROR",
-    "METHOD_NOT_ALLOWED",
     "REQUEST_TIMEOUT",
     "TAXPAYER_LIMIT_REACHED",
     "TAXPAYER_UNVERIFIED",

@@ -2,14 +2,14 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
-use testkit::each_database;
+use testkit::on_sqlite;
 
 use crate::support::world::{ALONE, World};
 
 const ENUMS: &str = "/v1/core/commons/enums";
 const CATEGORIES: &str = "/v1/core/commons/invoice-categories";
 
-#[each_database]
+#[on_sqlite]
 async fn the_invoice_categories_are_public(world: &World) {
     let answer = world.anonymous().get(CATEGORIES).await.expect_status(200);
     assert_eq!(answer.body["success"], json!(true));
@@ -18,7 +18,7 @@ async fn the_invoice_categories_are_public(world: &World) {
     assert_eq!(*answer.data(), json!({ "invoice_categories": expected }));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_enums_are_labelled_in_upper_case_and_custom_is_bespoke(world: &World) {
     let taxpayer = world.taxpayer().await;
     for answer in [
@@ -68,7 +68,7 @@ async fn the_enums_are_labelled_in_upper_case_and_custom_is_bespoke(world: &Worl
         .expect_refusal(403, "KEY_NOT_RECOGNIZED");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn every_reference_list_is_a_flat_array_asked_for_live(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (list, field, rows) in [
@@ -96,7 +96,7 @@ async fn every_reference_list_is_a_flat_array_asked_for_live(world: &World) {
     unknown.expect_refusal(404, "ROUTE_NOT_FOUND");
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_list_that_the_authority_refuses_or_lacks_is_one_that_it_cannot_give_now(world: &World) {
     let taxpayer = world.taxpayer().await;
     for status in [400, 404, 410, 422] {
@@ -113,7 +113,7 @@ async fn a_list_that_the_authority_refuses_or_lacks_is_one_that_it_cannot_give_n
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_invoice_categories_do_not_look_at_a_key(world: &World) {
     for key in ["tpk_unknown", "sik_unknown", "nonsense"] {
         world

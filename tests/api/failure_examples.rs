@@ -77,6 +77,8 @@ async fn refuse_requests(taxpayer: &Taxpayer, examples: &mut FailureExamples) {
     let refused = taxpayer.send_text("POST", INVOICES, long).await;
     examples.add("PAYLOAD_TOO_LARGE", refused);
     examples.add("ROUTE_NOT_FOUND", taxpayer.get("/v1/invoices").await);
+    let refused = taxpayer.call("DELETE", INVOICES).await;
+    examples.add("METHOD_NOT_ALLOWED", refused);
     let invoice = documents::invoice();
     let keyed = |body: Value| {
         let request = taxpayer.request("POST", INVOICES);

@@ -3,15 +3,15 @@
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::INVOICES;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
 const SUPERVISION: &str = "/ops/supervision";
 
-#[each_database]
+#[on_sqlite]
 async fn a_process_that_answers_is_alive(world: &World) {
     let answer = world
         .anonymous()
@@ -41,7 +41,7 @@ async fn a_process_with_its_database_and_actors_is_ready(world: &World) {
     );
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_dead_authority_is_shown_and_the_process_stays_ready(world: &World) {
     world
         .authority
@@ -134,7 +134,7 @@ async fn the_metrics_count_what_was_answered(world: &World) {
     assert!(answer.text.trim_end().ends_with("# EOF"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_metrics_hold_no_names(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -156,7 +156,7 @@ async fn the_metrics_hold_no_names(world: &World) {
     assert!(!text.contains(&format!("{INVOICES}/{}", invoice["id"])));
 }
 
-#[each_database(&[("METRICS__PUBLIC", "false")])]
+#[on_sqlite(&[("METRICS__PUBLIC", "false")])]
 async fn metrics_that_are_not_public_need_an_operators_key(world: &World) {
     world
         .anonymous()

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::patience::eventually;
 use testkit::roles::{
     INVOICES, SUBMIT, TAXPAYERS, Taxpayer, UPDATE_PAYMENT, UPDATE_STATUS, webhook,
 };
+use testkit::{each_database, on_sqlite};
 
 use crate::support::account::link_path;
 use crate::support::visitor::Visitor;
@@ -288,7 +288,7 @@ async fn of_many_onboardings_at_once_with_one_key_one_is_carried_out(world: &Wor
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_key_that_is_malformed_is_a_fault_of_its_own(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::invoice();
@@ -314,7 +314,7 @@ async fn a_key_that_is_malformed_is_a_fault_of_its_own(world: &World) {
     anonymous.expect_refusal(401, "UNAUTHENTICATED");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_method_that_a_path_does_not_take_is_refused_with_any_key(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = status(&taxpayer.invoice(&documents::invoice()).await, "approved");
@@ -496,7 +496,7 @@ async fn a_failure_that_may_pass_is_not_kept(world: &World) {
     assert_eq!(created.header("idempotent-replayed"), "");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_reads_takes_no_notice_of_a_key(world: &World) {
     let taxpayer = world.taxpayer().await;
     let key = key();
@@ -520,7 +520,7 @@ async fn what_reads_takes_no_notice_of_a_key(world: &World) {
     assert_eq!(answer.expect_status(201).header("idempotent-replayed"), "");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_large_body_is_taken_with_a_key_as_without(world: &World) {
     let taxpayer = world.taxpayer().await;
     let max = 2 * 1_024 * 1_024;

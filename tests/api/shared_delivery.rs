@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::Receiver;
 use testkit::roles::{Integrator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::account::Account;
 use crate::support::visitor::Visitor;
@@ -104,7 +104,7 @@ async fn a_link_that_was_changed_or_has_ended_shows_nothing(world: &World) {
     visitor.get(&again).await.expect(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_link_is_made_only_to_an_own_delivery_and_for_a_time_within_limits(world: &World) {
     let (taxpayer, integrator, _receiver, all) = with_deliveries(world).await;
     let path = |id: &str| format!("{}/deliveries/{id}/link", webhook(taxpayer.id));

@@ -4,9 +4,9 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{invoice, submission};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -109,7 +109,7 @@ async fn every_other_token_gets_the_same_answer(world: &World) {
     visitor.get(&format!("/verify/{irn}")).await.expect(404);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_link_stands_on_the_paper_and_on_the_dashboards_page(world: &World) {
     let account = crate::support::account::Account::new(world).await;
     let taxpayer = &account.taxpayer;
@@ -131,7 +131,7 @@ async fn the_link_stands_on_the_paper_and_on_the_dashboards_page(world: &World) 
     );
 }
 
-#[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
+#[on_sqlite(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
 async fn calls_are_limited_for_each_address(world: &World) {
     let visitor = Visitor::new(world);
     let calls = (0..60).map(|at| format!("/verify/{at}"));
@@ -158,7 +158,7 @@ async fn links(taxpayer: &Taxpayer, stored: &Value, host: &str) -> (Value, Strin
     (link, made.header("location").to_owned())
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_host_of_one_caller_is_in_no_link_of_another(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;
@@ -172,7 +172,7 @@ async fn the_host_of_one_caller_is_in_no_link_of_another(world: &World) {
     assert_eq!(strange, Value::Null, "it is no host");
 }
 
-#[each_database(&[("HTTP__PUBLIC_URL", "https://invoices.example/base/")])]
+#[on_sqlite(&[("HTTP__PUBLIC_URL", "https://invoices.example/base/")])]
 async fn links_begin_with_the_address_in_the_settings(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;

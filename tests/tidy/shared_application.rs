@@ -8,10 +8,14 @@ use crate::paths::sources;
 
 /// Returns the tests on the shared application that clear faults.
 fn clearing_tests(text: &str) -> Vec<&str> {
-    let tests = text.split("#[each_database]\n").skip(1);
-    let bodies = tests.filter_map(|test| test.split("\n}\n").next());
-    let clearing = bodies.filter(|body| body.contains("clear_faults()"));
-    clearing.filter_map(|body| body.lines().next()).collect()
+    let mut clearing = Vec::new();
+    for attribute in ["#[each_database]\n", "#[on_sqlite]\n"] {
+        let tests = text.split(attribute).skip(1);
+        let bodies = tests.filter_map(|test| test.split("\n}\n").next());
+        let found = bodies.filter(|body| body.contains("clear_faults()"));
+        clearing.extend(found.filter_map(|body| body.lines().next()));
+    }
+    clearing
 }
 
 #[test]
@@ -24,7 +28,7 @@ fn a_test_that_clears_faults_has_an_application_of_its_own() -> io::Result<()> {
         assert_eq!(
             clearing_tests(&text),
             [""; 0],
-            "{file}: write #[each_database(ALONE)]"
+            "{file}: write (ALONE) behind the attribute"
         );
     }
     Ok(())
@@ -33,6 +37,6 @@ fn a_test_that_clears_faults_has_an_application_of_its_own() -> io::Result<()> {
 #[test]
 fn only_the_shared_application_counts() {
     let text = "#[each_database]\nfn a() {\n    clear_faults();\n}\n\n#[each_database(ALONE)]\nfn b() {\n    clear_faults();\n}\n\n\
-                #[each_database]\nfn c() {\n}\n\nfn helper() {\n    clear_faults();\n}\n";
-    assert_eq!(clearing_tests(text), ["fn a() {"]);
+                #[each_database]\nfn c() {\n}\n\nfn helper() {\n    clear_faults();\n}\n\n#[on_sqlite]\nfn d() {\n    clear_faults();\n}\n";
+    assert_eq!(clearing_tests(text), ["fn a() {", "fn d() {"]);
 }

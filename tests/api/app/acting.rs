@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
 use testkit::edit::{with, without};
 use testkit::roles::{SUBMIT, TRANSMIT};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn a_missing_key_is_401_and_any_other_that_is_not_known_403(world: &World) {
     let body = json!({ "irn": "INV1-AAAAAAAA-20260115" });
     let answer = world.anonymous().send("POST", TRANSMIT, &body).await;
@@ -87,7 +87,7 @@ async fn the_taxpayer_of_another_integrator_is_not_found(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_business_id_decides_before_the_irn_and_the_header(world: &World) {
     let one = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -105,7 +105,7 @@ async fn the_business_id_decides_before_the_irn_and_the_header(world: &World) {
     assert_eq!(answer.faulty_paths(), ["irn"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn where_nothing_else_is_well_formed_the_header_decides(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
@@ -129,7 +129,7 @@ async fn where_nothing_else_is_well_formed_the_header_decides(world: &World) {
         .expect_faults(&["business_id"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_taxpayer_that_names_another_gets_a_fault_on_that_field(world: &World) {
     let one = world.taxpayer().await;
     let other = world.taxpayer().await;

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 use testkit::documents::{invoice, submission};
-use testkit::each_database;
 use testkit::edit::without;
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -53,7 +53,7 @@ async fn an_approved_invoice_is_submitted_and_transmitted(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn nothing_begins_by_itself_unless_the_account_says_so(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = |invoice: &Value| invoice["irn"].as_str().unwrap().to_owned();
@@ -92,7 +92,7 @@ async fn nothing_begins_by_itself_unless_the_account_says_so(world: &World) {
         .expect_refusal(404, "RUN_NOT_FOUND");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_that_cannot_be_submitted_is_approved_all_the_same(world: &World) {
     let taxpayer = world.taxpayer().await;
     set(world, &taxpayer, &json!({ "submit_after_approval": true })).await;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -59,7 +59,7 @@ async fn amounts_that_are_left_out_are_computed_and_signed(world: &World) {
         .expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_rounding_of_a_price_with_tax_is_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = bare(&submission(&taxpayer, &documents::invoice_no()));
@@ -94,7 +94,7 @@ async fn each_rounding_of_a_price_with_tax_is_told(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_sum_that_is_off_says_which(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
@@ -116,7 +116,7 @@ async fn a_sum_that_is_off_says_which(world: &World) {
     answer.expect_status(400);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_cannot_be_computed_is_named_and_nothing_else(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = bare(&submission(&taxpayer, &documents::invoice_no()));

@@ -3,7 +3,7 @@
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::json;
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
@@ -67,7 +67,7 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
     }
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn an_authority_that_does_not_answer_is_a_502(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();

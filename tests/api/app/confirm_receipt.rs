@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use testkit::documents::{self, irn, report, submission};
-use testkit::each_database;
 use testkit::roles::TRANSMIT;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::planted::plant;
 use crate::support::world::World;
@@ -54,7 +54,7 @@ async fn a_receipt_is_confirmed_once_and_then_in_the_authoritys_words(world: &Wo
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_irn_that_is_odd_or_of_somebody_else_is_not_found(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;

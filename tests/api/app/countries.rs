@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -36,7 +36,7 @@ async fn signed_country(taxpayer: &Taxpayer, stored: &Value) -> Value {
         .clone()
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_country_by_any_name_reaches_the_authority_as_its_code(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (country, code) in [
@@ -102,7 +102,7 @@ async fn a_later_invoice_mends_the_country_only_if_the_authority_would_refuse_it
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_country_of_the_profile_is_sent_as_its_code(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (country, is_known) in [("Atlantis", false), ("Nigeria", true)] {

@@ -3,7 +3,7 @@
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -83,7 +83,7 @@ async fn an_irn_in_another_case_is_the_same_invoice(world: &World) {
     taxpayer.app().confirm(&lower).await.expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_that_is_not_signed_has_no_file(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -122,7 +122,7 @@ async fn an_irn_that_is_odd_or_of_somebody_else_is_not_found(world: &World) {
         .expect_refusal(404, "INVOICE_NOT_FOUND");
 }
 
-#[each_database(&[("AUTHORITY__TIMEOUT_S", "1")])]
+#[on_sqlite(&[("AUTHORITY__TIMEOUT_S", "1")])]
 async fn an_authority_that_does_not_answer_is_a_502_or_a_504(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();

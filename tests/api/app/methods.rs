@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use testkit::documents::{self, irn, report, submission};
-use testkit::each_database;
 use testkit::roles::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
 const ALL: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-#[each_database]
+#[on_sqlite]
 async fn each_path_takes_its_methods_and_names_them_to_the_others(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = irn(&taxpayer, "NEVERSEEN");
@@ -49,7 +49,7 @@ async fn each_path_takes_its_methods_and_names_them_to_the_others(world: &World)
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_payment_status_is_relayed_by_any_of_its_methods(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
@@ -89,7 +89,7 @@ async fn an_irn_that_is_malformed_is_a_404_wherever_it_stands_in_a_path(world: &
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_slash_or_a_blank_in_an_irn_is_percent_encoded(world: &World) {
     let taxpayer = world.taxpayer().await;
     for no in ["INV/2026/7", "INV 7", "INV%2F7", "INVä", "INV+7"] {

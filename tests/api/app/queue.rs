@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -49,7 +49,7 @@ async fn a_202_tells_the_place_in_the_queue_and_the_deadline(world: &World) {
     assert_queue(&run.data()["queue"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_run_that_has_ended_has_no_place_in_the_queue(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
@@ -70,7 +70,7 @@ async fn a_run_that_has_ended_has_no_place_in_the_queue(world: &World) {
     assert!(run.data()["deadline_at"].is_string());
 }
 
-#[each_database(&[("PIPELINE__WAIT_S", "1")])]
+#[on_sqlite(&[("PIPELINE__WAIT_S", "1")])]
 async fn a_503_of_submit_tells_the_place_in_the_queue(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = format!("{}SBXDOWN", documents::invoice_no());
@@ -80,7 +80,7 @@ async fn a_503_of_submit_tells_the_place_in_the_queue(world: &World) {
     assert_ne!(answer.header("retry-after"), "");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_500_of_transmit_tells_the_place_in_the_queue(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = format!("{}SBXOFFLINE", documents::invoice_no());

@@ -5,10 +5,10 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, irn, number, report, submission};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::patience::eventually;
 use testkit::roles::{REPORT, SUBMIT};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, RETRY_LATE, World};
 
@@ -61,7 +61,7 @@ async fn a_report_is_answered_and_moves_its_invoice(world: &World) {
         .expect_refusal(409, "INVOICE_LOCKED");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once_and_nothing_is_sent(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = irn(&taxpayer, &documents::invoice_no());
@@ -109,7 +109,7 @@ async fn values_at_their_limits_are_taken(world: &World) {
     taxpayer.app().report(&body).await.expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_vat_status_is_one_that_the_authority_takes(world: &World) {
     let taxpayer = world.taxpayer().await;
     for status in ["STANDARD_VAT", "EXEMPT", "NON_VATABLE", "ZERO_RATED"] {
@@ -224,7 +224,7 @@ async fn a_reply_that_is_lost_leads_to_one_report(world: &World) {
     }
 }
 
-#[each_database(&RETRY_LATE)]
+#[on_sqlite(&RETRY_LATE)]
 async fn a_report_that_may_have_arrived_is_not_replaced_by_another(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = irn(&taxpayer, &documents::invoice_no());
@@ -256,7 +256,7 @@ async fn a_report_that_may_have_arrived_is_not_replaced_by_another(world: &World
     assert_eq!(reports(world, &irn), (1, 2));
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_report_in_an_outage_fails_at_once_and_goes_on_in_the_background(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -316,7 +316,7 @@ async fn what_the_authority_refuses_is_a_failed_report(world: &World) {
     assert_eq!(reports(world, irn), (1, 2));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_cancelled_invoice_is_not_reported(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -436,7 +436,7 @@ async fn an_invoice_that_is_cancelled_while_its_report_is_under_way_stays_so_and
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_report_does_not_keep_an_invoice_from_being_submitted_and_stays_the_last_word(
     world: &World,
 ) {
@@ -509,7 +509,7 @@ async fn a_transmitted_invoice_that_is_reported_is_reported(world: &World) {
         .expect_refusal(404, "RUN_NOT_FOUND");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_taxpayer_reports_for_itself_only(world: &World) {
     let one = world.taxpayer().await;
     let other = world.taxpayer().await;

@@ -4,10 +4,10 @@
 use sandbox::{FaultKind, FaultOrder, InvoiceSheet, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, report, submission};
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::planted::plant;
 use crate::support::world::{ALONE, World};
@@ -86,7 +86,7 @@ fn expected(kind: FaultKind, committed: &str) -> Value {
     })
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_lost_signature_is_known_by_its_document(world: &World) {
     let taxpayer = world.taxpayer().await;
     for kind in COMMITTED.into_iter().chain(PREVENTED) {
@@ -111,7 +111,7 @@ async fn a_lost_signature_is_known_by_its_document(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_lost_transmission_is_known_by_asking(world: &World) {
     let taxpayer = world.taxpayer().await;
     for kind in COMMITTED.into_iter().chain(PREVENTED) {
@@ -127,7 +127,7 @@ async fn a_lost_transmission_is_known_by_asking(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_lost_report_is_sent_again_and_there_is_one(world: &World) {
     let taxpayer = world.taxpayer().await;
     for kind in COMMITTED.into_iter().chain(PREVENTED) {
@@ -143,7 +143,7 @@ async fn a_lost_report_is_sent_again_and_there_is_one(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_lost_payment_is_known_by_asking(world: &World) {
     let taxpayer = world.taxpayer().await;
     for kind in COMMITTED.into_iter().chain(PREVENTED) {
@@ -156,7 +156,7 @@ async fn a_lost_payment_is_known_by_asking(world: &World) {
     }
 }
 
-#[each_database(&[("AUTHORITY__TIMEOUT_S", "2")])]
+#[on_sqlite(&[("AUTHORITY__TIMEOUT_S", "2")])]
 async fn an_answer_that_comes_too_late_is_found_out_about(world: &World) {
     let taxpayer = world.taxpayer().await;
     let late = |operation: Operation, irn: &str| {
@@ -285,7 +285,7 @@ async fn a_document_that_was_signed_in_an_earlier_life_is_ours_and_is_not_signed
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_irn_that_is_taken_between_its_check_and_its_signature_is_not_ours(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
@@ -308,7 +308,7 @@ async fn an_irn_that_is_taken_between_its_check_and_its_signature_is_not_ours(wo
     assert_eq!(sheet(world, irn).sign_count, 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_the_authority_adds_is_no_difference_and_what_it_lacks_is_one(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
@@ -337,7 +337,7 @@ async fn what_the_authority_adds_is_no_difference_and_what_it_lacks_is_one(world
         .expect_refusal(409, "IRN_CONTENT_CHANGED");
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn where_confirm_is_out_the_search_is_asked(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = signed(&taxpayer).await;
@@ -381,7 +381,7 @@ async fn where_confirm_is_out_the_search_is_asked(world: &World) {
     assert_eq!(plain.body["message"]["resolved_by"], json!("search"));
 }
 
-#[each_database(&[("PIPELINE__WAIT_S", "2")])]
+#[on_sqlite(&[("PIPELINE__WAIT_S", "2")])]
 async fn where_both_witnesses_are_silent_the_run_waits_and_nothing_is_sent_again(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = signed(&taxpayer).await;
@@ -444,7 +444,7 @@ async fn where_both_witnesses_are_silent_the_run_waits_and_nothing_is_sent_again
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_download_that_cannot_be_had_for_the_moment_is_asked_for_again(world: &World) {
     let taxpayer = world.taxpayer().await;
     for kind in [
@@ -483,7 +483,7 @@ async fn a_payment_status_that_stands_already_is_known_by_asking_and_its_step_sa
     assert_eq!(sheet(world, &irn).update_attempts, 0);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_confirmation_that_is_refused_does_not_refuse_what_is_signed(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());

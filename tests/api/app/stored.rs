@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::documents::{self, full_invoice, invoice, report, submission};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -79,7 +79,7 @@ async fn the_authority_gets_what_is_stored(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn no_warning_names_a_field_that_the_caller_did_not_send(world: &World) {
     let taxpayer = world.taxpayer().await;
     for stored in [
@@ -202,7 +202,7 @@ async fn the_authority_gets_the_present_payment_status(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_missing_is_named_where_it_is_stored(world: &World) {
     let taxpayer = world.taxpayer().await;
     let bare = without(&invoice(), "invoice_lines.0.product_category");
@@ -340,7 +340,7 @@ async fn a_report_follows_from_the_stored_invoice(world: &World) {
         .expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_document_that_is_not_the_stored_one_is_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;

@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 use testkit::documents::{full_invoice, invoice, report, submission, validation};
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::roles::{INVOICES, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -79,7 +79,7 @@ async fn a_strict_account_takes_no_document_that_differs(world: &World) {
         .expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_strict_account_takes_no_money_that_only_one_of_the_two_has(world: &World) {
     let taxpayer = world.taxpayer().await;
     world
@@ -124,7 +124,7 @@ async fn a_strict_account_takes_no_money_that_only_one_of_the_two_has(world: &Wo
     assert_eq!(answer.faulty_paths(), ["invoice_line.0.fee_amount"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_document_that_is_shown_is_accepted_as_it_is(world: &World) {
     let taxpayer = world.taxpayer().await;
     world
@@ -162,7 +162,7 @@ async fn the_document_that_is_shown_is_accepted_as_it_is(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_irn_that_is_not_stored_is_nothing_to_differ_from(world: &World) {
     let taxpayer = world.taxpayer().await;
     world

@@ -4,9 +4,9 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::answer::stable;
 use testkit::documents::{self, irn, number, submission};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
@@ -22,7 +22,7 @@ fn sign_count(world: &World, irn: &str) -> u64 {
         .map_or(0, |sheet| u64::from(sheet.sign_count))
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_result_stands_under_message_and_the_sentence_under_data(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
@@ -291,7 +291,7 @@ async fn other_content_before_the_signature_replaces_the_old(world: &World) {
 }
 
 /// Full refuses such a date. Submit warns: the deadline counts from it, and the signature makes it final.
-#[each_database]
+#[on_sqlite]
 async fn an_issue_date_in_the_future_is_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
@@ -357,41 +357,7 @@ async fn a_document_that_the_authority_refuses_is_answered_in_its_words(world: &
     assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 0);
 }
 
-#[each_database]
-async fn a_reply_that_is_lost_or_unreadable_leads_to_one_signature(world: &World) {
-    let taxpayer = world.taxpayer().await;
-    for word in ["SBXDROP", "SBXRESET", "SBXGARBAGE", "SBXXML", "SBXMISSING"] {
-        let no = magic(word);
-        let answer = taxpayer
-            .app()
-            .submit_to_the_end(&submission(&taxpayer, &no))
-            .await
-            .expect_status(200);
-        assert_eq!(
-            answer.data(),
-            &json!("Invoice submitted successfully"),
-            "{word}"
-        );
-        assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1, "{word}");
-    }
-}
-
-#[each_database]
-async fn an_authority_that_is_busy_is_asked_again(world: &World) {
-    let taxpayer = world.taxpayer().await;
-    for word in ["SBX500", "SBXBUSY", "SBX429"] {
-        let no = magic(word);
-        taxpayer
-            .app()
-            .submit_to_the_end(&submission(&taxpayer, &no))
-            .await
-            .expect_status(200);
-        let sheet = world.authority.invoice(&irn(&taxpayer, &no)).unwrap();
-        assert_eq!((sheet.sign_count, sheet.sign_attempts), (1, 3), "{word}");
-    }
-}
-
-#[each_database]
+#[on_sqlite]
 async fn a_cancelled_invoice_is_not_submitted(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -414,7 +380,7 @@ async fn a_cancelled_invoice_is_not_submitted(world: &World) {
         .expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_caller_that_does_not_wait_gets_the_address_of_the_run(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &magic("SBXSLOW"));
@@ -471,7 +437,7 @@ async fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succee
     assert_eq!(sign_count(world, body["irn"].as_str().unwrap()), 1);
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn invoices_are_taken_in_while_the_authority_is_out(world: &World) {
     let taxpayer = world.taxpayer().await;
     world
@@ -539,7 +505,7 @@ async fn a_run_that_is_given_up_is_paused_and_the_invoice_failed(world: &World) 
     );
 }
 
-#[each_database(&[("PIPELINE__WAIT_S", "60")])]
+#[on_sqlite(&[("PIPELINE__WAIT_S", "60")])]
 async fn a_call_that_waits_ends_with_its_key_and_the_run_goes_on(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &format!("SBXDOWN{}", documents::number()));

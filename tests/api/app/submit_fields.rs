@@ -3,12 +3,12 @@
 
 use serde_json::json;
 use testkit::documents::{self, submission};
-use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::on_sqlite;
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn an_odd_irn_has_a_code_of_its_own(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, "INV1");
@@ -21,7 +21,7 @@ async fn an_odd_irn_has_a_code_of_its_own(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn documents_of_every_kind_are_accepted_by_the_authority_too(world: &World) {
     let taxpayer = world.taxpayer().await;
     let new = || submission(&taxpayer, &documents::invoice_no());
@@ -74,7 +74,7 @@ async fn documents_of_every_kind_are_accepted_by_the_authority_too(world: &World
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once_and_unknown_fields_in_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
@@ -108,7 +108,7 @@ async fn all_faults_are_reported_at_once_and_unknown_fields_in_a_warning(world: 
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_supplier_that_is_not_the_account_is_refused_on_its_tin(world: &World) {
     const TIN: &str = "accounting_supplier_party.tin";
     let taxpayer = world.taxpayer().await;
@@ -151,7 +151,7 @@ async fn a_supplier_that_is_not_the_account_is_refused_on_its_tin(world: &World)
     taxpayer.app().submit(&respelled).await.expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn of_a_self_billed_document_the_customer_is_the_account(world: &World) {
     const TIN: &str = "accounting_customer_party.tin";
     let taxpayer = world.taxpayer().await;

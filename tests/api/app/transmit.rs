@@ -4,10 +4,10 @@ use sandbox::{FaultKind, FaultOrder, Operation, PartyEnrolment};
 use serde_json::{Value, json};
 use testkit::answer::{Answer, stable};
 use testkit::documents::{self, irn, number, submission};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::roles::{TRANSMIT, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
@@ -67,7 +67,7 @@ async fn a_signed_invoice_is_transmitted_once(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_cannot_be_transmitted_is_refused_with_a_code_of_its_own(world: &World) {
     let taxpayer = world.taxpayer().await;
     let unsigned = taxpayer.invoice(&documents::invoice()).await;
@@ -100,7 +100,7 @@ async fn what_cannot_be_transmitted_is_refused_with_a_code_of_its_own(world: &Wo
     );
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_customer_who_is_offline_is_a_500_and_once_online_there_is_no_second_signature(
     world: &World,
 ) {
@@ -233,7 +233,7 @@ async fn what_is_signed_but_not_transmitted_says_so_and_goes_on_by_itself(world:
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_access_point_that_goes_offline_before_the_call_is_reported_as_offline(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
@@ -251,7 +251,7 @@ async fn an_access_point_that_goes_offline_before_the_call_is_reported_as_offlin
     assert_eq!(attempts(world, &irn), (2, 1));
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_transmission_that_happened_is_found_though_the_access_point_is_offline_since(
     world: &World,
 ) {
@@ -293,7 +293,7 @@ async fn a_transmission_that_happened_is_found_though_the_access_point_is_offlin
     assert_eq!(attempts(world, irn), (1, 1));
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
@@ -320,7 +320,7 @@ async fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted(world:
     );
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_health_check_that_is_refused_with_words_is_down_for_the_moment(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
@@ -357,7 +357,7 @@ async fn a_reply_that_is_lost_leads_to_one_transmission(world: &World) {
     assert_eq!(attempts(world, &irn).1, 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_caller_that_does_not_wait_gets_the_address_of_the_run(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = format!("INV{}SBXSLOW", number());

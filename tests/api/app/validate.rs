@@ -4,9 +4,9 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, irn, number, submission, validation};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::roles::{Taxpayer, VALIDATE};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -54,7 +54,7 @@ async fn a_valid_payload_is_said_to_be_so_and_nothing_changes(world: &World) {
         .expect_refusal(404, "RUN_NOT_FOUND");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn documents_of_every_kind_are_accepted_by_the_authority_too(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (body, _) = payload(&taxpayer);
@@ -78,7 +78,7 @@ async fn documents_of_every_kind_are_accepted_by_the_authority_too(world: &World
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn telephone_and_email_are_not_judged_by_their_format(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (mut body, _) = payload(&taxpayer);
@@ -100,7 +100,7 @@ async fn telephone_and_email_are_not_judged_by_their_format(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_odd_irn_has_a_code_of_its_own_and_the_same_status(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -137,7 +137,7 @@ async fn an_odd_irn_has_a_code_of_its_own_and_the_same_status(world: &World) {
         .expect_invalid(&["business_id"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let paths = [
@@ -177,7 +177,7 @@ async fn all_faults_are_reported_at_once(world: &World) {
         .expect_refusal(400, "MALFORMED_JSON");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_refusal_of_the_authority_is_passed_on_in_its_words_with_our_path(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = validation(&taxpayer, &format!("INV{}SBXREJECT", number()));
@@ -209,7 +209,7 @@ async fn a_refusal_of_the_authority_is_passed_on_in_its_words_with_our_path(worl
     );
 }
 
-#[each_database(&[("AUTHORITY__TIMEOUT_S", "1")])]
+#[on_sqlite(&[("AUTHORITY__TIMEOUT_S", "1")])]
 async fn an_authority_that_is_out_is_said_to_be_so(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (body, _) = payload(&taxpayer);
@@ -272,7 +272,7 @@ async fn an_integrator_validates_for_its_taxpayers_and_no_others(world: &World) 
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_body_of_a_submission_may_be_validated_first(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();

@@ -5,9 +5,9 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::answer::stable;
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::{Integrator, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::supplies::{planted, received};
 use crate::support::world::World;
@@ -28,7 +28,7 @@ fn fault(world: &World, kind: FaultKind, irn: &str) {
     world.authority.add_fault(order).unwrap();
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_wrong_token_is_a_path_that_does_not_exist(world: &World) {
     let buyer = world.taxpayer().await;
     let irn = planted(world, &buyer.registration.tin);
@@ -57,7 +57,7 @@ async fn a_wrong_token_is_a_path_that_does_not_exist(world: &World) {
     assert!(buyer.inbox_lines().await.is_empty());
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_body_that_is_no_notice_is_refused_in_the_envelope(world: &World) {
     let anonymous = world.anonymous();
     let path = world.notices_path();
@@ -237,7 +237,7 @@ async fn however_its_tin_is_written_an_invoice_reaches_its_buyer_and_no_look_ali
     assert_eq!(victim.inbox_lines().await.len(), written.len());
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_authority_that_cannot_be_asked_has_the_notice_sent_again(world: &World) {
     for kind in [
         FaultKind::ServerError,

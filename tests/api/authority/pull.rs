@@ -3,8 +3,8 @@
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::documents::number;
-use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::supplies::{arrived, planted, signed};
 use crate::support::world::World;
@@ -56,7 +56,7 @@ async fn notices_that_never_came_are_made_up_for(world: &World) {
     assert_eq!(seller.count_events("invoice.acknowledged").await, 1);
 }
 
-#[each_database(&OFTEN)]
+#[on_sqlite(&OFTEN)]
 async fn one_invoice_that_cannot_be_had_does_not_hold_up_the_others(world: &World) {
     let buyer = world.taxpayer().await;
     let bad = planted(world, &buyer.registration.tin);
@@ -73,7 +73,7 @@ async fn one_invoice_that_cannot_be_had_does_not_hold_up_the_others(world: &Worl
     arrived(&buyer, &bad).await;
 }
 
-#[each_database(&OFTEN)]
+#[on_sqlite(&OFTEN)]
 async fn a_list_that_cannot_be_read_is_read_later(world: &World) {
     let buyer = world.taxpayer().await;
     let mut order = FaultOrder::new(FaultKind::Outage).on(Operation::Pull);

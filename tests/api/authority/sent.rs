@@ -3,10 +3,10 @@
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::supplies::{arrived, signed};
 use crate::support::world::{ALONE, RETRY_LATE, World};
@@ -261,7 +261,7 @@ async fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only(w
     assert_eq!(standing(&seller, &invoice).await.0, "submitted");
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_cancelled_invoice_stays_cancelled(world: &World) {
     world.authority.forget_access_points();
     let seller = world.taxpayer().await;
@@ -299,7 +299,7 @@ async fn a_stored_invoice_that_the_authority_has_not_signed_is_not_found(world: 
     assert_eq!(standing(&seller, &invoice).await, pair("draft", "PENDING"));
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn an_authority_that_cannot_confirm_has_the_notice_sent_again_and_the_buyer_is_served(
     world: &World,
 ) {

@@ -1,12 +1,12 @@
 //! What the answers of pages and of the API say to browsers and caches, and odd paths and texts that once failed.
 
 use einvoice::internals::OperatorRole;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn an_encoded_path_of_a_page_is_a_page(world: &World) {
     let visitor = Visitor::new(world);
     for (path, next) in [
@@ -75,7 +75,7 @@ async fn a_search_for_a_very_long_text_finds_nothing(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn answers_for_one_caller_are_stored_by_no_cache(world: &World) {
     let taxpayer = world.taxpayer().await;
     for path in [
@@ -94,7 +94,7 @@ async fn answers_for_one_caller_are_stored_by_no_cache(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn pages_say_what_browsers_may_do_with_them(world: &World) {
     let page = world.anonymous().get("/sign-in").await;
     for (name, value) in [
@@ -117,7 +117,7 @@ async fn pages_say_what_browsers_may_do_with_them(world: &World) {
     );
 }
 
-#[each_database(&[("RATE_LIMIT__PAGES_PER_S", "1")])]
+#[on_sqlite(&[("RATE_LIMIT__PAGES_PER_S", "1")])]
 async fn too_many_pages_of_a_session_are_refused_for_a_while(world: &World) {
     let visitor = Visitor::operator(world, OperatorRole::Viewer).await;
     let refused = loop {

@@ -4,10 +4,10 @@
 use einvoice::internals::OperatorRole;
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::Receiver;
 use testkit::roles::{Operator, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::console::bulk::{Fields, preview, with_two_waiting_runs};
 use crate::support::visitor::{Seen, Visitor};
@@ -115,7 +115,7 @@ async fn a_dead_letter_more_does_not_keep_the_shown_ones_from_being_sent(world: 
     assert_eq!(json!(all[2].id), log[0]["event_id"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_mistyped_filter_takes_nothing(world: &World) {
     let api = world.new_operator().await;
     let operator = Visitor::operator(world, OperatorRole::Operator).await;

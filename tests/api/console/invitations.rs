@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::roles::{Integrator, TAXPAYERS};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::account::{Account, PASSWORD, choose, link_path, signed_in};
 use crate::support::visitor::Visitor;
@@ -259,7 +259,7 @@ async fn a_link_works_once_in_time_and_while_the_person_is_there(world: &World) 
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn who_has_no_right_to_a_person_gets_no_link(world: &World) {
     let account = Account::new(world).await;
     let id = add_person(world, &account).await;
@@ -371,7 +371,7 @@ async fn an_operator_or_an_integrator_chooses_another_password_with_a_link(world
         .leads_to("/dashboard/taxpayers");
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn who_tries_links_is_slowed_down_as_at_the_sign_in(world: &World) {
     let contact = Contact::new(&world.integrator()).await;
     let link = link_of(&contact.invite(&world.integrator()).await.expect_status(200));

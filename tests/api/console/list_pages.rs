@@ -7,10 +7,10 @@ use std::path::Path;
 use einvoice::internals::OperatorRole;
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::Operator;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::account::{Account, signed_in};
 use crate::support::supplies;
@@ -181,7 +181,7 @@ async fn a_page_after_the_last_one_leads_to_the_last_that_has_rows(world: &World
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_list_without_rows_says_so_on_any_page(world: &World) {
     let account = Account::new(world).await;
     for (path, sentence) in [

@@ -3,8 +3,8 @@
 use std::fs;
 
 use einvoice::internals::{MailLinks, NoticeTopic, OperatorRole};
-use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::account::{Account, PASSWORD, choose, link_path, signed_in};
 use crate::support::visitor::Visitor;
@@ -207,7 +207,7 @@ async fn an_owner_sends_the_first_link_by_mail(world: &World) {
     signed_in(world, &email, PASSWORD).await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_viewer_does_not_see_the_emails_of_people(world: &World) {
     let account = Account::new(world).await;
     let mail = format!(

@@ -2,7 +2,7 @@
 
 use einvoice::internals::OperatorRole;
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -108,7 +108,7 @@ async fn every_page_is_for_operators_who_signed_in(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_form_needs_the_role_and_the_token_of_the_session(world: &World) {
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let operator = Visitor::operator(world, OperatorRole::Operator).await;

@@ -7,7 +7,7 @@ use einvoice::app::{self, KeyKind, KeyOwner};
 use einvoice::internals::{ContactId, KeyTerms, OperatorRole, TaxpayerId, form_patterns};
 use futures_util::future::join_all;
 use testkit::documents::number;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 use timing::clock::{Clock as _, SystemClock};
 
 use crate::support::account::{Account, PASSWORD, choose, code_of_app, link_path, signed_in};
@@ -131,7 +131,7 @@ async fn a_sign_in_with_a_second_factor_needs_its_code(world: &World) {
         .shows("Each sign-in asks for a code");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn before_the_code_no_page_opens(world: &World) {
     let (person, _) = Person::enrolled(world).await;
     let visitor = person.with_password(world).await;
@@ -201,7 +201,7 @@ async fn a_recovery_code_replaces_the_app_once(world: &World) {
     .leads_to("/console/runs");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_stranger_who_tries_codes_keeps_nobody_out(world: &World) {
     let (person, known) = Person::enrolled(world).await;
     let stranger = person.with_password(world).await;
@@ -308,7 +308,7 @@ async fn a_second_factor_is_switched_off_with_a_code_only(world: &World) {
         .leads_to("/console");
 }
 
-#[each_database(&REQUIRED)]
+#[on_sqlite(&REQUIRED)]
 async fn where_it_is_required_nothing_opens_without_it(world: &World) {
     let mut person = Person::new(world).await;
     let visitor = Visitor::new(world);
@@ -388,7 +388,7 @@ fn operator(id: i64) -> KeyOwner {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_pages_of_second_factors_need_a_session(world: &World) {
     Visitor::new(world).get(PATH).await.expect(303);
     Visitor::new(world).get("/sign-in/code").await.expect(303);
@@ -431,7 +431,7 @@ async fn contacts_and_integrators_have_second_factors_too(world: &World) {
     }
 }
 
-#[each_database(&REQUIRED)]
+#[on_sqlite(&REQUIRED)]
 async fn where_it_is_required_integrators_need_one_and_contacts_may_have_one(world: &World) {
     let account = Account::new(world).await;
     account.page("/invoices").await;
@@ -483,7 +483,7 @@ async fn asking_forms(person: &Visitor, start: &str, taxpayer: i64) -> BTreeSet<
     asking
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_admin_changes_who_gets_in_only_with_password_and_code(world: &World) {
     let (admin, email, _) = Visitor::new_operator(world, OperatorRole::Admin).await;
     let id = world
@@ -600,7 +600,7 @@ async fn who_gets_in_is_changed_only_with_password_and_code(world: &World) {
         .leads_to("/dashboard");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn nobody_resets_its_own_second_factor(world: &World) {
     let (person, visitor) = Person::enrolled(world).await;
     let id = world

@@ -4,7 +4,7 @@ use einvoice::internals::OperatorRole;
 use futures_util::future::join_all;
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::{ALONE, World};
@@ -116,7 +116,7 @@ async fn the_present_password_is_the_one_of_this_account(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_wrong_password_and_an_unknown_person_are_refused_alike(world: &World) {
     let (email, _) = contact(world).await;
     let visitor = Visitor::new(world);
@@ -134,7 +134,7 @@ async fn a_wrong_password_and_an_unknown_person_are_refused_alike(world: &World)
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_stranger_who_tries_passwords_keeps_nobody_out(world: &World) {
     let (_, email, password) = world.new_integrator_person().await;
     let home = "/dashboard/taxpayers";
@@ -175,7 +175,7 @@ async fn attempts_at_the_same_time_are_bounded(world: &World) {
 }
 
 /// A known browser has a bound of its own: it is no way around the one of strangers.
-#[each_database]
+#[on_sqlite]
 async fn a_known_browser_may_guess_no_more_than_others(world: &World) {
     let (_, email, password) = world.new_integrator_person().await;
     let known = Visitor::new(world);
@@ -191,7 +191,7 @@ async fn a_known_browser_may_guess_no_more_than_others(world: &World) {
         .expect(303);
 }
 
-#[each_database(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]
+#[on_sqlite(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]
 async fn wrong_api_keys_of_an_address_refuse_no_sign_in(world: &World) {
     let (_, email, password) = world.new_integrator_person().await;
     let guesses = world.anonymous().with_key("tpk_of_nobody");
@@ -202,7 +202,7 @@ async fn wrong_api_keys_of_an_address_refuse_no_sign_in(world: &World) {
         .leads_to("/dashboard/taxpayers");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_form_without_the_token_of_the_session_is_refused(world: &World) {
     let visitor = Visitor::operator(world, OperatorRole::Admin).await;
     for token in ["", "another"] {
@@ -218,7 +218,7 @@ async fn a_form_without_the_token_of_the_session_is_refused(world: &World) {
     visitor.get("/console").await.expect(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_sign_in_leads_only_to_pages_of_this_service(world: &World) {
     let (email, id) = contact(world).await;
     let sign_in = async |next: &str| {
@@ -234,7 +234,7 @@ async fn the_sign_in_leads_only_to_pages_of_this_service(world: &World) {
     assert_eq!(sign_in("//evil.example/").await, format!("/dashboard/{id}"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn one_kind_of_person_does_not_see_the_pages_of_another(world: &World) {
     let operator = Visitor::operator(world, OperatorRole::Admin).await;
     let (_, id) = contact(world).await;
@@ -242,7 +242,7 @@ async fn one_kind_of_person_does_not_see_the_pages_of_another(world: &World) {
     operator.get("/console/nothing").await.expect(404);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn text_of_a_visitor_is_shown_and_not_run(world: &World) {
     let visitor = Visitor::new(world);
     let seen = visitor

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::{INVOICES, Integrator, Operator, TAXPAYERS, webhook};
+use testkit::{each_database, on_sqlite};
 use timing::clock::{Clock as _, SystemClock};
 
 use crate::support::world::World;
@@ -212,7 +212,7 @@ async fn operators_are_thrown_out_by_operators(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_read_only_key_reads_and_is_refused_each_write(world: &World) {
     let operator = world.new_operator().await;
     let (id, integrator) = new_integrator(world, &operator).await;
@@ -318,7 +318,7 @@ async fn a_taxpayers_key_may_overlap_read_only_and_expire_where_the_query_says_s
         .expect_refusal(401, "INVALID_API_KEY");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_account_that_is_not_there_is_not_found(world: &World) {
     let operator = world.new_operator().await;
     for id in ["0", "999999999", "-1", "abc", "%00"] {

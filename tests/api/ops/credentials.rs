@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::erp::{Erp, Gate};
 use crate::support::ntlm::Account;
@@ -100,7 +100,7 @@ fn cases(erp: &Erp) -> Vec<(&'static str, Gate, Value)> {
     ]
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_changed_url_gets_no_credentials_of_any_type(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Open).await;
     for (auth_type, gate, auth) in cases(&fixture.erp) {
@@ -155,7 +155,7 @@ async fn a_changed_url_gets_no_credentials_of_any_type(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Header("authorization", BASIC)).await;
     let (_, _, auth) = cases(&fixture.erp).remove(0);

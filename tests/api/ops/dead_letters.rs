@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -176,7 +176,7 @@ async fn an_operator_replays_the_dead_letters_of_a_taxpayer_from_a_place_on(worl
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_replay_of_dead_letters_names_a_taxpayer_with_a_webhook(world: &World) {
     let operator = world.new_operator().await;
     let path = "/ops/webhooks/dead-letters/replay";
@@ -208,7 +208,7 @@ async fn a_replay_of_dead_letters_names_a_taxpayer_with_a_webhook(world: &World)
         .expect_status(401);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_no_dead_letter_is_not_found(world: &World) {
     for id in ["00000000-0000-7000-8000-000000000000", "1", "abc", "%00"] {
         let path = format!("/ops/webhooks/dead-letters/{id}/replay");

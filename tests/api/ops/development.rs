@@ -3,9 +3,9 @@
 use einvoice::internals::OperatorRole;
 use serde_json::json;
 use testkit::documents::invoice;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -84,7 +84,7 @@ async fn a_create_whose_actor_panics_twice_is_put_aside_and_replayed(world: &Wor
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn only_an_operator_orders_panics_and_only_of_taxpayers_that_exist(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;

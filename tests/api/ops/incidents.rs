@@ -2,8 +2,8 @@
 
 use einvoice::internals::OperatorRole;
 use serde_json::{Value, json};
-use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use crate::ops::runs::{id, until, waiting};
 use crate::support::visitor::Visitor;
@@ -71,7 +71,7 @@ async fn a_paused_run_is_told_in_the_same_words_everywhere(world: &World) {
     .await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn only_operators_see_incidents(world: &World) {
     world
         .anonymous()
@@ -80,7 +80,7 @@ async fn only_operators_see_incidents(world: &World) {
         .expect_status(401);
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn only_keys_that_nobody_has_count_as_wrong(world: &World) {
     const AUDIT: &str = "/ops/audit";
     let wrong_keys = async || -> u64 {

@@ -5,10 +5,10 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Received, Receiver, Reply};
 use testkit::roles::{Operator, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::erp::{Erp, Gate};
 use crate::support::ntlm::Account;
@@ -212,7 +212,7 @@ async fn an_integration_is_shown_without_its_secrets_and_audited(world: &World) 
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_secret_is_required_where_none_is_stored_for_just_this(world: &World) {
     let operator = world.new_operator().await;
     let taxpayer = world.newcomer().await;
@@ -254,7 +254,7 @@ async fn a_secret_is_required_where_none_is_stored_for_just_this(world: &World) 
         .expect_faults(&["auth.header", "auth.username"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn basic_credentials_and_keys_are_those_that_were_set(world: &World) {
     let basic = Gate::Header("authorization", "Basic YWRhOnDDpHNzOiB3b3Jk");
     let fixture = ErpTaxpayer::at(world, basic).await;
@@ -317,7 +317,7 @@ async fn client_credentials_fetch_one_token_and_use_it_until_it_is_refused(world
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_token_is_fetched_anew_when_it_ends_and_when_the_settings_change(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Token).await;
     fixture.erp.expire_in(0);
@@ -378,7 +378,7 @@ async fn a_refresh_token_that_the_server_replaces_is_kept(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_token_that_is_not_given_is_a_failed_attempt_that_says_what_to_do(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Token).await;
     fixture.set_tokens("client_credentials", None).await;
@@ -410,7 +410,7 @@ async fn a_token_that_is_not_given_is_a_failed_attempt_that_says_what_to_do(worl
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn ntlm_signs_in_each_request_over_a_connection_of_its_own(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Ntlm(ACCOUNT)).await;
     assert_eq!(fixture.code_of_test().await, 401);
@@ -443,7 +443,7 @@ async fn ntlm_signs_in_each_request_over_a_connection_of_its_own(world: &World) 
     assert_eq!(fixture.failure_of_test().await, said);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_message(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Ntlm(ACCOUNT)).await;
     let plain = Receiver::start();
@@ -484,7 +484,7 @@ async fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_mess
     eventually("the notification", async || fixture.erp.accepted().pop()).await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_soap_envelope_holds_the_notification_and_its_fault_is_a_failure(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Open).await;
     fixture
@@ -553,7 +553,7 @@ fn leaves(xml: &str) -> Vec<(String, String)> {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_call_of_jsonrpc_is_answered_with_a_result_or_failed(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Open).await;
     fixture
@@ -596,7 +596,7 @@ async fn a_call_of_jsonrpc_is_answered_with_a_result_or_failed(world: &World) {
     assert_eq!(json!(failures), json!(["rejected", "rejected", null]));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_graphql_mutation_has_the_event_as_its_variable(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Open).await;
     let mutation = "mutation Take($event: EventInput!) { take(event: $event) { ok } }";
@@ -622,7 +622,7 @@ async fn a_graphql_mutation_has_the_event_as_its_variable(world: &World) {
     assert_eq!(json!(failures), json!(["rejected", null]));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_odata_service_is_sent_a_flat_entity(world: &World) {
     let fixture = ErpTaxpayer::at(world, Gate::Open).await;
     fixture.set_format("odata", json!({})).await;

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 
 use crate::support::world::{ALONE, World};
 
@@ -24,7 +24,7 @@ async fn entry(world: &World, operation: &str) -> Value {
         .clone()
 }
 
-#[each_database(&[("AUTHORITY__MAX_CONCURRENT_CALLS", "2")])]
+#[on_sqlite(&[("AUTHORITY__MAX_CONCURRENT_CALLS", "2")])]
 async fn calls_beyond_the_limit_wait_and_none_is_lost(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Validate);
@@ -46,7 +46,7 @@ async fn calls_beyond_the_limit_wait_and_none_is_lost(world: &World) {
     );
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_pause_that_the_authority_asks_for_holds_back_all_calls_of_its_kind(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::validation(&taxpayer, &documents::invoice_no());

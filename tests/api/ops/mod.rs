@@ -23,11 +23,11 @@ mod taxpayer_load;
 mod webhook_endpoints;
 
 use serde_json::json;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn only_an_operators_key_opens_the_operators_surface(world: &World) {
     const AUDIT: &str = "/ops/audit";
     world

@@ -4,10 +4,10 @@ use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Received, Receiver};
 use testkit::roles::{Operator, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -226,7 +226,7 @@ async fn a_second_outage_is_a_second_pair_and_the_newest_is_listed_first(world: 
     assert_eq!(names, [STARTED, ENDED, STARTED, ENDED]);
 }
 
-#[each_database(&QUICK)]
+#[on_sqlite(&QUICK)]
 async fn calls_that_are_relayed_live_show_an_outage_too(world: &World) {
     let receiver = Receiver::start();
     let taxpayer = subscribed(world, &receiver, &[STARTED]).await;
@@ -265,7 +265,7 @@ async fn calls_that_are_relayed_live_show_an_outage_too(world: &World) {
     );
 }
 
-#[each_database(&QUICK)]
+#[on_sqlite(&QUICK)]
 async fn a_call_that_fails_for_one_taxpayer_while_the_authority_answers_is_no_outage(
     world: &World,
 ) {
@@ -292,7 +292,7 @@ async fn a_call_that_fails_for_one_taxpayer_while_the_authority_answers_is_no_ou
     assert_eq!(outages(&operator).await.data()["total"], json!(0));
 }
 
-#[each_database(&QUICK)]
+#[on_sqlite(&QUICK)]
 async fn a_call_that_fails_for_several_taxpayers_is_no_outage_while_the_authority_answers(
     world: &World,
 ) {
@@ -320,7 +320,7 @@ async fn a_call_that_fails_for_several_taxpayers_is_no_outage_while_the_authorit
     assert_eq!(outages(&operator).await.data()["total"], json!(0));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_names_of_outage_events_are_known(world: &World) {
     let receiver = Receiver::start();
     let taxpayer = world.taxpayer().await;

@@ -7,10 +7,10 @@ use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer};
+use testkit::{each_database, on_sqlite};
 use timing::clock::{Clock, SystemClock};
 
 use crate::support::supplies::signed;
@@ -445,7 +445,7 @@ async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world
     assert!(found(operator, taxpayer).await.is_empty());
 }
 
-#[each_database(&[("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
+#[on_sqlite(&[("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
 async fn an_authority_that_fails_interrupts_and_is_asked_again(world: &World) {
     let taxpayer = &world.taxpayer().await;
     let operator = &world.new_operator().await;
@@ -573,7 +573,7 @@ async fn what_an_operator_asks_for_is_audited_listed_and_shown(world: &World) {
     eventually("the end of it", done).await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_cannot_be_compared_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;

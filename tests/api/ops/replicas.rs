@@ -2,8 +2,8 @@
 
 use einvoice::internals::OperatorRole;
 use serde_json::json;
-use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::{ALONE, World};
@@ -98,7 +98,7 @@ async fn an_order_about_a_breaker_is_obeyed_and_recorded(world: &World) {
     assert_eq!(actions, ["breaker.reset", "breaker.trip"]);
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn an_order_that_changes_nothing_says_so_and_is_not_recorded(world: &World) {
     let operator = world.new_operator().await;
     let id = world.taxpayer().await.id;

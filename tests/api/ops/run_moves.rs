@@ -1,8 +1,8 @@
 //! /ops/pipeline/runs: the filters of the list, and the move of all runs that match one.
 
 use serde_json::{Value, json};
-use testkit::each_database;
 use testkit::roles::Operator;
+use testkit::{each_database, on_sqlite};
 
 use crate::ops::runs::{id, until, waiting};
 use crate::support::world::{RETRY_LATE, World};
@@ -100,7 +100,7 @@ async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &Wo
     until(&operator, &second, "cancelled").await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_bulk_move_without_a_condition_is_refused(world: &World) {
     let operator = world.new_operator().await;
     let send = async |body: Value| {

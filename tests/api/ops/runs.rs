@@ -3,10 +3,10 @@
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, number, submission};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, RETRY_LATE, World};
 
@@ -140,7 +140,7 @@ async fn a_filter_that_is_no_word_is_refused_and_an_id_of_nobody_finds_nothing(w
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_id_that_is_no_run_is_not_found(world: &World) {
     let operator = world.new_operator().await;
     for id in [
@@ -164,7 +164,7 @@ async fn an_id_that_is_no_run_is_not_found(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_run_that_succeeded_takes_no_move_and_the_audit_stays_empty(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;
@@ -396,7 +396,7 @@ async fn a_cancelled_run_ends_its_invoice_is_free_and_its_taxpayer_is_notified(w
         .expect_status(200);
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_retry_of_an_invoice_that_was_cancelled_meanwhile_is_refused(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, invoice) = waiting(world, &operator).await;
@@ -428,7 +428,7 @@ async fn a_retry_of_an_invoice_that_was_cancelled_meanwhile_is_refused(world: &W
     );
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn a_run_whose_signature_is_not_known_is_not_cancelled(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;
@@ -555,7 +555,7 @@ async fn concurrent_moves_of_one_run_are_made_once_each(world: &World) {
     assert_eq!(audit.data()["total"], json!(2));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_signature_that_fails_again_and_again_is_not_cancelled_but_paused(world: &World) {
     let taxpayer = world.taxpayer().await;
     let operator = world.new_operator().await;

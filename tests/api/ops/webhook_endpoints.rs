@@ -1,8 +1,8 @@
 //! GET /ops/webhooks/endpoints: endpoints of all taxpayers by their health.
 
 use serde_json::{Value, json};
-use testkit::each_database;
 use testkit::receiver::Receiver;
+use testkit::{each_database, on_sqlite};
 
 use crate::ops::dead_letters::with_a_dead_letter;
 use crate::support::world::World;
@@ -74,7 +74,7 @@ async fn an_endpoint_that_fails_is_listed_with_its_failure_and_its_dead_letters(
         .expect_faults(&["health"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_url_of_an_endpoint_is_shown_without_its_query(world: &World) {
     let operator = world.new_operator().await;
     let receiver = Receiver::start();

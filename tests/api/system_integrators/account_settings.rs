@@ -90,7 +90,7 @@ async fn settings_are_stored_and_read_back(world: &World) {
     assert_eq!(settings(unset.data()), defaults);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_no_setting_is_refused_by_name(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
@@ -134,7 +134,7 @@ async fn what_is_no_setting_is_refused_by_name(world: &World) {
     assert_eq!(read.data()["logo"], Value::Null, "nothing was stored");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn another_integrators_taxpayer_does_not_exist(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.new_integrator().await;
@@ -199,7 +199,7 @@ async fn a_document_is_printed_as_the_settings_say(world: &World) {
     assert_eq!(pdf(&taxpayer, &stored).await, seen[0]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_strict_account_takes_only_numbers_that_can_be_submitted(world: &World) {
     let taxpayer = world.taxpayer().await;
     let numbered = |sign: &str| {

@@ -3,9 +3,9 @@
 use serde_json::json;
 use testkit::answer::stable;
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::edit::{with, without};
 use testkit::roles::TAXPAYERS;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
@@ -68,7 +68,7 @@ async fn a_new_taxpayer_reads_with_tin_no_and_precise_stamps(world: &World) {
         "#);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once_and_nothing_is_created(world: &World) {
     let integrator = world.new_integrator().await;
     let odd = with(&documents::taxpayer(), "tin_no", json!("1".repeat(21)));
@@ -217,7 +217,7 @@ async fn of_look_alikes_that_come_at_once_one_is_created(world: &World) {
     assert_eq!(statuses, [201, 422, 422, 422, 422, 422]);
 }
 
-#[each_database(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")])]
+#[on_sqlite(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")])]
 async fn a_caller_that_asks_for_many_taken_names_is_limited(world: &World) {
     let integrator = world.integrator();
     let first = documents::taxpayer();
@@ -275,7 +275,7 @@ async fn a_contact_may_have_the_address_of_its_business(world: &World) {
         .expect_status(201);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn only_an_integrators_key_opens_the_integrator_surface(world: &World) {
     let body = documents::taxpayer();
     let answer = world.anonymous().send("POST", TAXPAYERS, &body).await;

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -287,7 +287,7 @@ async fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent(world: &Wor
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_filter_that_is_no_word_or_place_is_refused(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -324,7 +324,7 @@ async fn the_log_is_paginated(world: &World) {
     assert_eq!(items(&far).len(), 0);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_log_is_empty_before_anything_was_sent_and_without_a_webhook(world: &World) {
     let answer = world
         .integrator()

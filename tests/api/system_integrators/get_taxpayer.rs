@@ -3,9 +3,9 @@
 use serde_json::json;
 use testkit::answer::stable;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::TAXPAYERS;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -104,7 +104,7 @@ async fn the_integration_setup_is_the_taxpayer_and_no_erp_reading(world: &World)
     answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_password_is_never_shown(world: &World) {
     let password = "a password to remember";
     let body = with(

@@ -1,8 +1,8 @@
 //! PATCH /v1/system-integrators/taxpayers/{id}/profile.
 
 use serde_json::json;
-use testkit::each_database;
 use testkit::roles::TAXPAYERS;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -72,7 +72,7 @@ async fn the_business_email_of_another_taxpayer_is_taken(world: &World) {
     answer.expect_faults(&["business_email"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.newcomer().await;
     let odd = json!({ "city": "x".repeat(256), "state": 7, "business_email": "plain" });

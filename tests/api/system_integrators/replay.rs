@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Received, Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -364,7 +364,7 @@ async fn a_delivery_that_is_replayed_during_its_last_attempt_is_made_again_after
     assert_eq!(log.data()["total"], json!(1), "{:?}", log.data());
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_delivery_that_is_not_the_taxpayers_is_not_found(world: &World) {
     let receiver = Receiver::start();
     let (one, integrator) = subscribed(world, &receiver, &[CREATED]).await;
@@ -392,7 +392,7 @@ async fn a_delivery_that_is_not_the_taxpayers_is_not_found(world: &World) {
     assert_eq!(receiver.received_notifications().len(), 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_replay_that_is_odd_is_refused(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, integrator) = subscribed(world, &receiver, &[]).await;
@@ -410,7 +410,7 @@ async fn a_replay_that_is_odd_is_refused(world: &World) {
     assert_eq!(*none.data(), Value::Null, "nothing was begun");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_replay_needs_a_webhook_that_is_in_service(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();
@@ -486,7 +486,7 @@ async fn a_disabled_webhook_is_back_in_service_and_gets_what_it_missed_if_that_i
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn enabling_takes_no_body_or_one_of_three_words(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;

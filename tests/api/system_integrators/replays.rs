@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -105,7 +105,7 @@ async fn replays_are_listed_with_their_progress_and_read_by_their_id(world: &Wor
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_replay_that_is_not_the_taxpayers_is_not_found(world: &World) {
     let (taxpayer, integrator, _receiver) = with_a_log(world, 1).await;
     let other = world.newcomer().await;
@@ -140,7 +140,7 @@ async fn a_replay_that_is_not_the_taxpayers_is_not_found(world: &World) {
         .expect_refusal(404, "TAXPAYER_NOT_FOUND");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_replay_that_has_ended_cannot_be_cancelled(world: &World) {
     let (taxpayer, integrator, _receiver) = with_a_log(world, 1).await;
     let id = id_of(
@@ -288,7 +288,7 @@ async fn a_cancelled_replay_queues_nothing_more(world: &World) {
     assert_eq!(done["queued"], json!(600 - queued));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_replay_of_nothing_is_answered_with_a_warning(world: &World) {
     let (taxpayer, integrator, receiver) = with_a_log(world, 1).await;
     for since in [json!("2999-01-01T00:00:00Z"), json!(1_000_000)] {
@@ -391,7 +391,7 @@ async fn replays_beside_each_other_send_what_each_was_asked_for_in_order(world: 
     assert_eq!(lasts, whole, "{order:?}");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_replay_is_for_an_endpoint_that_is_in_service(world: &World) {
     let (taxpayer, integrator, receiver) = with_a_log(world, 1).await;
     switch_off(&taxpayer, &integrator, &receiver).await;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -55,7 +55,7 @@ async fn an_endpoint_is_tried_by_its_own_schedule_until_it_has_the_deployments_a
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_schedule_that_is_left_out_stays(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();

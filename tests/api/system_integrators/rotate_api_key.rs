@@ -1,8 +1,8 @@
 //! POST /v1/system-integrators/taxpayers/{id}/api-key/rotate.
 
 use serde_json::json;
-use testkit::each_database;
 use testkit::roles::{INVOICES, TAXPAYERS};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -62,7 +62,7 @@ async fn a_rotation_is_an_event_without_the_key(world: &World) {
     assert!(!read.text.contains("tpk_"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn put_and_patch_rotate_too(world: &World) {
     let taxpayer = world.newcomer().await;
     let path = format!("{TAXPAYERS}/{}/api-key/rotate", taxpayer.id);
@@ -78,7 +78,7 @@ async fn put_and_patch_rotate_too(world: &World) {
     answer.expect_refusal(405, "METHOD_NOT_ALLOWED");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn terms_in_the_body_are_refused_and_the_old_key_stays(world: &World) {
     let taxpayer = world.taxpayer().await;
     let path = format!("{TAXPAYERS}/{}/api-key/rotate", taxpayer.id);

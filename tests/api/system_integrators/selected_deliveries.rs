@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::answer::Answer;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::{Integrator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use super::deliveries::with_a_log;
 use crate::support::world::World;
@@ -90,7 +90,7 @@ async fn only_the_selected_deliveries_are_sent_again(world: &World) {
     assert_eq!(kinds, ["invoice.created"; 2]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_no_delivery_to_the_endpoint_is_refused(world: &World) {
     let (taxpayer, integrator, _, _) = with_a_log(world).await;
     let ids = delivery_ids(&integrator, &taxpayer).await;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::roles::{BULK, INVOICES, TAXPAYERS, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::supplies::planted;
 use crate::support::world::World;
@@ -237,7 +237,7 @@ async fn where_confirmation_is_required_an_unverified_taxpayer_waits_for_an_oper
     assert_eq!(taxpayer.inbox_lines().await.len(), 1);
 }
 
-#[each_database(&[("ACCOUNTS__VERIFICATION", "require")])]
+#[on_sqlite(&[("ACCOUNTS__VERIFICATION", "require")])]
 async fn where_confirmation_is_required_the_authoritys_own_suffices(world: &World) {
     let body = documents::taxpayer();
     world.enrol(&body, body["tin_no"].as_str().unwrap());

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::answer::{Answer, stable};
-use testkit::each_database;
 use testkit::receiver::Receiver;
 use testkit::roles::webhook;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -87,7 +87,7 @@ async fn later_calls_change_the_url_and_the_events_only(world: &World) {
     assert_eq!(posted.data()["enabled_events"], json!(["invoice.updated"]));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_unknown_event_is_stored_and_named_in_a_warning(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -110,7 +110,7 @@ async fn an_unknown_event_is_stored_and_named_in_a_warning(world: &World) {
     assert_eq!(known.warnings(), "");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -129,7 +129,7 @@ async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     assert_eq!(after.data(), before.data());
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_taxpayer_without_a_webhook_has_none_to_show_to_sign_for_or_to_test(world: &World) {
     let path = webhook(world.newcomer().await.id);
     for (method, end) in [("GET", ""), ("POST", "/secret"), ("POST", "/test")] {
@@ -234,7 +234,7 @@ async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(wor
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -297,7 +297,7 @@ async fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair(world: &World) {
         .expect_refusal(422, "IDEMPOTENCY_KEY_REUSED");
 }
 
-#[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
+#[on_sqlite(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
 async fn loopback_is_refused_where_the_settings_do_not_allow_it(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use testkit::answer::{Answer, stable};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Received, Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -150,7 +150,7 @@ async fn an_endpoint_is_added_shown_changed_and_deleted(world: &World) {
     gone.expect_refusal(404, "ENDPOINT_NOT_FOUND");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_no_endpoint_of_the_taxpayer_is_not_found(world: &World) {
     let taxpayer = world.newcomer().await;
     let other = world.newcomer().await;
@@ -181,7 +181,7 @@ async fn what_is_no_endpoint_of_the_taxpayer_is_not_found(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn faults_and_limits_say_what_to_do(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::answer::Answer;
-use testkit::each_database;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -118,7 +118,7 @@ async fn a_receiver_that_verifies_has_an_a(world: &World) {
     assert_eq!(by_get.data()["grade"], json!("A"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_message_of_the_battery_is_what_it_says(world: &World) {
     let scene = Scene::new(world).await;
     let before = scene.taxpayer.events().await.len();
@@ -178,7 +178,7 @@ async fn each_message_of_the_battery_is_what_it_says(world: &World) {
     assert_eq!(log.data()["total"], json!(0));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_a_receiver_does_wrong_is_marked_and_explained(world: &World) {
     let scene = Scene::new(world).await;
     let yes = Reply::Status(204);
@@ -231,7 +231,7 @@ async fn what_a_receiver_does_wrong_is_marked_and_explained(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_receiver_that_takes_everything_or_nothing_fails(world: &World) {
     let scene = Scene::new(world).await;
     let trusting = scene.grade().await.expect_status(200);
@@ -252,7 +252,7 @@ async fn a_receiver_that_takes_everything_or_nothing_fails(world: &World) {
     assert!(words.contains("shows nothing"), "{words}");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_slow_answer_costs_and_says_so(world: &World) {
     let scene = Scene::new(world).await;
     let yes = Reply::Status(204);
@@ -269,7 +269,7 @@ async fn a_slow_answer_costs_and_says_so(world: &World) {
     assert!(check(&answer, "speed")["duration_ms"].as_u64().unwrap() >= 1_900);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_endpoint_that_cannot_be_reached_has_no_grade(world: &World) {
     let scene = Scene::new(world).await;
     let url = "http://127.0.0.1:9/";
@@ -295,7 +295,7 @@ async fn an_endpoint_that_cannot_be_reached_has_no_grade(world: &World) {
         .expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
 }
 
-#[each_database(&[("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "2")])]
+#[on_sqlite(&[("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "2")])]
 async fn a_battery_counts_as_one_test(world: &World) {
     let scene = Scene::new(world).await;
     scene.grade().await.expect_status(200);
@@ -308,7 +308,7 @@ async fn a_battery_counts_as_one_test(world: &World) {
     assert_eq!(scene.receiver.received_notifications().len(), 9 + 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn only_a_yes_asks_for_a_grade(world: &World) {
     let scene = Scene::new(world).await;
     let path = format!("{}/test", webhook(scene.taxpayer.id));

@@ -1,9 +1,9 @@
 //! POST /v1/system-integrators/taxpayers/{id}/webhook/test.
 
 use serde_json::{Value, json};
-use testkit::each_database;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::webhook;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -54,7 +54,7 @@ async fn a_test_is_signed_and_sent_and_its_answer_is_shown(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn any_answer_of_the_endpoint_is_a_success_that_names_its_code(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -98,7 +98,7 @@ async fn any_answer_of_the_endpoint_is_a_success_that_names_its_code(world: &Wor
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn sixteen_kibibytes_of_an_answer_are_shown(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -116,7 +116,7 @@ async fn sixteen_kibibytes_of_an_answer_are_shown(world: &World) {
     assert_eq!(answer.data().as_str().unwrap().len(), 16 * 1_024);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn no_answer_is_a_bad_gateway(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -145,7 +145,7 @@ async fn no_answer_is_a_bad_gateway(world: &World) {
     assert_eq!(answer.message(), "The endpoint did not answer in time");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn get_tests_too_and_other_methods_do_not(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();
@@ -163,7 +163,7 @@ async fn get_tests_too_and_other_methods_do_not(world: &World) {
     assert_eq!(receiver.received_notifications().len(), 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_test_is_no_event_and_no_delivery(world: &World) {
     let taxpayer = world.newcomer().await;
     let integrator = world.integrator();

@@ -4,8 +4,8 @@ use futures_util::future::join_all;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::answer::stable;
-use testkit::each_database;
 use testkit::roles::ACKNOWLEDGE;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::supplies::{arrived, planted, received, signed};
 use crate::support::world::World;
@@ -70,7 +70,7 @@ async fn of_concurrent_twins_one_acknowledges(world: &World) {
     assert_eq!(buyer.count_events("supplier-invoice.acknowledged").await, 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_that_is_not_addressed_to_the_caller_is_forbidden(world: &World) {
     let buyer = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -124,7 +124,7 @@ async fn a_reply_that_is_lost_is_looked_up(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_authority_that_fails_leaves_it_to_be_acknowledged_again(world: &World) {
     let buyer = world.taxpayer().await;
     for kind in [FaultKind::ServerError, FaultKind::Reset, FaultKind::Busy] {
@@ -141,7 +141,7 @@ async fn an_authority_that_fails_leaves_it_to_be_acknowledged_again(world: &Worl
     assert_eq!(buyer.count_events("supplier-invoice.acknowledged").await, 3);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_body_is_checked(world: &World) {
     let buyer = world.taxpayer().await;
     buyer

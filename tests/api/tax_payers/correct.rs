@@ -5,10 +5,10 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{full_invoice, invoice, submission};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
@@ -247,7 +247,7 @@ async fn a_replacement_is_created_after_the_credit_note_is_signed(world: &World)
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_cannot_be_corrected_is_refused_with_what_to_do(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -433,7 +433,7 @@ async fn a_rejected_credit_note_stops_the_correction_until_it_is_mended(world: &
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_full_invoice_is_corrected_in_its_form(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = full_invoice(&taxpayer);
@@ -489,7 +489,7 @@ fn with_fee(taxpayer: &Taxpayer, quantity: u32) -> Value {
     with(&body, "legal_monetary_total", totals)
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_line_of_a_credit_note_comes_to_its_amount_and_a_fee_is_credited_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with_fee(&taxpayer, 2);
@@ -681,7 +681,7 @@ async fn what_was_signed_is_credited_and_not_what_is_stored(world: &World) {
     assert_eq!(payable.as_f64().map(Value::from), Some(json!(537.5)));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn signed_amounts_that_the_stored_invoice_cannot_have_are_not_corrected(world: &World) {
     let taxpayer = world.taxpayer().await;
     let batch = taxpayer.create_batch(&[invoice()]).await.expect_status(201);
@@ -745,7 +745,7 @@ async fn paid_means_what_the_signed_credit_notes_leave(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_part_of_what_is_credited_is_recorded_with_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = invoice();
@@ -800,7 +800,7 @@ async fn calls_that_undo_a_batch_at_once_undo_each_invoice_once(world: &World) {
     assert_eq!(taxpayer.count_events("invoice.status-updated").await, 5);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_that_changed_since_it_was_read_is_not_corrected(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = signed(&taxpayer, &invoice()).await;

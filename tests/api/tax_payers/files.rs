@@ -3,8 +3,8 @@
 use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 use testkit::documents::{full_invoice, invoice, number, submission};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 use crate::tax_payers::import::import;
@@ -97,7 +97,7 @@ async fn a_signed_invoice_is_given_out_as_it_was_signed(world: &World) {
     assert!(ubl.text().await.unwrap().contains("As signed"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_consumer_without_a_tax_number_is_on_paper_though_the_authority_does_not_get_one(
     world: &World,
 ) {
@@ -134,7 +134,7 @@ async fn a_consumer_without_a_tax_number_is_on_paper_though_the_authority_does_n
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_signed_invoice_of_several_taxes_has_them_in_ubl(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut body = invoice();
@@ -164,7 +164,7 @@ async fn a_signed_invoice_of_several_taxes_has_them_in_ubl(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn allowances_on_the_document_come_back_from_its_ubl(world: &World) {
     let seller = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -200,7 +200,7 @@ async fn allowances_on_the_document_come_back_from_its_ubl(world: &World) {
     assert_eq!(document.body["allowance_charge"], charges);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_type_that_ubl_does_not_have_is_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer
@@ -224,7 +224,7 @@ async fn a_type_that_ubl_does_not_have_is_told(world: &World) {
     assert_eq!(paper.status(), 200, "a paper needs no UBL");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn letters_that_no_font_has_are_told_at_the_start_and_on_paper(world: &World) {
     let taxpayer = world.taxpayer().await;
     let full = full_invoice(&taxpayer);

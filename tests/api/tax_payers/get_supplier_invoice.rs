@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
-use testkit::each_database;
 use testkit::roles::GET_SUPPLIER_INVOICE;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::supplies::{arrived, planted, received, signed};
 use crate::support::world::World;
@@ -69,7 +69,7 @@ async fn the_service_id_counts_in_any_case(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden(world: &World) {
     let buyer = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -83,7 +83,7 @@ async fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden(world: &
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_sender_is_not_the_one_it_is_addressed_to(world: &World) {
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;
@@ -94,7 +94,7 @@ async fn a_sender_is_not_the_one_it_is_addressed_to(world: &World) {
         .expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_authority_that_is_dead_does_not_keep_the_document_from_its_buyer(world: &World) {
     let buyer = world.taxpayer().await;
     let irn = received(world, &buyer).await;
@@ -123,7 +123,7 @@ async fn an_authority_that_is_dead_does_not_keep_the_document_from_its_buyer(wor
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_body_is_checked(world: &World) {
     let buyer = world.taxpayer().await;
     buyer

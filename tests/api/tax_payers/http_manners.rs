@@ -1,5 +1,5 @@
 //! What HTTP promises on every read and change: tags, 304, 412, compressed answers, names that nobody knows,
-//! and names that are given twice.
+//! names that are given twice, and bodies that nobody takes.
 
 use std::io::Read;
 
@@ -10,10 +10,10 @@ use reqwest::header::{
 };
 use serde_json::{Value, json};
 use testkit::answer::Answer;
-use testkit::documents::{full_invoice, invoice, update};
-use testkit::each_database;
+use testkit::documents::{full_invoice, invoice, submission, update};
 use testkit::edit::with;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -55,7 +55,7 @@ async fn change_if(
     .await
 }
 
-#[each_database]
+#[on_sqlite]
 async fn who_has_an_answer_already_gets_none(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;
@@ -183,7 +183,7 @@ async fn a_repeated_key_gets_the_first_answer_whatever_has_changed_since(world: 
     assert_eq!(answers[0], answers[1]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn answers_are_compressed_for_who_can_read_them(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;
@@ -210,7 +210,7 @@ async fn answers_are_compressed_for_who_can_read_them(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn who_accepts_no_encoding_gets_the_plain_answer(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;
@@ -232,7 +232,7 @@ async fn who_accepts_no_encoding_gets_the_plain_answer(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let stored = taxpayer.invoice(&invoice()).await;
@@ -254,7 +254,7 @@ async fn a_name_that_a_query_does_not_know_is_named_in_a_warning(world: &World) 
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_query_parameter_that_is_given_twice_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (path, name) in [
@@ -290,7 +290,40 @@ async fn a_query_parameter_that_is_given_twice_is_refused(world: &World) {
     taxpayer.create_full(&body).await.expect_status(201);
 }
 
-#[each_database]
+#[on_sqlite]
+async fn a_body_that_a_call_does_not_take_is_told_in_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let stored = taxpayer.invoice(&invoice()).await;
+    let irn = stored["irn"].as_str().unwrap();
+    let app = taxpayer.app();
+    let body = submission(&taxpayer, stored["invoice_no"].as_str().unwrap());
+    app.submit_to_the_end(&body).await.expect_status(200);
+    app.transmit_to_the_end(irn).await.expect_status(200);
+    let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
+    let confirm = format!("/v1/app/invoices/{irn}/confirm");
+    let download = format!("/v1/app/invoices/{irn}/download");
+    let told = "ignored request body: this call takes none";
+    let note = json!({ "note": "as agreed" });
+    let empty = json!({});
+    for (method, path) in [
+        ("PATCH", &receipt),
+        ("POST", &confirm),
+        ("GET", &confirm),
+        ("POST", &download),
+    ] {
+        for (body, expected) in [(&note, told), (&empty, "")] {
+            let answer = taxpayer.send(method, path, body).await.expect_status(200);
+            assert_eq!(answer.warnings(), expected, "{method} {path} {body}");
+        }
+        let answer = taxpayer.call(method, path).await.expect_status(200);
+        assert_eq!(answer.warnings(), "", "{method} {path}");
+    }
+    // A refused call that takes a body has read it.
+    let refused = taxpayer.update(&note).await.expect_status(422);
+    assert!(!refused.warnings().contains(told), "{}", refused.warnings());
+}
+
+#[on_sqlite]
 async fn an_answer_that_carries_a_secret_is_not_kept(world: &World) {
     let taxpayer = world.taxpayer().await;
     let integrator = world.integrator();

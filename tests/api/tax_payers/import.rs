@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::documents::{self, full_invoice, invoice, invoice_no};
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::roles::{INVOICES, Taxpayer};
+use testkit::{each_database, on_sqlite};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -302,7 +302,7 @@ async fn the_same_file_is_imported_once(world: &World) {
     assert_eq!(listed.data()["total"], 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_errors_come_in_the_layout_of_the_table(world: &World) {
     let taxpayer = world.taxpayer().await;
     let bad = invoice_no();
@@ -422,7 +422,7 @@ async fn what_the_profile_answers_is_asked_for_and_then_taken(world: &World) {
     assert_eq!(stored.data()["customer"]["email"], "desk@retail.example");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn ubl_of_one_taxpayer_is_the_same_invoice_of_another(world: &World) {
     let (seller, other) = (world.taxpayer().await, world.taxpayer().await);
     let priced = with(&invoice(), "invoice_lines.0.unit_price", exact("333.335"));
@@ -466,7 +466,7 @@ async fn ubl_of_one_taxpayer_is_the_same_invoice_of_another(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn ubl_becomes_a_full_invoice_too(world: &World) {
     let (seller, other) = (world.taxpayer().await, world.taxpayer().await);
     let stored = seller.full(&full_invoice(&seller)).await;
@@ -511,7 +511,7 @@ async fn refuse(taxpayer: &Client, kind: &str, file: impl Into<reqwest::Body>, m
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_table_that_cannot_be_read_is_refused_in_a_sentence(world: &World) {
     let taxpayer = world.taxpayer().await;
     let csv_type = "text/csv";
@@ -566,7 +566,7 @@ async fn a_table_that_cannot_be_read_is_refused_in_a_sentence(world: &World) {
     assert_eq!(listed.data()["total"], 0);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_request_that_says_nothing_usable_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     let many: Vec<_> = (0..=100_000)
@@ -590,7 +590,7 @@ async fn a_request_that_says_nothing_usable_is_refused(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn hostile_xml_fails_without_growing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let laughs = r#"<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY l2 "&lol;&lol;&lol;">]><Invoice>&l2;</Invoice>"#;

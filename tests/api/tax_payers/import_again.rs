@@ -4,9 +4,9 @@ use futures_util::future::join_all;
 use reqwest::header::ACCEPT;
 use serde_json::{Value, json};
 use testkit::documents::{full_invoice, invoice, invoice_no};
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::{INVOICES, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 use crate::tax_payers::import::{csv, import, outcomes, row};
@@ -37,7 +37,7 @@ fn warnings(data: &Value) -> String {
     data["items"][0]["warnings"].to_string()
 }
 
-#[each_database]
+#[on_sqlite]
 async fn texts_that_begin_like_formulas_come_back_from_tables(world: &World) {
     let seller = world.taxpayer().await;
     let texts = ["=1+1", "+234", "-5", "@x", "'-5", "'s", "''=1"];
@@ -62,7 +62,7 @@ async fn texts_that_begin_like_formulas_come_back_from_tables(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_full_invoice_that_a_table_cannot_hold_is_refused(world: &World) {
     let seller = world.taxpayer().await;
     let body = full_invoice(&seller);
@@ -134,7 +134,7 @@ async fn what_the_buyer_bills_is_the_same_invoice_again(world: &World) {
     assert_eq!(copy.data()["customer"]["tin"], stored["customer"]["tin"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_sale_of_somebody_else_is_told_and_a_purchase_is_refused(world: &World) {
     let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
     let (own, name) = (

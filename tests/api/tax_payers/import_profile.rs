@@ -1,7 +1,7 @@
 //! GET and PUT /v1/tax-payers/import-profile.
 
 use serde_json::json;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -32,7 +32,7 @@ async fn a_profile_is_empty_until_it_is_set_and_then_replaced(world: &World) {
     assert_eq!(*taxpayer.get(PROFILE).await.data(), empty);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_profile_with_a_fault_is_refused_and_changes_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let bad = json!({ "defaults": { "price": "1" }, "columns": { "Nr": "no such" }, "units": 7 });

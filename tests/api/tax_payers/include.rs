@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::roles::{INVOICES, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -75,7 +75,7 @@ async fn the_lines_carry_every_field_that_was_sent_and_their_item(world: &World)
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_lines_of_a_full_invoice_carry_its_own_fields_too(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(

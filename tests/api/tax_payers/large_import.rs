@@ -109,7 +109,7 @@ async fn a_large_file_is_imported_in_the_background_and_once(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn each_format_may_be_large(world: &World) {
     let taxpayer = world.taxpayer().await;
     let numbers = numbers();
@@ -136,7 +136,7 @@ async fn each_format_may_be_large(world: &World) {
     assert_eq!(listed.data()["total"], 1_001);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_large_file_with_a_fault_of_its_own_is_refused_as_a_whole(world: &World) {
     let taxpayer = world.taxpayer().await;
     let numbers = numbers();
@@ -168,7 +168,7 @@ fn form(disposition: &str, kind: Option<&str>, content: &str) -> String {
     )
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_file_may_be_the_field_of_a_form(world: &World) {
     let taxpayer = world.taxpayer().await;
     let multipart = "multipart/form-data; boundary=B";

@@ -4,9 +4,9 @@ use reqwest::Response;
 use reqwest::header::{ACCEPT, CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::roles::{BATCHES, INVOICES, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::workbook;
 use crate::support::world::World;
@@ -152,7 +152,7 @@ async fn the_list_is_invoices_line_by_line(world: &World) {
     assert_eq!(whole.data()["lines"][0]["item_name"], FORMULA);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_list_is_a_workbook_whose_texts_are_texts(world: &World) {
     let taxpayer = world.taxpayer().await;
     create_many(&taxpayer).await;
@@ -206,7 +206,7 @@ fn body_of(rows: &[Vec<(String, String)>]) -> Value {
     body
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_of_the_file_is_the_same_invoice_when_it_is_created_again(world: &World) {
     let taxpayer = world.taxpayer().await;
     let discounted = with(
@@ -310,7 +310,7 @@ async fn a_file_has_what_the_filters_ask_for_and_nothing_of_another_account(worl
     assert_eq!(refused.headers()[CONTENT_TYPE], "application/json");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn whoever_does_not_ask_for_a_file_gets_json(world: &World) {
     let taxpayer = world.taxpayer().await;
     for accept in [

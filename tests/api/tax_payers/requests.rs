@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::{ALONE, World};
 
@@ -127,7 +127,7 @@ async fn a_good_write_is_logged_with_its_bodies_and_a_good_read_without(world: &
     assert!(read["response"]["bytes"].as_u64().unwrap() > 0);
 }
 
-#[each_database(&[("HTTP__REQUEST_LOG_DAYS", "0")])]
+#[on_sqlite(&[("HTTP__REQUEST_LOG_DAYS", "0")])]
 async fn without_days_to_keep_there_is_no_log(world: &World) {
     let taxpayer = world.taxpayer().await;
     refused_create(&taxpayer, "unseen").await.expect_status(422);

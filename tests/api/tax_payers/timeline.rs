@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use testkit::answer::{Answer, stable};
 use testkit::documents::{self, submission};
-use testkit::each_database;
 use testkit::edit::exact;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::INVOICES;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -235,7 +235,7 @@ async fn of_a_long_life_the_newest_entries_are_shown(world: &World) {
     assert_eq!(answer.warnings(), "only the newest 1000 entries are shown");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_that_is_not_the_callers_has_no_timeline(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;

@@ -3,9 +3,9 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -67,7 +67,7 @@ async fn an_approved_invoice_that_is_paid_is_paid_in_both_senses(world: &World) 
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_that_is_not_approved_is_not_paid(world: &World) {
     let taxpayer = world.taxpayer().await;
     let draft = taxpayer.invoice(&documents::invoice()).await;
@@ -144,7 +144,7 @@ async fn partial_payments_add_up_to_the_payable_and_no_further(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_partial_payment_above_the_payable_amount_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = over_a_hundred(&taxpayer).await;
@@ -242,7 +242,7 @@ async fn a_partly_paid_invoice_keeps_its_amounts_when_it_is_pending_or_rejected(
     assert_eq!(answer.data()["payment_status"], json!("PARTIAL"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = over_a_hundred(&taxpayer).await;
@@ -257,7 +257,7 @@ async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_unknown_invoice_is_not_found(world: &World) {
     let taxpayer = world.taxpayer().await;
     let strange = json!({ "irn": "NONE-AAAAAAAA-20260115" });
@@ -290,7 +290,7 @@ async fn a_submitted_invoice_is_paid_and_keeps_its_workflow_status(world: &World
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_amount_that_is_not_used_is_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (status, amount, expected) in [
@@ -318,7 +318,7 @@ async fn an_amount_that_is_not_used_is_told(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_part_with_more_digits_than_the_currency_is_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (currency, amount, is_told) in [

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{with, without};
 use testkit::roles::UPDATE_STATUS;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -82,7 +82,7 @@ async fn a_number_that_no_invoice_has_is_not_found(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -95,7 +95,7 @@ async fn all_faults_are_reported_at_once_and_change_nothing(world: &World) {
     assert_eq!(taxpayer.reread(&invoice).await, invoice);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_paid_invoice_keeps_its_status(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -116,7 +116,7 @@ async fn a_paid_invoice_keeps_its_status(world: &World) {
     assert_eq!(taxpayer.reread(&invoice).await["status"], json!("paid"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_submitted_invoice_is_locked(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;

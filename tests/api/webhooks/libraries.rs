@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 use testkit::receiver::{Received, Receiver};
 use testkit::roles::Taxpayer;
 
@@ -120,7 +120,7 @@ fn versions(one: &Received) -> Vec<&str> {
         .collect()
 }
 
-#[each_database]
+#[on_sqlite]
 async fn deliveries_are_verified_by_the_libraries_of_the_standard(world: &World) {
     let libraries = Library::installed();
     let receiver = Receiver::start();

@@ -7,10 +7,10 @@ mod under_way;
 
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Received, Receiver, Reply};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -84,7 +84,7 @@ async fn a_notification_is_signed_and_carries_the_event(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_changed_body_or_another_secret_does_not_verify(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, secret) = subscribed(world, &receiver, &[CREATED]).await;
@@ -151,7 +151,7 @@ async fn a_failed_attempt_is_repeated_with_the_same_id_and_body(world: &World) {
     assert_eq!(all[3].answered, Reply::Status(204));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_endpoint_that_is_too_slow_is_asked_again(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
@@ -246,7 +246,7 @@ async fn gone_takes_the_endpoint_out_of_service_at_once(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_receiver_that_aborts_a_message_is_not_sent_it_again(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, _) = subscribed(world, &receiver, &[CREATED, UPDATED]).await;
@@ -289,7 +289,7 @@ async fn a_receiver_that_aborts_a_message_is_not_sent_it_again(world: &World) {
     assert_eq!(kinds, [CREATED, UPDATED]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn gone_takes_the_endpoint_out_of_service_also_where_it_aborts_the_message(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::without;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows};
 use crate::support::world::World;
@@ -193,7 +193,7 @@ async fn what_matches_only_after_the_preview_is_left_alone(world: &World) {
     assert_eq!(untouched["status"], "draft");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn more_than_a_preview_shows_is_refused(world: &World) {
     let account = Account::new(world).await;
     let made = invoices(&account, 1).await;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, field_value};
 use crate::support::world::World;
@@ -81,7 +81,7 @@ async fn an_invoice_is_corrected_on_its_page(world: &World) {
         .expect(409);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_full_invoice_can_only_be_cancelled_here(world: &World) {
     let account = Account::new(world).await;
     let full = documents::full_invoice(&account.taxpayer);

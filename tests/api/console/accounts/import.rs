@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows};
 use crate::support::visitor::Visitor;
@@ -50,7 +50,7 @@ async fn a_file_is_previewed_and_imported(world: &World) {
     assert_eq!(listed.data()["total"], 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_file_counts_only_from_a_page_of_the_session(world: &World) {
     let account = Account::new(world).await;
     let file = json!([documents::invoice()]).to_string();

@@ -3,8 +3,8 @@
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
-use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, post_seen, seen};
 use crate::support::world::World;
@@ -64,7 +64,7 @@ async fn an_approved_invoice_is_submitted_and_transmitted(world: &World) {
     assert_eq!(account.taxpayer.count_events("invoice.submitted").await, 1);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_field_that_the_invoice_lacks_is_filled_in_on_its_page(world: &World) {
     let account = Account::new(world).await;
     let lacking = without(&documents::invoice(), "invoice_lines.0.product_category");
@@ -173,7 +173,7 @@ async fn a_change_keeps_what_its_form_does_not_have(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_signed_or_was_sent_whole_is_not_changed_here(world: &World) {
     let account = Account::new(world).await;
     let full = documents::full_invoice(&account.taxpayer);

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use testkit::documents::{self, submission};
-use testkit::each_database;
 use testkit::edit::with;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, post_seen};
 use crate::support::world::World;
@@ -81,7 +81,7 @@ async fn the_list_is_filtered_by_amounts_as_it_shows_them(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_page_shows_the_whole_document_and_escapes_it(world: &World) {
     let account = Account::new(world).await;
     let body = with(&documents::invoice(), "customer.name", json!(HOSTILE));

@@ -1,6 +1,6 @@
 //! API keys: a new one is shown once and works, a revoked one is refused at once.
 
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows};
 use crate::support::world::World;
@@ -87,7 +87,7 @@ async fn several_keys_are_valid_at_a_time_up_to_the_setting(world: &World) {
         .expect(422);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_form_that_replaces_keys_ends_them_after_a_day_unless_asked(world: &World) {
     let account = Account::new(world).await;
     account.taxpayer.list_invoices("").await.expect_status(200);

@@ -4,9 +4,9 @@
 use einvoice::internals::form_patterns;
 use serde_json::Value;
 use testkit::documents::{self, number};
-use testkit::each_database;
 use testkit::receiver::Receiver;
 use testkit::roles::Operator;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, seen};
 use crate::support::world::World;
@@ -199,7 +199,7 @@ async fn the_same_payment_by_another_form_asks_first(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_payment_in_full_takes_no_amount_and_nothing_is_preselected(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
@@ -233,7 +233,7 @@ async fn a_payment_in_full_takes_no_amount_and_nothing_is_preselected(world: &Wo
 }
 
 /// Every form of every page goes through the same policy, so that a new one cannot be without it.
-#[each_database]
+#[on_sqlite]
 async fn no_form_counts_without_its_token(world: &World) {
     let account = Account::new(world).await;
     let csrf = account.owner.get("/account/password").await.csrf();

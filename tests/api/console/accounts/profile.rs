@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, field_value};
 use crate::support::world::World;
@@ -56,7 +56,7 @@ async fn a_newcomer_completes_the_profile_and_may_create_invoices(world: &World)
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_fault_stands_beside_its_field_and_nothing_is_changed(world: &World) {
     let account = Account::new(world).await;
     let other = Account::new(world).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, signed_in};
 use crate::support::world::{ALONE, World};
@@ -155,7 +155,7 @@ async fn a_write_is_sent_again_with_a_new_idempotency_key_and_is_logged_itself(w
     ));
 }
 
-#[each_database(ALONE)]
+#[on_sqlite(ALONE)]
 async fn what_is_not_whole_or_changes_nothing_is_not_sent_again(world: &World) {
     let account = Account::new(world).await;
     let secret = json!({ "invoice_no": "INV1", "password": "four plain words" });

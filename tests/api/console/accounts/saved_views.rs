@@ -1,7 +1,7 @@
 //! Saved views: the filters of the list of invoices that a person keeps under a name.
 
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows};
 use crate::support::world::World;
@@ -53,7 +53,7 @@ async fn a_view_keeps_the_filters_of_its_person(world: &World) {
     assert!(!account.page("/invoices").await.contains("Delete the view"));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_view_needs_a_name_filters_and_room(world: &World) {
     let account = Account::new(world).await;
     let long = "n".repeat(41);

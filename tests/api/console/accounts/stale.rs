@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 use url::form_urlencoded;
 
 use super::{Account, assert_shows, field_value, post_seen, seen};
@@ -76,7 +76,7 @@ async fn a_batch_is_undone_as_its_preview_showed_or_not_at_all(world: &World) {
     assert_shows(&done.html, &["Credit note", "Cancelled"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_edit_that_is_too_late_keeps_what_was_typed(world: &World) {
     let account = Account::new(world).await;
     for place in ["", "invoice"] {
@@ -126,7 +126,7 @@ async fn post_changed(account: &Account, form: &str, before: &str, typed: &[(&st
     account.post(form, &fields).await.expect(303);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn two_pages_of_the_profile_do_not_undo_each_other(world: &World) {
     let account = Account::new(world).await;
     for (form, first, second, kept) in [

@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use testkit::documents;
-use testkit::each_database;
 use testkit::receiver::Receiver;
 use testkit::roles::Integrator;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, signed_in};
 use crate::support::visitor::{Seen, Visitor};
@@ -268,7 +268,7 @@ async fn the_webhooks_of_many_are_set_at_once_and_those_of_others_stay(world: &W
     assert_shows(&mine[0].page("/webhooks").await, &["Healthy"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn nobody_but_an_integrator_has_these_pages(world: &World) {
     let account = Account::new(world).await;
     for page in ["", "/new", "/webhooks?all=true", "/usage.csv", "/open"] {

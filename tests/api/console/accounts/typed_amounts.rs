@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 
 use super::{Account, assert_shows, post_seen, seen};
 use crate::support::world::World;
@@ -10,7 +10,7 @@ use crate::support::world::World;
 const MISPLACED_COMMAS: [&str; 3] = ["1,5", "1.000,50", "1,2,3"];
 const ADVICE: &str = "must be a number written like 1234.50, with commas between thousands only";
 
-#[each_database]
+#[on_sqlite]
 async fn a_payment_with_a_decimal_comma_is_refused(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
@@ -37,7 +37,7 @@ async fn a_payment_with_a_decimal_comma_is_refused(world: &World) {
     assert_shows(&page, &["Paid NGN 1,074.50"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_line_with_a_decimal_comma_is_neither_saved_nor_corrected(world: &World) {
     let account = Account::new(world).await;
     let draft = account.taxpayer.invoice(&documents::invoice()).await;

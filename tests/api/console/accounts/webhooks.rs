@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
 use testkit::roles::webhook;
+use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows};
 use crate::support::world::World;
@@ -74,7 +74,7 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
     account.page("/webhooks/deliveries?state=odd").await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_owner_who_ticks_no_event_is_told_that_nothing_is_sent(world: &World) {
     let account = Account::new(world).await;
     let url = Receiver::start().url();
@@ -121,7 +121,7 @@ async fn a_failing_endpoint_says_why_and_what_to_do(world: &World) {
     assert_shows(&grade, &["Grade of the webhook", "another secret"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_fault_stands_beside_its_field(world: &World) {
     let account = Account::new(world).await;
     let fields = [

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::roles::BULK;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -42,7 +42,7 @@ async fn an_item_that_is_no_invoice_fails_with_what_is_wrong(world: &World) {
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_key_that_an_item_has_twice_fails_that_item(world: &World) {
     let taxpayer = world.taxpayer().await;
     let good = documents::invoice();
@@ -144,7 +144,7 @@ async fn the_longest_texts_fit(world: &World) {
     taxpayer.create_invoice(&body).await.expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_response_to_a_batch_stays_small_with_many_faults(world: &World) {
     let taxpayer = world.taxpayer().await;
     let line =

@@ -10,10 +10,10 @@ use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::receiver::Receiver;
 use testkit::roles::{BULK, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -108,7 +108,7 @@ async fn an_invoice_of_a_batch_reads_as_one_that_was_created_alone(world: &World
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn missing_or_empty_invoices_are_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     taxpayer
@@ -130,7 +130,7 @@ async fn missing_or_empty_invoices_are_refused(world: &World) {
     assert_eq!(events(&taxpayer).await, [] as [Value; 0]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_batch_has_a_thousand_invoices_at_most(world: &World) {
     let taxpayer = world.taxpayer().await;
     let answer = taxpayer
@@ -146,7 +146,7 @@ async fn a_batch_has_a_thousand_invoices_at_most(world: &World) {
     assert_eq!(answer.faulty_paths(), ["invoices"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_body_may_be_larger_here_than_elsewhere(world: &World) {
     let taxpayer = world.taxpayer().await;
     let padded = |bytes: usize| {
@@ -392,7 +392,7 @@ async fn of_concurrent_batches_with_the_same_numbers_each_is_created_once(world:
     assert_eq!(sequences, (2..=1 + 20 + 6).collect::<Vec<_>>());
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_odd_but_accepted_is_named_with_its_place(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut sent = invoices(3);
@@ -406,7 +406,7 @@ async fn what_is_odd_but_accepted_is_named_with_its_place(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_gates_of_a_create_stand_before_a_batch(world: &World) {
     let newcomer = world.newcomer().await;
     for sent in [invoices(1), vec![], vec![json!(1)]] {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use testkit::documents::full_invoice;
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -50,7 +50,7 @@ async fn an_invoice_without_amounts_is_stored_with_them(world: &World) {
     assert_eq!(plain.expect_status(201).body.get("calculated"), None);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_payable_below_zero_is_refused_and_one_that_was_not_sent_is_not_told_as_sent(
     world: &World,
 ) {
@@ -80,7 +80,7 @@ async fn a_payable_below_zero_is_refused_and_one_that_was_not_sent_is_not_told_a
     assert!(warnings.contains(told), "{warnings}");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_amount_that_is_off_is_refused_with_its_sum(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(
@@ -94,7 +94,7 @@ async fn an_amount_that_is_off_is_refused_with_its_sum(world: &World) {
     assert!(text.contains("900.00 ≠ 2 × 500.00"), "{text}");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_still_told_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = without(&bare(&full_invoice(&taxpayer)), "invoice_line.0.price");

@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -79,7 +79,7 @@ async fn every_optional_part_is_taken(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once_with_the_irn_of_another(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(

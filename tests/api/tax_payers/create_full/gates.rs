@@ -3,11 +3,11 @@
 use einvoice::internals::Subscription;
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
+use testkit::on_sqlite;
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn an_incomplete_profile_creates_nothing_whatever_is_sent(world: &World) {
     let taxpayer = world.newcomer().await;
     for body in [documents::full_invoice(&taxpayer), json!({})] {
@@ -20,7 +20,7 @@ async fn an_incomplete_profile_creates_nothing_whatever_is_sent(world: &World) {
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_inactive_subscription_creates_nothing_whatever_is_sent(world: &World) {
     let taxpayer = world.taxpayer().await;
     world.set_subscription(taxpayer.id, Subscription::Inactive);

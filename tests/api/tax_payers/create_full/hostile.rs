@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, oddities, paths, with};
 use testkit::roles::FULL_INVOICES;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -27,7 +27,7 @@ async fn nothing_that_json_can_say_in_a_field_is_a_failure_of_ours(world: &World
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_nested_too_deeply_is_malformed_and_else_only_unknown(world: &World) {
     let taxpayer = world.taxpayer().await;
     for (depth, status) in [(100, 201), (100_000, 400)] {
@@ -69,7 +69,7 @@ async fn an_invoice_may_have_thousands_of_lines_each_of_another_item(world: &Wor
     assert_eq!(again.header("x-duplicate"), "identical");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn ten_thousand_lines_are_too_many_bytes_or_one_line_too_many(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::full_invoice(&taxpayer);

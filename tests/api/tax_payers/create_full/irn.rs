@@ -4,9 +4,9 @@ use jiff::ToSpan;
 use jiff::tz::Offset;
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 use timing::clock::{Clock, SystemClock};
 
 use crate::support::world::World;
@@ -16,7 +16,7 @@ fn with_irn(taxpayer: &Taxpayer, irn: impl Into<Value>) -> Value {
     with(&documents::full_invoice(taxpayer), "irn", irn.into())
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_malformed_irn_and_one_of_another_account_have_codes_of_their_own(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -38,7 +38,7 @@ async fn a_malformed_irn_and_one_of_another_account_have_codes_of_their_own(worl
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn beside_other_faults_an_irn_is_one_of_them(world: &World) {
     let taxpayer = world.taxpayer().await;
     let other = world.taxpayer().await;
@@ -73,7 +73,7 @@ async fn the_case_of_the_service_id_does_not_matter_and_stays(world: &World) {
         .expect_status(200);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn slashes_percent_signs_and_many_hyphens_are_part_of_a_number(world: &World) {
     let taxpayer = world.taxpayer().await;
     for no in ["A/1/2", "50%", "%2F%00", "a-b-c--d-", "-", "Ünï 1", ".."] {
@@ -93,7 +93,7 @@ async fn slashes_percent_signs_and_many_hyphens_are_part_of_a_number(world: &Wor
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn another_number_or_day_in_the_irn_and_an_unknown_field_are_warnings(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = format!(
@@ -119,7 +119,7 @@ async fn another_number_or_day_in_the_irn_and_an_unknown_field_are_warnings(worl
     assert_eq!(answer.data()["irn"], json!(irn));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_is_not_issued_in_the_future(world: &World) {
     let taxpayer = world.taxpayer().await;
     // The authority's zone is an hour ahead, so that its day is never more than one after ours.

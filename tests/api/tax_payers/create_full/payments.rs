@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -55,7 +55,7 @@ async fn an_invoice_declared_paid_reads_paid_stays_draft_and_has_it_in_the_ledge
     assert_eq!(taxpayer.invoice_event_names().await, ["invoice.created"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_invoice_declared_cancelled_reads_rejected(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -53,7 +53,7 @@ async fn amounts_read_back_digit_by_digit(world: &World) {
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn the_payable_is_the_lines_less_discounts_plus_tax(world: &World) {
     let taxpayer = world.taxpayer().await;
     assert_payable(&taxpayer, &documents::invoice(), "1075", "1075.01").await;

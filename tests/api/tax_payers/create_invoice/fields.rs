@@ -3,12 +3,12 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn what_xml_cannot_carry_is_refused_where_it_stands(world: &World) {
     let taxpayer = world.taxpayer().await;
     for path in [
@@ -55,7 +55,7 @@ async fn the_longest_texts_are_stored(world: &World) {
     assert_eq!(invoice["customer"]["name"], body["customer"]["name"]);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(&documents::invoice(), "customer.email", json!("plain"));

@@ -3,12 +3,12 @@
 use einvoice::internals::Subscription;
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
 use testkit::roles::INVOICES;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
-#[each_database]
+#[on_sqlite]
 async fn an_incomplete_profile_is_refused_with_the_missing_fields(world: &World) {
     let taxpayer = world.newcomer().await;
     for body in [documents::invoice(), json!({})] {
@@ -21,7 +21,7 @@ async fn an_incomplete_profile_is_refused_with_the_missing_fields(world: &World)
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(0));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_profile_completed_step_by_step_lets_invoices_through_at_the_last(world: &World) {
     let taxpayer = world.newcomer().await;
     for (field, value, lacking) in [
@@ -71,7 +71,7 @@ async fn an_inactive_subscription_creates_nothing_and_still_reads(world: &World)
         .expect_status(201);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn only_a_taxpayers_key_opens_the_taxpayer_surface(world: &World) {
     let body = documents::invoice();
     let answer = world.anonymous().send("POST", INVOICES, &body).await;

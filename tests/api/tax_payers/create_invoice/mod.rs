@@ -10,9 +10,9 @@ use futures_util::future::join_all;
 use serde_json::json;
 use testkit::answer::stable;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{with, without};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -95,7 +95,7 @@ async fn a_new_invoice_is_a_pending_draft(world: &World) {
         "#);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_sent_in_another_way_reads_back_in_the_canonical_one(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(&documents::invoice(), "invoice_no", json!("INV-2026-7"));
@@ -188,7 +188,7 @@ async fn of_64_concurrent_creates_of_one_number_one_is_new(world: &World) {
     assert_eq!(taxpayer.list_invoices("").await.data()["total"], json!(1));
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_is_odd_but_accepted_is_named_in_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let create = async |body| {

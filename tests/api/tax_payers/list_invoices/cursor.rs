@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::roles::{INVOICES, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use super::{create, ids, numbers};
 use crate::support::world::World;
@@ -89,7 +89,7 @@ async fn a_cursor_stays_where_it_is_when_invoices_are_added(world: &World) {
     assert_eq!(ids(&with_page), all[3..], "a cursor goes before a page");
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_link_repeats_the_filters(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut matching = Vec::new();

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{with, without};
 use testkit::roles::{INVOICES, Taxpayer};
+use testkit::{each_database, on_sqlite};
 
 use super::cursor::follow;
 use crate::support::world::World;
@@ -80,7 +80,7 @@ async fn every_order_is_whole_in_both_directions_also_over_equal_values(world: &
     }
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_cursor_of_another_order_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     create_ordered(&taxpayer).await;

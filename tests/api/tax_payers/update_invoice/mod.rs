@@ -10,8 +10,8 @@ mod submissions;
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{with, without};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -144,7 +144,7 @@ async fn what_names_no_invoice_of_the_account_is_not_found(world: &World) {
     assert_eq!(other.reread(&invoice).await, invoice);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_account_that_may_not_create_may_still_correct(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -174,7 +174,7 @@ async fn a_full_invoice_is_updated_like_any_other(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn a_due_date_before_the_invoices_own_is_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::{exact, with};
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -146,7 +146,7 @@ fn with_allowance(taxpayer: &Taxpayer, payment_due_date: &str) -> Value {
     with(&body, "legal_monetary_total.payable_amount", json!(975))
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_allowance_of_the_document_stays_in_the_payable(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with_allowance(&taxpayer, "2026-02-15");
@@ -180,7 +180,7 @@ async fn an_allowance_of_the_document_stays_in_the_payable(world: &World) {
     );
 }
 
-#[each_database]
+#[on_sqlite]
 async fn an_allowance_above_the_lines_and_another_due_date_are_told(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer

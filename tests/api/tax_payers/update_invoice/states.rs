@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use testkit::documents;
-use testkit::each_database;
 use testkit::roles::Taxpayer;
+use testkit::{each_database, on_sqlite};
 
 use crate::support::world::World;
 
@@ -37,7 +37,7 @@ async fn expect_closed(taxpayer: &Taxpayer, invoice: &Value, code: &str) {
     assert_eq!(taxpayer.reread(invoice).await, before);
 }
 
-#[each_database]
+#[on_sqlite]
 async fn paid_and_cancelled_invoices_are_not_edited(world: &World) {
     let taxpayer = world.taxpayer().await;
     let cancelled = taxpayer.invoice(&documents::invoice()).await;
@@ -58,7 +58,7 @@ async fn paid_and_cancelled_invoices_are_not_edited(world: &World) {
     expect_closed(&taxpayer, &paid, "INVALID_TRANSITION").await;
 }
 
-#[each_database]
+#[on_sqlite]
 async fn what_the_pipeline_has_reached_is_locked(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
