@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &[u8]| einvoice::internals::fuzzing::answers(text));
+fuzz_target!(|text: &[u8]| einvoice::internals::fuzzing::read_answers(text));

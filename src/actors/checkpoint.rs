@@ -1,5 +1,5 @@
-//! Signs the heads (the last events) of the event chains periodically, and appends the signed heads to a file. A chain
-//! that no longer contains its last signed head is logged as an error and gets no new signature.
+//! Periodically signs the newest event (the head) of each taxpayer's hash chain of events, and appends the signed heads
+//! to a file. A chain that no longer contains its last signed head is logged as an error and gets no new signature.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -45,7 +45,7 @@ pub struct Checkpointer {
     pub last: Arc<LastCheckpoint>,
 }
 
-/// When all chains were last signed by this process.
+/// The time at which this process last signed the heads of all chains; `None` before the first time.
 #[derive(Debug, Default)]
 pub struct LastCheckpoint(std::sync::Mutex<Option<Timestamp>>);
 

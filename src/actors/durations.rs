@@ -16,14 +16,14 @@ pub struct AttemptLabels {
 
 #[derive(Debug)]
 pub struct WorkDurations {
-    /// Attempts at deliveries, by outcome.
+    /// The durations of delivery attempts in seconds, by outcome.
     pub attempts: Histograms<AttemptLabels>,
-    /// The time from the submission of an invoice to its signature.
+    /// The time from the submission of an invoice to its signature, in seconds.
     pub signatures: Histogram,
-    /// Attempts at deliveries whose receiver could be reached, and those whose receiver could not.
+    /// Delivery attempts that reached the receiver; below, attempts that did not.
     pub receivers_reached: Counter,
     pub receivers_unreachable: Counter,
-    /// All attempts at deliveries.
+    /// All delivery attempts, whatever their outcome.
     pub recent_attempts: RecentCount,
 }
 

@@ -1,5 +1,5 @@
-//! Stores when and from where API keys were last used. Requests record their key in memory, and periodic work writes the recorded keys
-//! to the database.
+//! Stores when and from where API keys were last used. Requests record their key in memory, and periodic work writes
+//! the recorded keys to the database.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::store::runs;
 use crate::store::webhooks::crashed_deliveries;
 
-/// The longest time between two looks at the quarantine.
+/// The longest time between two searches for work to release.
 pub const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// The maximum number of runs, and of deliveries, that one call releases.
 const LIFTED_PER_CALL_MAX: u64 = 100;
@@ -28,7 +28,7 @@ pub struct QuarantineLift {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub clock: SharedClock,
-    /// When this process started.
+    /// The time at which this process started.
     pub started_at: Timestamp,
     /// Work is released when it has been in quarantine for this long and this process has lived for this long.
     pub lift_after: SignedDuration,

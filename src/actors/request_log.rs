@@ -1,9 +1,9 @@
-//! Keeps the requests of accounts for the request log. A request is put into memory, and periodic work writes what is
-//! there in batches, so that no request waits for the log. A process that is killed loses at most what it kept since
-//! the last batch.
+//! Keeps the requests of accounts for the request log. A request is put into memory, and periodic work writes the
+//! requests there in batches, so that no request waits for the log. A process that is killed loses at most the requests
+//! that it kept since the last batch.
 //!
-//! Failures are kept up to a high rate for an account, good requests up to a low one. When the memory is full, the oldest good request is dropped,
-//! and without one the oldest failure; both are counted.
+//! Of each account, many failed requests are kept in a second, but only few good ones, which did not fail. When the
+//! memory is full, the oldest good request is dropped or, if there is none, the oldest failed one. Both are counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,17 +27,19 @@ const BATCH_MAX: usize = 100;
 const WAITING_MAX: usize = 4_096;
 const WAITING_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The failures of an account that are kept in a second, and those of them that are kept with their bodies. Without a
-/// bound, one account's failures would push out those of others.
+/// The maximum number of failures that are kept per account and second, and of those that are kept with their bodies.
+/// Without a bound, one account's failures would push out those of others.
 const FAILURES: u32 = 100;
 const FAILURES_WITH_BODIES: u32 = 20;
-/// The good writes of an account that are kept in a second, and the good reads. Reads are kept without bodies.
+/// The maximum numbers of good writes and of good reads that are kept per account and second. Reads are kept without
+/// bodies.
 const WRITES: u32 = 5;
 const READS: u32 = 1;
-/// The good requests of all accounts that are kept in a second. With 100 of them, creates at full load were 6 % slower.
+/// The maximum number of good requests of all accounts that are kept per second. With 100, creates at full load were 6
+/// % slower.
 const GOOD: u32 = 25;
 
-/// The kinds of requests between which the log distinguishes.
+/// The kinds of requests that the log treats differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     Failed,
@@ -83,7 +85,7 @@ struct InSecond {
 }
 
 impl RequestLog {
-    /// Creates a log that keeps requests for so many days (setting `http.request_log_days`); none at all if that is 0.
+    /// Creates a log that keeps requests for this many days (setting `http.request_log_days`); with 0 it keeps none.
     pub fn new(days: u32) -> Self {
         Self {
             keep: (days > 0).then(|| SignedDuration::from_hours(24 * i64::from(days))),
@@ -116,7 +118,7 @@ impl RequestLog {
         detail
     }
 
-    /// Puts a request into memory. Drops another one if there is no room.
+    /// Puts a request into memory. Drops older requests if there is no room.
     pub fn push(&self, request: LoggedRequest) {
         let mut waiting = self.lock();
         waiting.bytes += body_bytes(&request);
@@ -134,7 +136,8 @@ impl RequestLog {
         }
     }
 
-    /// Writes one batch. Returns the pause before the next one if there is more.
+    /// Writes one batch. Returns the pause before the next batch if there is more to write. After an error, the
+    /// requests go back into memory.
     pub async fn write(&self, store: &Store) -> Result<Option<Duration>, StoreError> {
         let _turn = self.writing.lock().await;
         let batch = self.lock().take_batch();
@@ -172,16 +175,16 @@ impl RequestLog {
         Ok(())
     }
 
-    /// Writes what is in memory, so that a reader finds the requests that this process has answered. What cannot be
-    /// written now is written later.
+    /// Writes the requests in memory, so that a reader finds the requests that this process has answered. After an
+    /// error, they are written later.
     pub async fn write_for_reader(&self, store: &Store) {
         if let Err(error) = self.write_all(store).await {
             tracing::warn!(%error, "failed to write the request log before it is read; will retry");
         }
     }
 
-    /// Writes all that was in memory at the beginning, and waits for a batch that is being written, so that a reader sees
-    /// its own requests.
+    /// Writes all requests that were in memory at the beginning, and waits for a batch that is being written, so that a
+    /// reader sees its own requests.
     pub async fn write_all(&self, store: &Store) -> Result<(), StoreError> {
         let batches = self.lock().len().div_ceil(BATCH_MAX);
         for _ in 0..batches.max(1) {
@@ -190,8 +193,8 @@ impl RequestLog {
         Ok(())
     }
 
-    /// Returns how many good requests were dropped because the memory was full, and how many failures for that or because
-    /// their account had too many.
+    /// Returns two counts since the start: good requests that were dropped because the memory was full, and failed
+    /// requests that were dropped for the same reason or because their account had too many.
     pub fn drop_counts(&self) -> [(&'static str, u64); 2] {
         let count = |dropped: &AtomicU64| dropped.load(Ordering::Relaxed);
         [

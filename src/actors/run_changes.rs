@@ -1,5 +1,5 @@
-//! Tells those who wait for a run in this process how the run stands after a commit. Who waits also reads the run now and
-//! then, because the run may end on another replica.
+//! Publishes the state of a run after each commit to the callers in this process that wait for the run. These callers
+//! also read the run from the database now and then, because it may end on another replica.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ type Latest = Option<Arc<Run>>;
 #[derive(Debug, Clone, Default)]
 pub struct RunChanges(Arc<DashMap<RunId, watch::Sender<Latest>>>);
 
-/// Waits for changes of one run until it is dropped.
+/// Listens for changes of one run until the listener is dropped.
 pub(crate) struct RunListener {
     changes: RunChanges,
     id: RunId,
-    /// `None` only while it is dropped.
+    /// `None` only while the listener is dropped.
     latest: Option<watch::Receiver<Latest>>,
 }
 
@@ -34,7 +34,7 @@ impl RunChanges {
         }
     }
 
-    /// Tells the listeners of this run how it stands.
+    /// Sends the run, as it is after a commit, to its listeners.
     pub(crate) fn publish(&self, run: &Run) {
         if let Some(listeners) = self.0.get(&run.id) {
             listeners.send_replace(Some(Arc::new(run.clone())));
@@ -43,7 +43,8 @@ impl RunChanges {
 }
 
 impl RunListener {
-    /// Returns how the run stands after the next commit. Of several commits since the last call, only the last counts.
+    /// Waits for the next commit that changes the run, and returns the run as it is then. If there were several commits
+    /// since the last call, returns the run after the last of them.
     pub(crate) async fn next(&mut self) -> Arc<Run> {
         if let Some(latest) = &mut self.latest {
             while latest.changed().await.is_ok() {
@@ -58,7 +59,8 @@ impl RunListener {
 
 impl Drop for RunListener {
     fn drop(&mut self) {
-        // The receiver goes first, so that of two listeners that leave at once the last one finds the channel empty.
+        // Drops the receiver before counting the rest, so that of two listeners that are dropped at the same time the
+        // later one finds no receiver and removes the channel.
         self.latest = None;
         let channels = &self.changes.0;
         channels.remove_if(&self.id, |_, listeners| listeners.receiver_count() == 0);

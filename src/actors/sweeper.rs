@@ -1,6 +1,6 @@
-//! Deletes expired idempotency keys, old quarantined commands, abandoned uploads, old requests, old mails and what belonged to
-//! deleted endpoints in small batches. Several replicas may do this at the same time: each skips the rows that another has
-//! locked, or finds them gone.
+//! Deletes expired idempotency keys, old quarantined commands, abandoned uploads, old requests, old mails and the
+//! remains of deleted endpoints in small batches. Several replicas may do this at the same time: each skips the rows
+//! that another has locked, or finds them gone.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ pub const SWEEP_EVERY: Duration = Duration::from_mins(1);
 const ROWS_MAX: u64 = 500;
 /// The pause between two batches of a round.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a quarantined command stays after it was replayed or dropped.
+/// A quarantined command is kept for this long after it was replayed or dropped.
 const QUARANTINE_KEPT_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// The time for which mails are kept, and notices that nobody was told.
+/// Mails, and notices from which no mail was made, are kept for this long.
 const MAILS_KEPT_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
-/// The time for which the pieces of an upload that broke off are kept.
+/// The pieces of an upload that was not completed are kept for this long.
 const UPLOAD_KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
-/// The maximum number of pieces deleted in one transaction. Each may be large.
+/// The maximum number of pieces deleted in one transaction. It is small, because a piece may be large.
 const PIECES_MAX: u64 = 20;
 
 /// Deletes one batch. Returns the pause before the next batch if there may be more to delete, else `None`.

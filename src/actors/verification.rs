@@ -45,7 +45,7 @@ impl Verifier {
             Err(_) => None,
         };
         let again = match taxpayer.filter(|taxpayer| !taxpayer.verification.is_verified()) {
-            Some(taxpayer) => self.ask_about(&taxpayer).await,
+            Some(taxpayer) => self.verify_now(&taxpayer).await,
             None => None,
         };
         let tx = self.store.begin().await?;
@@ -55,7 +55,7 @@ impl Verifier {
     }
 
     /// Verifies a taxpayer. Returns the delay before the next attempt, or None if the taxpayer is verified now.
-    async fn ask_about(&self, taxpayer: &Taxpayer) -> Option<Duration> {
+    async fn verify_now(&self, taxpayer: &Taxpayer) -> Option<Duration> {
         let id = self.entity_id.as_deref().unwrap_or(&taxpayer.business_id);
         let answer = self.authority.fetch_entity(id).await;
         let wait = answer

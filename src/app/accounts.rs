@@ -165,7 +165,7 @@ async fn remove_second_factor(
     Ok(removed?.map(|had_totp| json!({ "id": owner.id(), "had_totp": had_totp })))
 }
 
-/// Hashes a password with the salt of another account with this email, if there is one.
+/// Hashes a password with the salt of another account with this email, if there is one, so that one hash checks both.
 async fn hash_password(
     store: &Store,
     email: &str,

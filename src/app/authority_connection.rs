@@ -9,8 +9,8 @@ use sandbox::Sandbox;
 use secrecy::ExposeSecret;
 use timing::clock::SharedClock;
 
-use crate::app::composition::ServeMode;
 use crate::app::error::StartError;
+use crate::app::serve_mode::ServeMode;
 use crate::config::Settings;
 use crate::config::authority::{AuthorityMode, AuthoritySettings};
 

@@ -1,48 +1,41 @@
-//! The actors that run for the life of the process: dispatchers of runs and deliveries, periodic work, and the janitor.
+//! The actors that run for the life of the process: the dispatchers of runs, deliveries and other work, and the start
+//! of all of them. The periodic actors are in `periodic_actors`.
 
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::Addr;
 use database::StoreError;
-use jiff::SignedDuration;
-use supervision::{Period, PeriodicActor, watchdog};
+use supervision::PeriodicActor;
 use tokio::sync::Notify;
 
-use crate::actors::checkpoint::{self, Checkpointer};
-use crate::actors::clock_watch::{self, ClockWatch};
+use crate::actors::checkpoint::Checkpointer;
 use crate::actors::delivery::{DeliveryDeps, DeliveryPool};
 use crate::actors::dispatch::{Dispatcher, DispatcherActor, DispatcherConfig, WorkStatus};
 use crate::actors::inbound::TransitPoller;
 use crate::actors::key_leases::KeyLeaseActor;
-use crate::actors::key_usage::{self, KeyUsage};
+use crate::actors::key_usage::KeyUsage;
 use crate::actors::kinds;
 use crate::actors::mail::Mailer;
-use crate::actors::outage::{NOTICES_MAX, OBSERVE_EVERY, OutageDetector, OutageNotifier};
+use crate::actors::outage::{NOTICES_MAX, OutageNotifier};
 use crate::actors::pipeline::{PipelineDeps, RunPool};
-use crate::actors::quarantine_lift::{self, QuarantineLift};
 use crate::actors::reconciliation::Reconciler;
 use crate::actors::reference::ReferenceRefresher;
-use crate::actors::request_log::{self, RequestLog};
-use crate::actors::sweeper;
-use crate::actors::taxpayer::quarantined;
+use crate::actors::request_log::RequestLog;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
-use crate::app::composition::{BuildContext, ServeMode};
+use crate::app::build_context::BuildContext;
+use crate::app::serve_mode::ServeMode;
 use crate::http::{CORRECTIONS_MAX, CorrectionWorker, IMPORTS_MAX, ImportWorker};
 use crate::store::lanes::{LaneKind, Lease};
 
-/// How often the janitor runs.
-const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
-/// How long an actor that failed too often stays down before it may start again.
-const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const ENDPOINTS_MAX: usize = 2_048;
 /// The maximum number of runs that one claim takes. It is small because the claim's SQL grows with each taxpayer in it.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
-/// How often dispatchers look for due lanes. Runs and deliveries are urgent; work for the operators can wait longer.
+/// The intervals at which dispatchers look for due lanes. Runs and deliveries are urgent; work for the operators can
+/// wait longer.
 const URGENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -64,14 +57,14 @@ pub(super) struct OutgoingWork {
     pub(super) reference_fresh_for: Duration,
     pub(super) transit_poller: TransitPoller,
     pub(super) reconciler: Reconciler,
-    /// `None` if nobody is told by mail.
+    /// `None` if this service sends no mails.
     pub(super) mailer: Option<Mailer>,
     pub(super) reconciliation_requested: Arc<Notify>,
 }
 
 impl OutgoingWork {
-    /// Makes the first poll and the timer of reconciliations due at once. Returns `None`, and schedules nothing, in a
-    /// process that sends nothing.
+    /// Makes the first poll and the timer of reconciliations due at once. A paused process schedules nothing and gets
+    /// `None`.
     pub(super) async fn schedule_unless_paused(
         self,
         mode: ServeMode,
@@ -268,152 +261,5 @@ impl BuildContext<'_> {
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
     {
         Dispatcher::for_work(self.store.clone(), config, &self.tree, work)
-    }
-}
-
-/// The periodic work.
-impl BuildContext<'_> {
-    pub(super) fn start_periodic<W, E>(&self, period: Period, work: W) -> Addr<PeriodicActor>
-    where
-        W: AsyncFn() -> Result<Option<Duration>, E> + Clone + Send + 'static,
-        E: std::fmt::Display + 'static,
-    {
-        PeriodicActor::start(&self.tree, &self.arbiters, period, work)
-    }
-
-    /// Starts periodic checkpoints. Returns `None` if the interval is 0, which means that checkpoints are made on
-    /// demand only.
-    fn start_checkpoints(&self, checkpointer: Checkpointer) -> Option<Addr<PeriodicActor>> {
-        let every = Duration::from_secs(self.settings.checkpoints.every_s);
-        if every.is_zero() {
-            return None;
-        }
-        let period = Period::new(kinds::JANITOR, "checkpoints", every);
-        let period = Period {
-            first_after: every.min(checkpoint::FIRST_DELAY_MAX),
-            ..period
-        };
-        Some(self.start_periodic(period, async move || {
-            checkpointer.checkpoint().await.map(|()| None)
-        }))
-    }
-
-    fn start_key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
-        let usage = Arc::clone(usage);
-        let store = self.store.clone();
-        let clock = self.clock.clone();
-        let period = Period::new(kinds::JANITOR, "key-usage", key_usage::WRITE_EVERY);
-        self.start_periodic(period, async move || {
-            usage.write(&store, &clock).await.map(|()| None)
-        })
-    }
-
-    fn start_request_log(&self, log: &Arc<RequestLog>) -> Addr<PeriodicActor> {
-        let log = Arc::clone(log);
-        let store = self.store.clone();
-        let period = Period::new(kinds::JANITOR, "request-log", request_log::WRITE_EVERY);
-        self.start_periodic(period, async move || log.write(&store).await)
-    }
-
-    fn start_sweeper(&self, log: &Arc<RequestLog>) -> Addr<PeriodicActor> {
-        let store = self.store.clone();
-        let clock = self.clock.clone();
-        let log = Arc::clone(log);
-        let period = Period::new(kinds::JANITOR, "sweeper", sweeper::SWEEP_EVERY);
-        self.start_periodic(period, async move || {
-            sweeper::sweep(&store, &clock, &log).await
-        })
-    }
-
-    fn start_quarantine(&self) -> Addr<PeriodicActor> {
-        let store = self.store.clone();
-        let tree = self.tree.clone();
-        let period = Period::new(kinds::JANITOR, "quarantine", quarantined::STORE_EVERY);
-        self.start_periodic(period, async move || {
-            quarantined::store_all(&store, &tree).await.map(|()| None)
-        })
-    }
-
-    /// Starts the periodic work that lifts quarantines. Returns `None` if `cluster.quarantine_lift_s` is 0, which means
-    /// never.
-    fn start_quarantine_lift(&self) -> Option<Addr<PeriodicActor>> {
-        let after = Duration::from_secs(self.settings.cluster.quarantine_lift_s);
-        if after.is_zero() {
-            return None;
-        }
-        let lift = QuarantineLift {
-            store: self.store.clone(),
-            taxpayers: Arc::clone(&self.taxpayers),
-            clock: self.clock.clone(),
-            started_at: self.clock.now(),
-            lift_after: SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX),
-        };
-        let every = after.min(quarantine_lift::LOOK_EVERY);
-        let period = Period::new(kinds::JANITOR, "quarantine-lift", every);
-        Some(self.start_periodic(period, async move || lift.lift_due().await))
-    }
-
-    fn start_clock_watch(&self) -> Addr<PeriodicActor> {
-        let watch = ClockWatch::new(self.store.clone(), self.clock.clone(), self.lease);
-        let period = Period::new(kinds::JANITOR, "clock-watch", clock_watch::LOOK_EVERY);
-        let period = Period {
-            first_after: Duration::ZERO,
-            ..period
-        };
-        self.start_periodic(period, async move || watch.check_clocks().await)
-    }
-
-    fn start_outage_detector(&self) -> Addr<PeriodicActor> {
-        let clear_after =
-            i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
-        let detector = OutageDetector {
-            store: self.store.clone(),
-            clock: self.clock.clone(),
-            quiet: SignedDuration::from_secs(clear_after),
-        };
-        let authority = self.authority.clone();
-        let period = Period::new(kinds::INBOUND, "outages", OBSERVE_EVERY);
-        self.start_periodic(period, async move || {
-            detector.observe_authority(&authority).await.map(|()| None)
-        })
-    }
-
-    fn start_reference_refresh(
-        &self,
-        refresher: ReferenceRefresher,
-        fresh_for: Duration,
-    ) -> Addr<PeriodicActor> {
-        let period = Period::new(kinds::REFERENCE, "reference-lists", fresh_for);
-        self.start_periodic(period, async move || {
-            Ok::<_, Infallible>(Some(refresher.refresh_and_schedule().await))
-        })
-    }
-
-    /// Starts the janitor. It stops idle actors, lets actors that failed too often start again after `RESTART_PAUSE`,
-    /// and reports actors that spend too long on one batch.
-    fn start_janitor(&self) -> Addr<PeriodicActor> {
-        let settings = self.settings;
-        let idle = Duration::from_secs(settings.taxpayers.idle_s);
-        let active_max = settings.taxpayers.active_max;
-        let taxpayers = Arc::clone(&self.taxpayers);
-        let tree = self.tree.clone();
-        let external_timeout = Duration::from_secs(
-            settings
-                .authority
-                .timeout_s
-                .max(settings.webhooks.timeout_s),
-        );
-        let period = Period::new(kinds::JANITOR, "janitor", JANITOR_INTERVAL);
-        self.start_periodic(period, async move || {
-            let now = Instant::now();
-            taxpayers.registry().passivate_idle(now, idle, active_max);
-            taxpayers.registry().allow_restart(now, RESTART_PAUSE);
-            watchdog::scan(
-                &tree,
-                |kind| kinds::watchdog_limits(kind, external_timeout),
-                now,
-            );
-            Ok::<_, Infallible>(None)
-        })
     }
 }

@@ -11,7 +11,7 @@ use crate::config::Settings;
 use crate::store::Store;
 use crate::store::reseal::{self, OpenedSample};
 
-/// How long a command waits for a busy SQLite database.
+/// The time that a command waits for a busy SQLite database.
 const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
 
 /// Opens the database of the settings and brings its schema up to date.
@@ -19,8 +19,8 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
     open_with_pools(settings, &pool_settings(settings)).await
 }
 
-/// Opens and migrates the database for a service that sends. Fails if the encryption key is that of another database: deliveries,
-/// second factors and repeated requests would fail while everything looks well.
+/// Opens and migrates the database for a service that is not paused. Fails if the encryption key opens none of the
+/// stored secrets: deliveries, second factors and repeated requests would fail while the service seems healthy.
 pub(super) async fn open_for_service(settings: &Settings) -> Result<Store, StartError> {
     let store = open_store(settings).await?;
     let OpenedSample { read, unopened } = reseal::open_sample(&store).await?;

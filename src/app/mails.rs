@@ -9,7 +9,7 @@ use webhook_client::GuardedClient;
 use crate::actors::dispatch::DispatcherActor;
 use crate::actors::kinds;
 use crate::actors::mail::{LANES, LOOK_EVERY, MailPolicy, MailTransport, Mailer, TransportError};
-use crate::app::composition::BuildContext;
+use crate::app::build_context::BuildContext;
 use crate::config::{Environment, Settings};
 use crate::domain::mail_links::MailLinks;
 use crate::store::lanes::LaneKind;
@@ -18,19 +18,19 @@ use crate::store::operations::notices::GatherPolicy;
 /// The folder in `data_dir` that mails are written to in development.
 const FOLDER: &str = "mails";
 
-/// True unless this is production without a server for mails.
+/// True if this service sends mails: with an SMTP server or, in development without one, by writing them into a folder.
 pub(super) fn sends_mails(settings: &Settings) -> bool {
     let has_server = !settings.mail.smtp_url.expose_secret().is_empty();
     has_server || settings.environment == Environment::Development
 }
 
-/// Returns the signer of links in mails. All replicas have the same secret.
+/// Returns the signer of links in mails. All replicas have the same secret, so each accepts the links of the others.
 pub(super) fn mail_links(settings: &Settings) -> MailLinks {
     MailLinks::new(settings.secrets.encryption_key.clone())
 }
 
 impl BuildContext<'_> {
-    /// Returns the mailer; `None` in production without a server.
+    /// Returns the mailer. In production without an SMTP server there is none, because nobody would look into a folder.
     pub(super) fn mailer(&self, chat: GuardedClient) -> Result<Option<Mailer>, TransportError> {
         let mail = &self.settings.mail;
         let has_server = !mail.smtp_url.expose_secret().is_empty();
@@ -73,7 +73,9 @@ impl BuildContext<'_> {
         let config = self.dispatcher_config(LaneKind::Mail, LANES);
         let dispatcher = self.dispatcher(config, async move |lease| mailer.work(lease).await);
         let period = Period::new(kinds::INBOUND, "mails", LOOK_EVERY);
-        let look = self.start_periodic(period, async move || looking.look().await.map(|()| None));
+        let look = self.start_periodic(period, async move || {
+            looking.wake_due_lanes().await.map(|()| None)
+        });
         let dispatcher = dispatcher.start(&self.tree, &self.arbiters, kinds::INBOUND);
         (dispatcher, look)
     }

@@ -5,8 +5,10 @@
 
 mod access;
 mod accounts;
+mod api_state;
 mod authority_connection;
 mod background_actors;
+mod build_context;
 mod checkpoint;
 mod composition;
 mod database;
@@ -19,10 +21,12 @@ mod import;
 mod invitations;
 mod keys;
 mod mails;
+mod periodic_actors;
 mod process_lock;
 mod reconcile;
 mod secrets;
 mod serve;
+mod serve_mode;
 mod server;
 mod verification_report;
 mod verify;
@@ -38,7 +42,7 @@ pub use accounts::{
     set_subscription,
 };
 pub use checkpoint::checkpoint;
-pub use composition::{App, ServeMode};
+pub use composition::App;
 pub use demo::demo;
 pub use doctor::{DoctorReport, doctor};
 pub use drill::{DrillError, drill};
@@ -49,5 +53,6 @@ pub use keys::{list_accounts, revoke_keys, rotate_key};
 pub use reconcile::{ReconciliationReport, reconcile};
 pub use secrets::{Resealing, reseal};
 pub use serve::{Application, serve, serve_sandbox};
+pub use serve_mode::ServeMode;
 pub use verification_report::VerificationReport;
 pub use verify::{CheckpointSource, verify};

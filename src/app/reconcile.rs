@@ -20,8 +20,8 @@ use crate::actors::reconciliation::{
 };
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::app::authority_connection;
-use crate::app::composition;
-use crate::app::composition::{reconciler_schedule, release_leases, taxpayer_deps};
+use crate::app::build_context::{reconciler_schedule, taxpayer_deps};
+use crate::app::composition::{self, release_leases};
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::config::Settings;
@@ -33,7 +33,7 @@ use crate::store::Store;
 use crate::store::lanes::LaneKind;
 use crate::store::operations::reconciliations as rows;
 
-/// How long to wait for a service to begin the comparison, if this process cannot reach the authority.
+/// The longest wait for a service to begin the comparison, if this process cannot reach the authority.
 const START_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of findings read at a time.

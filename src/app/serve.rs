@@ -15,27 +15,26 @@ use tokio::signal;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::app::api_state::{api_state, trusted_proxies};
 use crate::app::authority_connection::start_sandbox;
-use crate::app::composition::{App, ServeMode};
+use crate::app::composition::App;
 use crate::app::error::StartError;
 use crate::app::first_start;
-use crate::app::mails::{mail_links, sends_mails};
+use crate::app::serve_mode::ServeMode;
 use crate::app::server::{self, ListenerLimits, ListenerRules, ListenerSocket};
-use crate::config::{self, Settings};
-use crate::console;
-use crate::domain::access::session::SessionLimits;
+use crate::config::Settings;
 use crate::domain::replica::ReplicaIdentity;
-use crate::http;
 use crate::telemetry::traces::{self, TraceExport};
+use crate::{console, http};
 
 /// The time limit for open requests and background work together; background work gets at least `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
-/// How long the last sign to the other replicas may take. The database may be silent.
+/// The time limit for telling the other replicas that this one stops: the database may not answer.
 const SIGNS_END_WITHIN: Duration = Duration::from_secs(2);
-/// How long the server still takes requests after the stop signal, and answers each with `Connection: close`. A client
-/// that is just sending a request still gets a response, which tells it to close the connection. If the server closed
-/// idle connections at once, such a request could be lost.
+/// The time for which the server still takes requests after the stop signal, and answers each with `Connection: close`.
+/// A client that is just sending a request still gets a response, which tells it to close the connection. If the server
+/// closed idle connections at once, such a request could be lost.
 const CLOSE_BY_ANSWER_FOR: Duration = Duration::from_secs(1);
 /// The largest number of connections that may wait to be accepted.
 const ACCEPT_BACKLOG: u32 = 4_096;
@@ -45,11 +44,11 @@ pub struct Application {
     app: App,
     server: Server,
     stopping: http::StopSignal,
-    /// Tells the other replicas how this one is, until it stops.
+    /// The task that reports the state of this replica to the others, until it stops.
     signs: JoinHandle<()>,
     /// `None` if no spans are exported.
     traces: Option<TraceExport>,
-    /// How long the service still serves after it has announced its stop (setting `http.drain_delay_s`).
+    /// The time for which the service still serves after it has announced its stop (setting `http.drain_delay_s`).
     drain_delay: Duration,
     address: SocketAddr,
     ops_address: Option<SocketAddr>,
@@ -105,98 +104,6 @@ fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     format!("http://{address}/authority/notifications/{token}")
 }
 
-fn api_state(app: &App, settings: &Settings, identity: ReplicaIdentity) -> http::state::ApiState {
-    http::state::ApiState {
-        store: app.store.clone(),
-        taxpayers: Arc::clone(&app.taxpayers),
-        pipeline: Arc::clone(&app.pipeline),
-        inbound: Arc::clone(&app.inbound),
-        reconciliations: Arc::clone(&app.reconciliations),
-        authority: app.authority.clone(),
-        catalog: app.catalog.clone(),
-        clock: app.clock.clone(),
-        tree: app.tree.clone(),
-        webhook_urls: app.webhook_urls.clone(),
-        delivery: Arc::clone(&app.delivery),
-        settings: http::state::ApiSettings {
-            pipeline_wait: pipeline_wait(app, settings),
-            public_url: public_url(settings),
-            body_bytes_max: settings.http.body_bytes_max,
-            bulk_bytes_max: settings.http.bulk_bytes_max,
-            import_bytes_max: import_bytes_max(settings),
-            idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
-            body_timeout: Duration::from_secs(settings.http.body_timeout_s),
-            utc_offset: settings.authority.utc_offset,
-            verification: settings.accounts.verification,
-            taxpayers_per_integrator_max: settings.accounts.taxpayers_per_integrator_max,
-            keys_per_taxpayer_max: settings.accounts.keys_per_taxpayer_max,
-            erp_systems: settings.options.erp_systems.clone(),
-            notification_token: settings.authority.notification_token.clone(),
-            metrics_public: settings.metrics.public,
-            is_sandbox: settings.authority.mode == config::authority::AuthorityMode::Sandbox,
-            mails: http::state::MailSettings {
-                are_sent: sends_mails(settings),
-                are_readable: settings.environment == config::Environment::Development,
-                links: mail_links(settings),
-            },
-            trusted_proxies: trusted_proxies(&settings.http),
-            sessions: http::state::SessionSettings {
-                limits: SessionLimits {
-                    idle: Duration::from_secs(settings.console.session_idle_s),
-                    longest: Duration::from_secs(settings.console.session_max_s),
-                },
-                is_secure: settings.environment == config::Environment::Production,
-                needs_second_factor: settings.needs_second_factor(),
-            },
-        },
-        health: http::Health::default(),
-        database_counts: http::CachedCounts::default(),
-        incidents: http::IncidentLog::default(),
-        replicas: http::ReplicaBoard::new(identity, app.clock.now()),
-        schedules: http::Schedules {
-            started_at: app.clock.now(),
-            checkpoint_every: Duration::from_secs(settings.checkpoints.every_s),
-            last_checkpoint: app.last_checkpoint.clone(),
-            reconcile_every: Duration::from_secs(settings.reconcile.every_s),
-        },
-        remembered_operators: http::RememberedOperators::default(),
-        traffic: http::Traffic::default(),
-        limits: rates(settings).into(),
-        key_usage: app.key_usage(),
-        request_log: app.request_log(),
-        passwords: http::Passwords::default(),
-        calls: http::ConcurrentCalls::new(
-            http::ConcurrentLimits {
-                brief_max: settings.http.calls_per_account_max,
-                relays_max: settings.http.relays_per_account_max,
-            },
-            http::ConcurrentLimits {
-                brief_max: settings.http.calls_per_integrator_max,
-                relays_max: settings.http.relays_per_integrator_max,
-            },
-        ),
-        bodies: http::BodyMemory::new(http::BodyMemoryLimits {
-            process_max: settings.http.bodies_bytes_max,
-            integrator_max: settings.http.bodies_bytes_per_integrator_max,
-            account_max: settings.http.bodies_bytes_per_account_max,
-        }),
-        answers: http::AnswerMemory::new(http::AnswerMemoryLimits {
-            process_max: settings.http.answers_bytes_max,
-            integrator_max: settings.http.answers_bytes_per_integrator_max,
-            account_max: settings.http.answers_bytes_per_account_max,
-        }),
-        sign_ins: sign_ins(settings),
-        pages: http::PageLimits::new(http::PageRates {
-            per_s: settings.rate_limit.pages_per_s,
-            concurrent_max: settings.rate_limit.concurrent_pages_max,
-        }),
-        in_progress: http::InProgressRequests::default(),
-        printing: http::PrintingPlaces::default(),
-        workbooks: http::PrintingPlaces::default(),
-        stopping: http::StopSignal::default(),
-    }
-}
-
 /// Returns the name by which operators know this process.
 fn replica_name(settings: &Settings, address: SocketAddr) -> String {
     if let Some(name) = &settings.cluster.replica_name {
@@ -204,60 +111,6 @@ fn replica_name(settings: &Settings, address: SocketAddr) -> String {
     }
     let host = gethostname();
     format!("{}:{}", host.to_string_lossy(), address.port())
-}
-
-/// Returns how long a call waits for its run. Without anybody to work on runs, it need not wait.
-fn pipeline_wait(app: &App, settings: &Settings) -> Duration {
-    if app.authority.is_paused() {
-        Duration::ZERO
-    } else {
-        Duration::from_secs(settings.pipeline.wait_s)
-    }
-}
-
-fn trusted_proxies(settings: &config::http::HttpSettings) -> http::TrustedProxies {
-    let header = match settings.forwarded_header {
-        config::http::ForwardedHeader::XForwardedFor => http::ForwardedHeader::XForwardedFor,
-        config::http::ForwardedHeader::Forwarded => http::ForwardedHeader::Forwarded,
-    };
-    http::TrustedProxies {
-        networks: settings.trusted_proxies.clone(),
-        header,
-    }
-}
-
-fn sign_ins(settings: &Settings) -> http::SignInAttempts {
-    http::SignInAttempts::new(http::SignInRates {
-        person_per_min: settings.rate_limit.sign_ins_per_min,
-        address_per_min: settings.rate_limit.failed_auth_per_min,
-    })
-}
-
-/// Returns what links begin with, without the slash at its end.
-fn public_url(settings: &Settings) -> Option<String> {
-    let url = settings.http.public_url.as_ref()?;
-    Some(url.as_str().trim_end_matches('/').to_owned())
-}
-
-/// Returns the largest file of invoices. A quarter of a key's share is for small bodies.
-fn import_bytes_max(settings: &Settings) -> usize {
-    let share = settings.http.bodies_bytes_per_account_max;
-    settings.http.import_bytes_max.min(share - share / 4)
-}
-
-fn rates(settings: &Settings) -> http::Rates {
-    let limits = &settings.rate_limit;
-    http::Rates {
-        requests_per_s: limits.requests_per_s,
-        burst: limits.burst,
-        integrator_requests_per_s: limits.integrator_requests_per_s,
-        integrator_burst: limits.integrator_burst,
-        rotate_per_min: limits.rotate_per_min,
-        webhook_test_per_min: limits.webhook_test_per_min,
-        failed_auth_per_min: limits.failed_auth_per_min,
-        refused_creates_per_min: limits.refused_creates_per_min,
-        onboardings_per_min: limits.onboardings_per_min,
-    }
 }
 
 impl Application {
@@ -358,7 +211,7 @@ impl Application {
         });
         let served = self.server.await;
         tracing::info!("stopped listening; finishing work in flight");
-        // After the last sign, nothing says any more that this replica is there.
+        // Lets the task `signs` report the stop as the last state of this replica, and end.
         self.stopping.request_stop();
         if timeout(SIGNS_END_WITHIN, self.signs).await.is_err() {
             tracing::warn!("this replica could not say that it stops");

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::future::ready;
 use std::io::{self, ErrorKind};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ use crate::http::{ConnectionLimits, GuardedStream, Listener, OpenConnections, Tr
 const SHUTDOWN_S: u64 = 10;
 /// The time that a connection may be idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// The time that the head of a request may take to arrive. Long, because a head that came while the whole process stood still
-/// also counts as late.
+/// The time that the head of a request may take to arrive. It is long, because a head that came while the whole process
+/// stood still also counts as late.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The limit of open files that the process asks the operating system for.
 pub(super) const OPEN_FILES_WANTED: u64 = 65_536;
@@ -145,20 +145,25 @@ where
                 .finish(map_config(application, |()| AppConfig::default()));
             let rules = rules.clone();
             let open = open.clone();
-            fn_service(move |stream: TcpStream| {
-                let peer = stream.peer_addr().ok();
-                let admitted = open
-                    .admit(rules.proxies.connection_client(peer))
-                    .ok_or_else(listener_full_error);
-                ready(admitted.map(|connection| {
-                    let guarded = GuardedStream::new(stream, connection, rules.stalled_after);
-                    (guarded, Protocol::Http1, peer)
-                }))
-            })
-            .and_then(service)
+            fn_service(move |stream: TcpStream| ready(admit(stream, &open, &rules)))
+                .and_then(service)
         })?;
     }
     Ok(server.run())
+}
+
+/// Guards a new connection. Refuses it if its listener or its address has too many connections.
+fn admit(
+    stream: TcpStream,
+    open: &OpenConnections,
+    rules: &ListenerRules,
+) -> Result<(GuardedStream<TcpStream>, Protocol, Option<SocketAddr>), DispatchError> {
+    let peer = stream.peer_addr().ok();
+    let connection = open
+        .admit(rules.proxies.connection_client(peer))
+        .ok_or_else(listener_full_error)?;
+    let guarded = GuardedStream::new(stream, connection, rules.stalled_after);
+    Ok((guarded, Protocol::Http1, peer))
 }
 
 fn listener_full_error() -> DispatchError {

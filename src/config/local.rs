@@ -21,7 +21,7 @@ const CHECKPOINT_KEY_FILE: &str = "checkpoint_key";
 /// A function that encodes random bytes as a secret.
 type EncodeSecret = fn([u8; 32]) -> String;
 
-/// What becomes of a secret that has no value and no file.
+/// The treatment of a secret that has no value and no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MissingSecret {
     Create,

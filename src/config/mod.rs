@@ -257,11 +257,12 @@ pub enum LogFormat {
     Json,
 }
 
-/// Mails to people.
+/// The settings of mails to people.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MailSettings {
-    /// The server with its user and password. Empty: a folder in development, and no mails in production.
+    /// The URL of the SMTP server, with user and password. If it is empty, mails are written into a folder in
+    /// development, and are not sent in production.
     #[serde(
         deserialize_with = "form::read_secret",
         serialize_with = "form::mask_secret"
@@ -276,7 +277,7 @@ pub struct MailSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySettings {
-    /// The root of the collector that takes spans; `None` means that none are exported.
+    /// The root URL of the collector of spans; `None` means that no spans are exported.
     #[serde(
         deserialize_with = "form::read_optional",
         serialize_with = "form::write_name"

@@ -33,7 +33,7 @@ pub(super) fn is_replica_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte))
 }
 
-/// True for the URL of an SMTP server, and for no text.
+/// True for the URL of an SMTP server, and for empty text.
 pub(super) fn is_smtp_url(text: &str) -> bool {
     let url = text.parse::<Url>().ok();
     let is_url = url.is_some_and(|url| matches!(url.scheme(), "smtp" | "smtps") && url.has_host());

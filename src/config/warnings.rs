@@ -53,6 +53,12 @@ impl Settings {
         let limits = &self.rate_limit;
         let lifted = [
             ("requests_per_s", limits.requests_per_s),
+            (
+                "integrator_requests_per_s",
+                limits.integrator_requests_per_s,
+            ),
+            ("refused_creates_per_min", limits.refused_creates_per_min),
+            ("onboardings_per_min", limits.onboardings_per_min),
             ("rotate_per_min", limits.rotate_per_min),
             ("webhook_test_per_min", limits.webhook_test_per_min),
             ("failed_auth_per_min", limits.failed_auth_per_min),
@@ -117,7 +123,9 @@ mod tests {
     fn open_production_settings_are_warned_about() {
         let found = warnings_with(&[
             ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
+            ("EINVOICE__RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0"),
             ("EINVOICE__RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
+            ("EINVOICE__RATE_LIMIT__ONBOARDINGS_PER_MIN", "0"),
             ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
             ("EINVOICE__METRICS__PUBLIC_ON_NETWORK", "true"),
             ("EINVOICE__CHECKPOINTS__FILE", ""),
@@ -130,6 +138,8 @@ mod tests {
         ]);
         insta::assert_snapshot!(found.join("\n"), @r"
         `rate_limit.requests_per_s` is 0: there is no limit
+        `rate_limit.integrator_requests_per_s` is 0: there is no limit
+        `rate_limit.onboardings_per_min` is 0: there is no limit
         `rate_limit.failed_auth_per_min` is 0: there is no limit
         `/metrics` is open to everybody who reaches `http.bind`
         `checkpoints.file` is not set: anybody who can write to the database can rewrite the event log unnoticed

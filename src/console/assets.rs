@@ -1,5 +1,5 @@
 //! Style, script and icon of the pages, embedded in the binary. Their addresses contain a hash of their content, so
-//! that browsers may keep them for ever.
+//! browsers may cache them for ever.
 
 use std::future::{self, Ready};
 use std::sync::LazyLock;

@@ -8,7 +8,7 @@ use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, Subscription,
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::RunState;
 
-/// A state as a page shows it: the class gives the colour, the text says the same in words.
+/// A state as a page shows it. The class gives the colour, and the text says the same in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Badge {
     pub(crate) class: &'static str,
@@ -115,7 +115,8 @@ impl From<ImportOutcome> for Badge {
     }
 }
 
-/// Returns the badge of an invoice of a batch or a file. A duplicate with other contents is not what was sent.
+/// Returns the badge for an invoice of a batch or a file. A duplicate with other contents gets a warning, because the
+/// stored invoice is not the one that was sent.
 pub fn outcome_badge(outcome: impl Into<Badge>, duplicate: Option<Duplicate>) -> Badge {
     match duplicate {
         Some(Duplicate::Different) => badge("wait", "Duplicate, other contents"),

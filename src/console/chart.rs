@@ -1,11 +1,11 @@
-//! A small chart as SVG, drawn on the server: one value a second, as an area under a line.
+//! A small chart as SVG that the server draws: one value per second, as an area under a line.
 
 use std::fmt::Write as _;
 
 const WIDTH: u64 = 600;
 const HEIGHT: u64 = 100;
 
-/// The values of a chart in whole units, oldest first, and what a person reads beside it.
+/// The values of a chart in whole units, oldest first, with its title and its highest value in words.
 #[derive(Debug)]
 pub(crate) struct Chart {
     pub(crate) title: &'static str,
@@ -37,7 +37,7 @@ impl Chart {
             .fold(String::new(), |mut points, (step, value)| {
                 let x = step * WIDTH / steps;
                 let y = HEIGHT - value * HEIGHT / highest;
-                // Writing to a text cannot fail.
+                // Writing into a `String` cannot fail.
                 let _ = write!(points, "{x},{y} ");
                 points
             })

@@ -1,5 +1,5 @@
-//! The page "Confirm that it is you": people enter password and code again before they change who may get in. So
-//! whoever finds an open session, or steals its cookie, cannot make and replace API keys, add people or set up a second
+//! The page "Confirm that it is you". People enter password and code again before they change who has access. So
+//! somebody who finds an open session, or steals its cookie, cannot create API keys, add people or set up a second
 //! factor.
 
 use actix_web::http::StatusCode;
@@ -75,7 +75,7 @@ fn render(signed_in: &SignedIn, next: String, refusal: Option<&'static str>) -> 
     show_with_status(status, &page)
 }
 
-/// POST /account/confirm: lets the session change people and keys for some minutes, and leads back to the page that
+/// POST /account/confirm: allows the session for some minutes to change people and keys, and redirects to the page that
 /// required it.
 async fn confirm(
     state: web::Data<ApiState>,

@@ -1,4 +1,4 @@
-//! A deadline in words: how long it is until then, or how long ago it was missed.
+//! A deadline in words: the time that is left until it, or that has passed since it.
 
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ pub(crate) struct DeadlineWords {
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// A deadline is near in its last day.
+/// A deadline is shown as near when at most this many seconds are left.
 pub(crate) const NEAR_S: i64 = DAY;
 
 impl DeadlineWords {

@@ -23,7 +23,7 @@ pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<S
     Ok(Safe(format!("<time datetime=\"{exact}\">{shown}</time>")))
 }
 
-/// Writes a time in UTC without its year, for dense lists. The title has the whole time.
+/// Writes a time in UTC without its year, for dense lists. A tooltip shows the whole time.
 #[askama::filter_fn]
 pub(crate) fn brief(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
     let exact = at.strftime("%Y-%m-%dT%H:%M:%SZ");
@@ -52,7 +52,7 @@ pub(crate) fn duration(us: &u64, _: &dyn askama::Values) -> askama::Result<Strin
     Ok(duration_words(*us))
 }
 
-/// Returns a duration with two figures or so, in the unit that fits.
+/// Returns a duration with about two significant digits, in a suitable unit.
 pub(crate) fn duration_words(us: u64) -> String {
     const SECOND: u64 = 1_000_000;
     const MINUTE: u64 = 60 * SECOND;

@@ -1,5 +1,6 @@
-//! The page for who lost a password: a mail with a one-time link goes to the address, if it can sign in here. The answer is
-//! the same in any case, and so is the work before it: who the address belongs to is looked up when the mail is written.
+//! The page for people who forgot their password. If the address belongs to somebody here, a mail with a one-time link
+//! is sent to it. Answer and response time do not reveal whether it does: the address is looked up only when the mail
+//! is written.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -15,7 +16,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::notices;
 
-/// Nobody has a longer email.
+/// The longest email that is accepted, in bytes.
 const EMAIL_BYTES_MAX: usize = 1_024;
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -38,7 +39,7 @@ struct ForgottenForm {
     email: String,
 }
 
-/// GET /sign-in/forgotten: asks for the email. Not found where no mails are sent.
+/// GET /sign-in/forgotten: asks for the email. Answers 404 if this deployment sends no mails.
 async fn show_form(state: web::Data<ApiState>) -> Answer {
     let found = check_mails(&state);
     std::future::ready(found.and_then(|()| {
@@ -57,12 +58,12 @@ fn check_mails(state: &ApiState) -> Result<(), ApiError> {
     }
 }
 
-/// True for what may be an email. Anything else gets the same answer and is not kept.
+/// True if the text may be an email. Any other text gets the same answer, but is not stored.
 fn is_email(text: &str) -> bool {
     text.contains('@') && text.len() <= EMAIL_BYTES_MAX && !text.chars().any(char::is_control)
 }
 
-/// POST /sign-in/forgotten: notes that a link is wanted.
+/// POST /sign-in/forgotten: stores the request for a link.
 async fn ask_for_link(
     state: web::Data<ApiState>,
     request: HttpRequest,

@@ -1,5 +1,5 @@
-//! The fields of a submitted HTML form. A page turns them into a JSON body, which is checked as the body of an API call
-//! is. If it has faults, the page shows the form again with the values and the faults.
+//! The fields of a submitted HTML form. A page turns them into a JSON body, which is checked like the body of an API
+//! call. If it has faults, the page shows the form again with its values and the faults.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use url::form_urlencoded::Serializer;
 use crate::domain::kernel::fault::Faults;
 use crate::http::forms::query::Query;
 
-/// The hidden field with the values that a form had when its page was shown.
+/// The name of the hidden field with the values that the form had when its page was rendered.
 const BEFORE: &str = "before";
 
 /// The fields in the order in which the browser sent them. A group of checkboxes has one entry for each checked box.
@@ -34,14 +34,15 @@ impl FormValues {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Returns these fields with others, whose values count where both have one.
+    /// Returns these fields together with others. If both have a field, the value of `others` counts.
     #[must_use]
     pub(crate) fn with(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// Returns these fields with a hidden one that keeps them until the form is sent.
+    /// Adds a hidden field with the original values of all fields, so that the server can tell which ones the user
+    /// changed.
     #[must_use]
     pub(crate) fn with_before(self) -> Self {
         let query = Serializer::new(String::new())
@@ -50,12 +51,12 @@ impl FormValues {
         self.with(Self::from([(BEFORE, query.as_str())]))
     }
 
-    /// Returns the fields as they were when the page of the form was shown.
+    /// Returns the values that the fields had when the page of the form was rendered.
     pub(crate) fn before(&self) -> Self {
         Self::from(&Query::from_text(self.text(BEFORE)))
     }
 
-    /// Returns these fields with the line breaks of stored texts. A browser sends two characters for each.
+    /// Returns these fields with line feeds as line breaks, as stored texts have them. A browser sends CR and LF.
     #[must_use]
     pub(crate) fn with_plain_line_breaks(self) -> Self {
         let fields = self.0.into_iter();
@@ -78,8 +79,8 @@ impl FormValues {
     }
 }
 
-/// Leaves only the fields of a body that differ from those of the page, so that a form does not undo what was changed
-/// elsewhere since its page was shown.
+/// Removes the fields that the user did not change, so that the form does not undo changes that were made elsewhere
+/// since its page was rendered.
 pub(crate) fn retain_changes(body: &mut Map<String, Value>, before: &Map<String, Value>) {
     body.retain(|name, value| before.get(name) != Some(&*value));
 }

@@ -1,4 +1,4 @@
-//! The frame of each page: its title, the navigation, the person who is signed in, and a notice about what was done.
+//! The frame of each page: its title, the navigation, the person who is signed in, and a notice about the last action.
 
 use crate::console::accounts;
 use crate::console::assets::{ASSET_ADDRESSES, AssetAddresses};
@@ -32,7 +32,7 @@ const OPERATORS_SEARCH: SearchForm = SearchForm {
     label: "Search by IRN, invoice number, TIN, taxpayer, run or event",
     placeholder: "IRN, invoice, TIN, run, event …",
 };
-/// Leads an integrator from any page to one of its taxpayers.
+/// Leads an integrator to one of its taxpayers, from any page.
 const SWITCHER: SearchForm = SearchForm {
     action: "/dashboard/taxpayers/open",
     label: "Switch to a taxpayer by name, TIN or email",
@@ -46,20 +46,21 @@ pub(crate) struct Frame {
     pub(crate) section: String,
     pub(crate) assets: &'static AssetAddresses,
     pub(crate) navigation: Vec<NavigationEntry>,
-    /// The account whose pages these are; `None` on other pages.
+    /// The account whose pages these are; `None` on pages that belong to no account.
     pub(crate) account: Option<AccountLabel>,
     /// The name or email of the person who is signed in; empty if the page shows nobody, as the sign-in does.
     pub(crate) person: String,
-    /// The one-time notice of the action that led here, if any.
+    /// The notice of the action that led here; `None` if there is none. It is shown once.
     pub(crate) notice: Option<String>,
-    /// The gravest incident in one line; `None` if nothing needs an operator, and on the overview, which shows all of it.
+    /// The gravest incident in one line; `None` if nothing needs an operator. Also `None` on the overview, which shows
+    /// all incidents.
     pub(crate) incident: Option<Headline>,
-    /// The replica that made the page; empty on pages that are not for operators.
+    /// The name of the replica that made the page; empty on pages that are not for operators.
     pub(crate) replica: String,
     pub(crate) csrf: String,
-    /// True if the person may act: move runs, change invoices.
+    /// True if the person has the right to act, for example to change invoices or move runs.
     pub(crate) can_act: bool,
-    /// True if the person may change the account itself: keys, webhooks, people.
+    /// True if the person has the right to change the account itself: its keys, webhooks and people.
     pub(crate) can_own: bool,
     /// The search form in the top bar; `None` if the page has none.
     pub(crate) search: Option<&'static SearchForm>,
@@ -108,7 +109,7 @@ impl Frame {
         }
     }
 
-    /// Makes the page belong to this entry of the navigation instead of the one with its title.
+    /// Assigns the page to this entry of the navigation. By default it belongs to the entry with its title.
     #[must_use]
     pub(crate) fn below(self, section: &str) -> Self {
         Self {
@@ -117,7 +118,7 @@ impl Frame {
         }
     }
 
-    /// Returns the frame of a page that belongs to a person and to no taxpayer.
+    /// Returns the frame of a page about a person, not about a taxpayer.
     pub(crate) fn for_person(person: &Person, csrf: &str, title: &str) -> Self {
         let name = person.name.clone().unwrap_or_else(|| person.email.clone());
         Self {

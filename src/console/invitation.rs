@@ -40,7 +40,7 @@ struct ChoosePasswordPage {
     refusal: Option<String>,
 }
 
-/// Says that a link is not valid any more, and nothing about whom it was for.
+/// Says that the link is no longer valid. Does not say for whom it was.
 #[derive(Template)]
 #[template(path = "invitation_ended.html")]
 struct InvitationEndedPage {
@@ -157,7 +157,7 @@ struct InvitationPage {
     back: String,
 }
 
-/// Shows a new link to whoever made it. `back` is the page that the person came from.
+/// Shows a new link to the person who made it. `back` is the address of the page that the person came from.
 pub(super) fn show_link(frame: Frame, made: Invitation, back: String) -> Answer {
     let Invitation {
         email,

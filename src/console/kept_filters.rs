@@ -1,10 +1,10 @@
-//! The parameters of a list that no field of its form shows. The form keeps them, and each filter among them is a chip
-//! that can be removed.
+//! The parameters of a list for which its form has no field. The form sends them as hidden fields. Those that are
+//! filters are shown as chips, which can be removed.
 
 use crate::console::list_pages::{filled_pairs, list_address};
 use crate::http::forms::query::Query;
 
-/// The fields of a list's form, and the words of the filters that only links set.
+/// The names of the fields of a list's form, and the filters without a field, each with its label.
 pub(crate) struct ListForm {
     pub(crate) fields: &'static [&'static str],
     pub(crate) chips: &'static [(&'static str, &'static str)],
@@ -20,12 +20,12 @@ pub(crate) struct KeptFilters {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FilterChip {
     pub(crate) text: String,
-    /// The list without this filter.
+    /// The address of the list without this filter.
     pub(crate) address: String,
 }
 
 impl KeptFilters {
-    /// `path` is that of the list.
+    /// `path` is the path of the list.
     pub(crate) fn new(path: &str, query: &Query, form: &ListForm) -> Self {
         let kept = filled_pairs(query).filter(|(name, _)| !form.fields.contains(name));
         let chips = form.chips.iter().filter_map(|(name, label)| {

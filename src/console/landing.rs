@@ -1,5 +1,5 @@
-//! The page that a person sees after signing in: the one that the person asked for if it is a page
-//! of this service, otherwise the first page of the person.
+//! The page that a person sees after signing in: the requested page if it is one of this service, otherwise the
+//! person's first page.
 
 use actix_web::HttpResponse;
 
@@ -12,8 +12,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/dashboard").page(go_home)]
 }
 
-/// True for a path of a page of this service, so that the sign-in leads nowhere else. The path must be plain, without
-/// encoding and without empty or dotted segments, so that browser and server see the same path in it.
+/// True for a path of a page of this service, so that a link to the sign-in cannot lead to another site. The path must
+/// be plain: without encoding and without empty or dotted segments, so that browser and server read it in the same way.
 pub(super) fn is_own_path(next: &str) -> bool {
     let (path, query) = next.split_once('?').unwrap_or((next, ""));
     let starts = ["/console", "/dashboard", "/account"];
@@ -44,7 +44,7 @@ pub(super) fn home_path(owner: SessionOwner) -> String {
     }
 }
 
-/// GET /dashboard: leads to the first page of the person.
+/// GET /dashboard: redirects to the first page of the person.
 async fn go_home(signed_in: SignedIn) -> HttpResponse {
     std::future::ready(redirect(&home_path(signed_in.session.person.owner))).await
 }

@@ -1,4 +1,4 @@
-//! The pages of a list: the links between them, and the one rule for a page after the last.
+//! The pages of a list: the links between them, and the redirect from a page after the last one.
 
 use actix_web::http::StatusCode;
 use askama::Template;
@@ -39,13 +39,13 @@ impl Pages {
     }
 }
 
-/// Renders a page of a list. Leads from a page after the last one to the last: without rows it would say that the list
-/// is empty.
+/// Renders a page of a list. Redirects from a page after the last one to the last, because without rows it would say
+/// that the list is empty.
 pub(crate) fn show_list(pages: &Pages, page: &impl Template) -> Answer {
     show_list_with_status(StatusCode::OK, pages, page)
 }
 
-/// Does the same with another status than 200, such as for a filter that is refused.
+/// Like `show_list`, but with another status than 200, such as for a refused filter.
 pub(crate) fn show_list_with_status(
     status: StatusCode,
     pages: &Pages,
@@ -57,20 +57,20 @@ pub(crate) fn show_list_with_status(
     show_with_status(status, page)
 }
 
-/// Returns the parameters of a list without its page and without those that its form sent blank.
+/// Returns the parameters of a list, without the page number and without blank ones.
 pub(crate) fn filled_pairs(query: &Query) -> impl Iterator<Item = (&str, &str)> {
     let filled = query.pairs().filter(|(_, value)| !value.trim().is_empty());
     filled.filter(|(name, _)| *name != "page")
 }
 
-/// Returns the parameters of a list as text, without its page.
+/// Returns the parameters of a list as a query, without the page number.
 pub(crate) fn filter_text(query: &Query) -> String {
     let mut filters = Serializer::new(String::new());
     filters.extend_pairs(filled_pairs(query));
     filters.finish()
 }
 
-/// Returns the address of the list at `path` with its filters.
+/// Returns the address of the list at `path` with these filters, without the page number.
 pub(crate) fn list_address(path: &str, query: &Query) -> String {
     let filters = filter_text(query);
     if filters.is_empty() {

@@ -1,6 +1,6 @@
-//! Parts of a page that change by themselves: a stream of server-sent events (WHATWG HTML, section 9.2), each with the
-//! part's HTML. All operators that watch a part through one worker thread share one rendering a second; each browser of
-//! an account has renderings of its own, less often. Nothing is rendered while nobody watches.
+//! Parts of a page that update themselves: a stream of server-sent events (WHATWG HTML, section 9.2), each with the
+//! part's HTML. All operators that watch the same part through the same worker thread share one rendering per second.
+//! Each browser of an account has its own rendering, every five seconds. Nothing is rendered while nobody watches.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 const EVENT_INTERVAL: Duration = Duration::from_secs(1);
-/// A rendering is shared for less than the time between two events, so that no event repeats an old one.
+/// A rendering is shared for this long: less than the time between two events, so that no event repeats an old one.
 const RENDERING_SHARED_FOR: Duration = Duration::from_millis(900);
-/// After so many events the session is looked up again, so a stream ends within seconds after the person has lost the
-/// right to see it.
+/// The number of events after which the session of an operator is checked again. So a stream ends within seconds after
+/// the person has lost access.
 const EVENTS_PER_SESSION_CHECK: u32 = 3;
-/// After so many events the stream ends, and the browser connects again.
+/// The number of events after which the stream ends. The browser then connects again.
 const EVENTS_MAX: u32 = 60;
 
 /// Renders a part. The caller has checked that the person may see it.
 type Render = dyn Fn(web::Data<ApiState>) -> LocalBoxFuture<'static, Result<String, ApiError>>;
 
-/// The same for a browser of an account. Its session is looked up again before each event.
+/// The time between two events to a browser of an account. Its session is checked before each event.
 const ACCOUNT_EVENT_INTERVAL: Duration = Duration::from_secs(5);
 const ACCOUNT_EVENTS_MAX: u32 = 6;
 
@@ -62,8 +62,8 @@ struct PartStream {
 }
 
 impl LiveParts {
-    /// Streams a part to the session of the request. The name tells the parts apart, and the views of a part. It is never
-    /// what a browser sent, since its last rendering is kept for good.
+    /// Streams a part to the operator who sent the request. `name` distinguishes the parts and their views. It must not
+    /// contain text from a browser, because the last rendering of each name is kept for ever.
     pub(crate) fn stream(
         &self,
         name: String,
@@ -89,7 +89,7 @@ impl LiveParts {
     }
 }
 
-/// Streams a part to a person of an account, who has been checked.
+/// Streams a part to a person of an account. The caller has checked that the person may see it.
 pub(crate) fn stream_to_account(
     request: &HttpRequest,
     state: &web::Data<ApiState>,
@@ -134,8 +134,8 @@ impl PartStream {
             .streaming(stream::unfold(self, next_event))
     }
 
-    /// True if the watcher may still see the part. A session that cannot be looked up ends the stream, too: the browser
-    /// connects again.
+    /// True if the watcher may still see the part. False also if the session cannot be checked: the stream then ends,
+    /// and the browser connects again.
     async fn may_go_on(&self) -> bool {
         match &self.watcher {
             Watcher::Operator(token) if self.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) => {
@@ -151,7 +151,7 @@ impl PartStream {
     }
 }
 
-/// Returns the next event: the part if it has changed, otherwise a comment, which fails to be sent if the browser has
+/// Returns the next event: the part if it has changed, otherwise a comment, so that sending fails if the browser has
 /// left. `None` ends the stream.
 async fn next_event(
     mut part_stream: PartStream,

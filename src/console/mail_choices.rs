@@ -1,5 +1,5 @@
-//! The choice of mails: a page for those who are signed in, and one that a link in each mail leads to,
-//! where a person ends or snoozes one topic without a sign-in.
+//! The choice of mails. People who are signed in have a page for it. A link in each mail leads to a page on which a
+//! person ends or snoozes one topic without signing in.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -21,7 +21,7 @@ use crate::store::operations::mail_choices::{self, MailChoice};
 const PATH: &str = "/account/mails";
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// The choices of a form: each with its label.
+/// The options of the form, each with its label.
 const CHOICES: [(&str, &str); 4] = [
     ("on", "Tell me"),
     ("day", "Not for a day"),
@@ -49,12 +49,12 @@ struct ChoicesPage {
 
 struct ChoiceLine {
     topic: NoticeTopic,
-    /// The choice as the form has it; `keep` for a snooze that has not ended.
+    /// The present choice as an option of the form; `keep` while the topic is snoozed.
     chosen: &'static str,
     muted_until: Option<Timestamp>,
 }
 
-/// Returns the topics that a person may be told and may end.
+/// Returns the topics about which a person may get mails, and which the person may end.
 fn topics(owner: SessionOwner) -> Vec<NoticeTopic> {
     let is_told = |topic: &NoticeTopic| match owner {
         SessionOwner::Contact { .. } => true,
@@ -67,7 +67,7 @@ fn topics(owner: SessionOwner) -> Vec<NoticeTopic> {
         .collect()
 }
 
-/// GET /account/mails: shows what the person is told.
+/// GET /account/mails: shows the topics and the present choices.
 async fn show_choices(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -98,7 +98,7 @@ async fn show_choices(
     })
 }
 
-/// Returns what a word of the form means; `None` for one that changes nothing.
+/// Returns the choice that an option of the form stands for; `None` for the option that changes nothing.
 fn read_choice(word: &str, now: Timestamp) -> Option<MailChoice> {
     let after = |wait: SignedDuration| now.saturating_add(wait).unwrap_or(Timestamp::MAX);
     match word {
@@ -110,7 +110,7 @@ fn read_choice(word: &str, now: Timestamp) -> Option<MailChoice> {
     }
 }
 
-/// POST /account/mails: keeps what the person wants.
+/// POST /account/mails: stores the choices.
 async fn save(state: web::Data<ApiState>, signed_in: SignedIn, form: Form<FormValues>) -> Answer {
     let owner = signed_in.session.person.owner;
     let now = state.now();
@@ -142,7 +142,8 @@ fn render(topic: NoticeTopic, is_done: bool) -> Answer {
 
 type LinkParts = web::Path<(String, String, String)>;
 
-/// GET of the link in a mail. Opening it ends nothing, because some mail programs open each link that they see.
+/// GET of the link in a mail: asks for confirmation. Changes nothing, because some mail programs open each link that
+/// they see.
 async fn show_unsubscribe(state: web::Data<ApiState>, link: LinkParts) -> Answer {
     let (person, topic, signature) = link.into_inner();
     let links = &state.settings.mails.links;
@@ -154,8 +155,8 @@ async fn show_unsubscribe(state: web::Data<ApiState>, link: LinkParts) -> Answer
     .await
 }
 
-/// POST of the link: ends or snoozes the topic. A mail program sends it without a page before it, for its own button
-/// (RFC 8058).
+/// POST of the link: ends or snoozes the topic. Mail programs send it directly, for their own unsubscribe button (RFC
+/// 8058).
 async fn unsubscribe(state: web::Data<ApiState>, request: HttpRequest, link: LinkParts) -> Answer {
     let (person, topic, signature) = link.into_inner();
     let links = &state.settings.mails.links;

@@ -28,12 +28,12 @@ use crate::http::state::ApiState;
 /// The result of a handler of a page.
 pub(crate) type Answer = Result<HttpResponse, ApiError>;
 
-/// A page loads only what this service serves, runs no inline script, and is framed by nobody.
+/// The content policy of a page: it may load only files of this service, runs no inline script, and cannot be framed.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-/// A page that another site opens, or that opens another site, shares no window object with it.
+/// Isolates a page from pages of other sites that open it or that it opens: they share no window object.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
-/// The header that switches off abilities of the browser that no page uses.
+/// The header that switches off the browser features that no page uses.
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 const PERMISSIONS: &str =
     "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()";
@@ -163,7 +163,7 @@ fn remove_read_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse
     response
 }
 
-/// True for a request of a page. The path may be encoded, so the pattern that it matched decides.
+/// True for a request of a page. Decided by the route that it matched, because the path itself may be encoded.
 fn is_page(request: &HttpRequest) -> bool {
     let matched = request.extensions().get::<MatchedRoute>().copied();
     let path = matched.map_or_else(|| request.path(), |matched| matched.0);
@@ -179,7 +179,7 @@ fn is_page(request: &HttpRequest) -> bool {
     starts.iter().any(|start| path.starts_with(start))
 }
 
-/// Returns what an operator should know when a page cannot be shown because the database is silent.
+/// Returns the explanation for an operator if a page cannot be shown because the database does not answer.
 fn database_message(error: &ApiError, request: &HttpRequest) -> Option<String> {
     let state = request.app_data::<web::Data<ApiState>>()?;
     let is_about_database = error.code == ErrorCode::Overloaded
@@ -188,7 +188,7 @@ fn database_message(error: &ApiError, request: &HttpRequest) -> Option<String> {
     is_about_database.then(|| DATABASE_SILENT.to_owned())
 }
 
-/// The sentence on an operator's page that needs the database while it is silent.
+/// The explanation on an operator's page that needs the database while it does not answer.
 const DATABASE_SILENT: &str = "The database does not answer, so this page cannot be shown. The overview, Supervision and \
      Breakers show what this process knows, and the overview says since when.";
 
@@ -224,8 +224,8 @@ async fn failure_page(
     show_with_status(status, &page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
 }
 
-/// Returns the frame of the account for who may see it, so that the navigation stays. After a failure of ours nothing more
-/// is asked of the database.
+/// Returns the frame of the account for a person who may see it, so that the navigation stays. After a server error,
+/// does not query the database again.
 async fn failure_frame(status: StatusCode, request: &HttpRequest) -> Frame {
     let title = status_title(status);
     if status.is_server_error() {

@@ -1,7 +1,7 @@
 //! The second factor of people: the page that asks for its code after the password, and the pages on which a person
-//! sets it up or switches it off. People who try codes are slowed down like people who try passwords, and after too
-//! many wrong codes in a day only a recovery code counts. A new secret is shown only to a person who entered password
-//! and code a short time ago (`confirm`).
+//! sets it up or switches it off. Attempts to guess codes are slowed down like attempts to guess passwords. After too
+//! many wrong codes in a day, only a recovery code is accepted. A new secret is shown only to a person who entered
+//! password and code a short time ago (`confirm`).
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -32,7 +32,7 @@ use crate::store::accounts::sessions;
 
 const WRONG_CODE_TEXT: &str =
     "This code is not right, or it was used before. Wait for the next code of the app.";
-/// The refusal of people who try to reset their own second factor: a session alone must not remove it.
+/// The refusal if people try to reset their own second factor, which a stolen session could otherwise remove.
 pub(super) const OWN_RESET_REFUSAL: &str =
     "Nobody resets its own second factor. Use a recovery code, or ask somebody else to reset it.";
 const PATH: &str = "/account/second-factor";
@@ -57,7 +57,7 @@ pub(super) async fn ask_for_code(
     next: &str,
 ) -> Answer {
     let token = new_token();
-    let place = session::place(request);
+    let place = session::sign_in_place(request);
     let replaces = session::token(request);
     let new = proof.new_session(&token, &place, replaces.as_ref());
     if sessions::await_code(&state.store, new, state.now())
@@ -142,7 +142,7 @@ async fn enter_code(
     start_session(&state, &request, &proof, &path).await
 }
 
-/// Returns true for a code of the app or a recovery code that was not used before, and uses it up.
+/// Returns true if the code is right: the app's present code, or an unused recovery code. Then marks it as used.
 pub(super) async fn accept_code(
     state: &ApiState,
     request: &HttpRequest,
@@ -264,8 +264,8 @@ struct RecoveryCodesPage {
     home: String,
 }
 
-/// POST /account/second-factor/confirm: puts the second factor in force, shows the recovery codes, on this page only,
-/// and opens a new session.
+/// POST /account/second-factor/confirm: puts the second factor in force and opens a new session. Shows the recovery
+/// codes, which no other page does.
 async fn confirm_setup(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -311,7 +311,8 @@ async fn confirm_setup(
         codes,
         home: home_path(owner),
     })?;
-    // The codes are in force and no other page shows them. So they are shown even if the person has to sign in again.
+    // The recovery codes are valid now and no other page shows them. So they are shown even if the person has to sign
+    // in again.
     if opened.is_some() {
         add_session_cookie(&state, answer, &token)
     } else {
@@ -319,8 +320,8 @@ async fn confirm_setup(
     }
 }
 
-/// POST /account/second-factor/off: removes the second factor of a person who needs none. Requires a right code, in
-/// addition to the confirmation.
+/// POST /account/second-factor/off: removes the second factor of a person who does not have to have one. Requires a
+/// valid code, in addition to the confirmation.
 async fn switch_off(
     state: web::Data<ApiState>,
     request: HttpRequest,

@@ -1,5 +1,4 @@
-//! Opens a session for a person whose password was right. If the password has been changed in the
-//! meantime, no session is opened.
+//! Opens a session for a person whose password was right. Opens none if the password was changed since it was checked.
 
 use actix_web::{HttpRequest, HttpResponse};
 use base64::Engine as _;
@@ -16,8 +15,8 @@ use crate::http::state::ApiState;
 use crate::store::accounts::people;
 use crate::store::accounts::sessions::{self, NewSession};
 
-/// A person, and the hash of the password that the person entered. No session is opened if the account has another
-/// password by now.
+/// A person, and the stored hash that matched the entered password. No session is opened if the account now has another
+/// hash.
 pub(super) struct PasswordProof {
     pub(super) owner: SessionOwner,
     pub(super) password_hash: String,
@@ -31,8 +30,8 @@ impl PasswordProof {
         owner: SessionOwner,
     ) -> Result<Option<Self>, ApiError> {
         let password_hash = people::password_hash(&state.store, owner).await?;
-        // The session is looked up after the password. A change of the password ends all sessions, so a session that is
-        // still open began with this password.
+        // The session is looked up after the password hash. A change of the password ends all sessions, so a session
+        // that is still open began with this password.
         let Some(token) = session::token(request) else {
             return Ok(None);
         };
@@ -85,7 +84,7 @@ pub(super) async fn open_session(
     proof: &PasswordProof,
     token: &SecretString,
 ) -> Result<Option<()>, ApiError> {
-    let place = session::place(request);
+    let place = session::sign_in_place(request);
     let replaces = session::token(request);
     let limits = state.settings.sessions.limits;
     let new = proof.new_session(token, &place, replaces.as_ref());

@@ -45,7 +45,7 @@ async fn list(state: web::Data<ApiState>, request: HttpRequest, signed_in: Signe
 
 #[derive(Deserialize)]
 struct EndForm {
-    /// The id of one session; blank for all others.
+    /// The id of the session to end; blank for all other sessions.
     #[serde(default)]
     id: String,
 }

@@ -1,4 +1,4 @@
-//! The page behind a link to one delivery. It needs no session, and shows nothing else of the account.
+//! The public page that a link to one delivery leads to. It needs no session, and shows nothing else of the account.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue, REFERRER_POLICY};
@@ -15,7 +15,7 @@ use crate::http::delivery_links;
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 
-/// Search engines list no page of anybody's delivery.
+/// Tells search engines not to list the page.
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -32,14 +32,14 @@ struct SharedDeliveryPage {
 
 struct SharedLine {
     line: DeliveryLine,
-    /// Scheme and host of the endpoint. Its path may hold a secret.
+    /// Scheme and host of the endpoint. The path is not shown, because it may contain a secret.
     origin: String,
     /// The event as the webhook gets it.
     body: String,
     expires_at: Timestamp,
 }
 
-/// GET /shared/deliveries/{token}. The answer to every token that is not valid is the same.
+/// GET /shared/deliveries/{token}. All invalid tokens get the same answer.
 async fn show_shared(state: web::Data<ApiState>, token: web::Path<String>) -> Answer {
     let (status, shared) = match delivery_links::open(&state, &token).await? {
         Some(shared) => {
@@ -60,7 +60,7 @@ async fn show_shared(state: web::Data<ApiState>, token: web::Path<String>) -> An
     let mut answer = show_with_status(status, &SharedDeliveryPage { frame, shared })?;
     let headers = answer.headers_mut();
     headers.insert(ROBOTS, HeaderValue::from_static("noindex, nofollow"));
-    // The address of the page is what opens it, so no other page learns it.
+    // The address of the page is a secret, so it must not be sent to other sites as the referrer.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     Ok(answer)
 }

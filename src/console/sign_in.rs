@@ -1,5 +1,5 @@
-//! Signing in and out. Somebody who tries passwords is slowed down by account and by address, and
-//! is not told whether an account exists.
+//! Signing in and out. Attempts to guess passwords are slowed down by account and by address. The answers do not reveal
+//! whether an account exists.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -42,7 +42,7 @@ struct SignInPage {
     next: String,
     email: String,
     refusal: Option<&'static str>,
-    /// True if a form was sent after the end of its session.
+    /// True if the person sent a form after the session had ended.
     has_ended: bool,
     sends_mails: bool,
 }
@@ -63,7 +63,7 @@ struct SignInForm {
     next: String,
 }
 
-/// GET /sign-in: shows the form; leads a person who is signed in to the first page.
+/// GET /sign-in: shows the form. Redirects a person who is signed in already to the first page.
 async fn sign_in_page(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -126,8 +126,8 @@ async fn sign_in(
     start_session(&state, &request, &proof, &path).await
 }
 
-/// Returns the account with this email and password; `None` if there is none or it is disabled. One password hash is
-/// computed, however many accounts have the email.
+/// Returns the account with this email and password; `None` if there is none or it is disabled. Computes exactly one
+/// password hash, so that the time does not reveal how many accounts have the email.
 async fn find_account(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
@@ -196,7 +196,7 @@ pub(super) async fn is_own_password(
     Ok(is_right)
 }
 
-/// Records refused passwords in the background: an answer that waited for the commit would show by its time that the
+/// Records refused passwords in the background. If the answer waited for the commit, its delay would reveal that the
 /// account exists.
 fn note_refusals(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<SessionOwner>) {
     let state = state.clone();

@@ -1,5 +1,5 @@
-//! The one place that reads an amount, a quantity or a rate that a person typed. Commas stand between thousands, as pages
-//! write them. A decimal comma is a fault: without it, `1,5` would count as 15. The API has a stricter rule of its own.
+//! Reads amounts, quantities and rates that a person typed. Commas are allowed between thousands, as pages write them.
+//! A decimal comma is refused: ignoring it would turn `1,5` into 15. The API has a stricter rule of its own.
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::{Amount, AmountFault};
@@ -45,7 +45,7 @@ fn without_commas(typed: &str) -> Option<String> {
     let first = groups.next().unwrap_or_default();
     let is_number = is_digits(first) && is_digits(fraction) && unsigned != ".";
     let is_grouped = whole.len() > first.len();
-    // `0,500` is meant as a half.
+    // `0,500` probably means one half, so a number with commas must not begin with a zero.
     let is_start = (1..=GROUP_DIGITS).contains(&first.len()) && !first.starts_with('0');
     let is_whole = groups.all(|group| group.len() == GROUP_DIGITS && is_digits(group));
     let is_written_well = is_number && is_whole && (is_start || !is_grouped);

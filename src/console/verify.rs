@@ -1,5 +1,5 @@
-//! The public page behind the link on a printed invoice: it says that the tax authority has signed the invoice, and
-//! shows as little as the QR code does. It needs no session.
+//! The public page that the link on a printed invoice leads to. It says that the tax authority has signed the invoice,
+//! and shows no more than the QR code does. It needs no session.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -21,7 +21,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 use crate::store::invoices::verify_links;
 
-/// Search engines list no page of anybody's invoice.
+/// Tells search engines not to list the page.
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -45,9 +45,9 @@ struct SignedInvoice {
     currency: String,
 }
 
-/// GET /verify/{token}. The answer to every other token is the same.
+/// GET /verify/{token}. All invalid tokens get the same answer.
 async fn show_verified(state: web::Data<ApiState>, token: web::Path<String>) -> Answer {
-    // An address that was copied out of a document may have characters that allow a line to end.
+    // An address that was copied from a document may contain invisible characters at which a line may end.
     let token: String = token.chars().filter(|c| !is_invisible(*c)).collect();
     let signed = find_signed(&state, &token).await?;
     let (status, title) = match signed {

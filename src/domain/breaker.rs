@@ -1,5 +1,5 @@
-//! The breakers of the calls to the authority, as operators see them over all replicas, and the orders that operators give.
-//! Each replica has a breaker of its own for each operation; an order is for all replicas.
+//! The breakers of the calls to the authority, as operators see them across all replicas, and the orders of operators.
+//! Each replica has a breaker of its own for each operation; an order applies to all replicas.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::kernel::codes::words;
 
 words! {
-    /// What an operator wants of a breaker.
+    /// An instruction of an operator about the calls of an operation.
     BreakerOrderKind {
         /// Make no call until the breaker is reset.
         Trip = "trip",
@@ -15,7 +15,7 @@ words! {
     }
 }
 
-/// The last order about an operation.
+/// The newest order about the calls of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakerOrder {
     pub operation: String,
@@ -24,7 +24,7 @@ pub struct BreakerOrder {
     pub number: i64,
 }
 
-/// The state of a breaker, the least grave first.
+/// The state of a breaker. The variants are ordered from the least grave to the gravest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerCondition {
@@ -44,7 +44,7 @@ impl BreakerCondition {
     }
 }
 
-/// The breaker and the limit of one operation, as one replica sees them.
+/// The breaker and the call limit of one operation, as one replica reports them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BreakerFigures {
@@ -52,22 +52,25 @@ pub struct BreakerFigures {
     pub state: BreakerCondition,
     /// True if an operator has stopped the calls.
     pub is_tripped: bool,
-    /// True if the breaker holds back everybody; otherwise it holds back `held_accounts`.
+    /// True if the breaker blocks the calls of all accounts; otherwise it blocks those of `held_accounts` accounts
+    /// only.
     pub is_outage: bool,
     pub held_accounts: u64,
     pub since: Option<Timestamp>,
-    /// `None` if no probe is made, one is in flight, or the next call is the probe.
+    /// The time of the next probe. `None` if no probe is planned: the breaker is closed or tripped, a probe is in
+    /// flight, or the next call is the probe.
     pub next_probe_at: Option<Timestamp>,
-    /// Why the last call failed, if it did.
+    /// The cause of the last call's failure; `None` if the last call succeeded.
     pub cause: Option<String>,
-    /// The calls of the last 30 s, and those of them that failed.
+    /// The number of calls within the last 30 s. `failures` is the number of them that failed.
     pub calls: u32,
     pub failures: u32,
     pub openings: u64,
-    /// How many calls may be in flight at a time, and how many wait for that.
+    /// The number of calls that may be in flight at a time. `in_flight` are in flight now, and `waiting` wait for a
+    /// free slot.
     pub limit: u32,
-    /// The limit apart from a measurement of the answer time, in which few calls are made; 0 from a replica that does not
-    /// say it.
+    /// The limit outside of measurements. During a short measurement of the authority's answer time, `limit` is lower.
+    /// 0 from a replica of an older version, which does not report it.
     pub lasting_limit: u32,
     pub in_flight: u32,
     pub waiting: u64,
@@ -78,7 +81,8 @@ pub struct BreakerFigures {
 /// The breakers of one operation on all replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedBreaker {
-    /// The figures of all replicas together. What cannot be added is that of the replica whose breaker is gravest.
+    /// The sums of the figures of all replicas. Figures that cannot be added, such as the state, are those of the
+    /// replica whose breaker is in the gravest state.
     pub figures: BreakerFigures,
     /// The replicas whose breaker is not closed.
     pub held_on: Vec<String>,
@@ -135,7 +139,7 @@ impl SharedBreaker {
 }
 
 impl BreakerFigures {
-    /// True if the calls pass, none fails, and none waits.
+    /// True if the breaker is closed, no recent call failed, and no call waits.
     pub fn is_calm(&self) -> bool {
         let is_held = self.waiting > 0 || self.held_until.is_some();
         self.state == BreakerCondition::Closed && !is_held && self.failures == 0

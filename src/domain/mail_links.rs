@@ -1,14 +1,14 @@
-//! Links in mails that work without a sign-in: each carries a signature, so that nobody can make one for another person.
+//! Links in mails that work without a sign-in. Each carries a signature, so that nobody can forge one for another person.
 
 use aws_lc_rs::hmac;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::notice::{NoticeScope, NoticeTopic};
 
-/// The path of the page that ends the mails about a topic, before its parameters.
+/// The path of the page on which a person unsubscribes from a topic. The parameters of the link follow it.
 pub const UNSUBSCRIBE_PATH: &str = "/sign-in/unsubscribe/";
 
-/// Signs and checks links, with the deployment's own secret.
+/// Signs and checks links with a secret of this deployment.
 #[derive(Debug, Clone)]
 pub struct MailLinks(SecretString);
 
@@ -17,7 +17,7 @@ impl MailLinks {
         Self(secret)
     }
 
-    /// Returns the path with which this person ends the mails about a topic.
+    /// Returns the path of the link with which this person unsubscribes from a topic.
     pub fn unsubscribe_path(&self, person: NoticeScope, topic: NoticeTopic) -> String {
         let slug = person.to_string().replace('/', "-");
         let signature = hex::encode(hmac::sign(&self.key(), claim(person, topic).as_bytes()));
@@ -39,7 +39,8 @@ impl MailLinks {
         is_right.then_some((person, topic))
     }
 
-    /// Returns the secret of the one-time link in a mail. It is the same whenever the mail is sent again.
+    /// Returns the secret of the one-time link in a mail. It depends on the mail's id alone, so a mail that is sent
+    /// twice has the same link.
     pub fn invitation_secret(&self, mail: &str) -> [u8; 32] {
         let signed = hmac::sign(&self.key(), format!("invitation {mail}").as_bytes());
         let mut secret = [0; 32];
@@ -52,7 +53,7 @@ impl MailLinks {
     }
 }
 
-/// Returns what is signed.
+/// Returns the text that the signature of an unsubscribe link covers.
 fn claim(person: NoticeScope, topic: NoticeTopic) -> String {
     format!("unsubscribe {person} {topic}")
 }

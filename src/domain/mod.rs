@@ -7,8 +7,8 @@
 //! | authenticated callers, their API keys, and idempotency claims | `access` |
 //! | exact amounts; the payment of an invoice and its ledger postings | `money`, `payment` |
 //! | an invoice: its number, states, updates, totals, items and views | `invoice` |
-//! | the correction of a signed invoice: the smallest set of documents that leads to what it should have been | `correction` |
-//! | invoices from files: the formats, the answers of a taxpayer, the record of an import | `import` |
+//! | the correction of a signed invoice with credit notes and a replacement | `correction` |
+//! | invoices from files: the formats, the import profile of a taxpayer, the record of an import | `import` |
 //! | taxpayers and customers, their tax numbers and email addresses | `party` |
 //! | the steps of a run at the authority, its deadline and its resolution | `pipeline` |
 //! | the event log, deliveries, replays and the health of an endpoint | `events` |
@@ -17,7 +17,7 @@
 //! | the comparison of our ledger with the authority's ledger, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority; the breakers of its calls on all replicas | `outage`, `breaker` |
-//! | what people are told by mail, and the links in mails | `notice`, `mail_links` |
+//! | the notices that people get by mail, and the links in mails | `notice`, `mail_links` |
 //! | the processes that serve the deployment | `replica` |
 //! | the requests that accounts made, without secrets | `request_log` |
 //! | the pause of a taxpayer by an operator | `taxpayer_pause` |

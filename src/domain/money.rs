@@ -83,7 +83,7 @@ impl Amount {
         self.0.checked_mul(other.0).map(Self)
     }
 
-    /// Divides; `None` by zero.
+    /// Divides. Returns `None` if `other` is zero or the result is too large.
     pub fn over(self, other: Self) -> Option<Self> {
         self.0.checked_div(other.0).map(Self)
     }
@@ -106,12 +106,13 @@ impl Amount {
         )
     }
 
-    /// True if the amount is none with this number of digits after the decimal point. Idle zeros do not count.
+    /// True if the amount cannot be written with this number of digits after the decimal point. Zeros at its end do not
+    /// count.
     pub fn has_more_digits(self, digits: u32) -> bool {
         self.0.normalize().scale() > digits
     }
 
-    /// Cuts everything after this number of digits behind the decimal point.
+    /// Drops the digits after this number of digits behind the decimal point, without rounding.
     fn cut(self, digits: u32) -> Self {
         Self(
             self.0
@@ -129,12 +130,12 @@ impl Amount {
         Self(value)
     }
 
-    /// Writes the amount for people: with two digits after the decimal point at least, and with commas between thousands.
+    /// Writes the amount for people: with at least two digits after the decimal point, and commas between thousands.
     pub fn to_grouped_text(self) -> String {
         group_digits(&self.with_digits(2).to_string())
     }
 
-    /// Returns one unit of the last of this many digits after the decimal point.
+    /// Returns the smallest amount with this number of digits after the decimal point: 0.01 for two.
     pub fn unit(digits: u32) -> Self {
         Self(Decimal::new(1, digits))
     }
@@ -155,9 +156,9 @@ impl Amount {
     }
 }
 
-/// Rounds amounts to this number of digits so that they add up to `total` exactly (largest remainder): each is cut, and
-/// what is then missing goes to those that lost most, one unit of the last digit each. Anything left after that, because
-/// `total` is not near the sum of the amounts, goes to the largest. Returns `None` if a sum is too large.
+/// Rounds amounts to this number of digits so that they add up to `total` exactly (largest remainder method). Each
+/// amount is cut. The missing units of the last digit then go, one each, to the amounts that lost most. If `total` is
+/// far from the sum of the amounts, the largest amount takes the rest. Returns `None` if a sum is too large.
 pub fn apportion(total: Amount, exact: &[Amount], digits: u32) -> Option<Vec<Amount>> {
     let unit = Amount::unit(digits);
     let mut parts: Vec<_> = exact.iter().map(|amount| amount.cut(digits)).collect();
@@ -203,7 +204,8 @@ pub fn group_digits(amount: &str) -> String {
     grouped
 }
 
-/// Drops zeros at the end of a fraction that is longer than allowed. Other fractions keep their zeros, as sent.
+/// Drops zeros at the end of a fraction that has more digits than allowed. Other fractions keep their zeros, because an
+/// amount is shown as it was sent.
 fn without_idle_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {

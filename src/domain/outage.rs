@@ -13,8 +13,8 @@ use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::OutageId;
 
-/// The authority is probed if an affected operation has had no call for this long; sooner once another affected
-/// operation has recovered (see `silence_max`).
+/// An affected operation may go without calls for this long before the authority is probed. The time is shorter once
+/// another affected operation has recovered (`silence_max`).
 const SILENCE_BEFORE_PROBE: SignedDuration = SignedDuration::from_mins(5);
 /// The clocks of two replicas differ by less than this. A timestamp further in the future shows that a clock was set
 /// back.
@@ -37,7 +37,7 @@ impl OutageEdge {
     }
 }
 
-/// The calls to one operation, as one process observed them.
+/// The last calls to one operation, as one process observed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationCalls {
     pub operation: &'static str,
@@ -170,7 +170,8 @@ impl Observation<'_> {
         }
     }
 
-    /// True if the authority must be probed: affected operations have not recovered and had no recent call.
+    /// True if the authority must be probed, because an affected operation has not recovered and has had no recent
+    /// call.
     pub fn needs_probe(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -186,8 +187,8 @@ impl Observation<'_> {
         })
     }
 
-    /// Returns the operations whose breaker is open for an outage that has ended. Such a breaker waits for a call, and there
-    /// may be none: other replicas make the calls, or operators hold the runs.
+    /// Returns the operations whose breaker is still open although the outage has ended. Such a breaker closes only
+    /// after a call, and this replica may make none: other replicas make the calls, or operators have paused the runs.
     pub fn left_open(&self, last: Option<&Outage>) -> Vec<&'static str> {
         let end = last.and_then(|outage| outage.ended_at);
         let Some(end) = end.filter(|end| !is_in_future(*end, self.now)) else {
@@ -262,8 +263,8 @@ impl Observation<'_> {
     fn end_if_recovered(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // A failure in the future is from before the clock was set back. `abs` makes one in the far future count as
-        // old.
+        // A failure in the future was recorded before the clock was set back. `abs` makes a failure in the far future
+        // count as an old one.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else {
             return outage;

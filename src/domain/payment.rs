@@ -1,4 +1,5 @@
-//! Payments of an invoice. Each report of a payment adds one posting. The total never exceeds the payable.
+//! Payments of an invoice. Each reported payment adds one posting to a ledger. The paid total never exceeds the
+//! payable.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ pub enum PaymentChange {
 pub struct PaymentUpdate {
     pub invoice: InvoiceRef,
     pub change: PaymentChange,
-    /// The amount that was sent with another change than a part payment.
+    /// An amount that was sent with a change that is no part payment. It is not used, only named in a warning.
     pub unused_amount: Option<Amount>,
     pub reference: Option<String>,
     pub remark: String,

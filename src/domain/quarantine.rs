@@ -1,6 +1,6 @@
 //! Work in quarantine: commands and steps of runs that panicked twice, and runs, deliveries and tasks that were in
-//! flight at three crashes. The sender of a quarantined command got an error, so the command was not accepted. It is
-//! executed again only if an operator asks for that, and at most once.
+//! flight at three crashes of a process. The sender of a quarantined command got an error, so the command counts as
+//! refused. It is executed again only if an operator replays it, and at most once.
 
 use jiff::Timestamp;
 use timing::CommandId;
@@ -34,13 +34,13 @@ pub struct QuarantinedWork {
     pub taxpayer_id: Option<TaxpayerId>,
     /// The actor of the command, the IRN of the run, or the order key of the delivery, which is its IRN if it has one.
     pub about: Option<String>,
-    /// The time when the work was put aside; for a task, the time when it is tried next.
+    /// The time when the work was quarantined. For a task: the time of its next attempt.
     pub at: Timestamp,
     pub cause: String,
     pub state: QuarantineState,
-    /// The time of the last replay or of the drop.
+    /// The time of the last replay, or of the drop; `None` if there was neither.
     pub moved_at: Option<Timestamp>,
-    /// The end of the last replay, in words.
+    /// The outcome of the last replay, in words.
     pub result: Option<String>,
     pub may_replay: bool,
     pub may_drop: bool,
@@ -153,7 +153,7 @@ impl QuarantinedWork {
     }
 }
 
-/// Says when quarantined work is tried again, and what puts it aside again.
+/// Tells an operator when quarantined work is tried again, and what would quarantine it again.
 fn outlook(history: CrashHistory) -> &'static str {
     if history.may_lift_quarantine() {
         "It is tried once more, alone, when a process has lived for a while."
@@ -164,7 +164,8 @@ fn outlook(history: CrashHistory) -> &'static str {
     }
 }
 
-/// The result of a replay until its end is known. If the process ends before that, this result stays.
+/// The result that is stored for a replay before it is executed. It stays if the process ends before the outcome is
+/// known.
 pub const END_UNKNOWN_MESSAGE: &str =
     "The end of the replay is not known. Look for the invoice before its sender sends it again.";
 
@@ -174,16 +175,16 @@ pub struct QuarantinedCommand {
     pub reference: CommandId,
     pub actor: String,
     pub command: String,
-    /// `None` if the command changes nothing of a taxpayer.
+    /// The taxpayer whose data the command changes; `None` if it changes no taxpayer's data.
     pub taxpayer_id: Option<TaxpayerId>,
     pub at: Timestamp,
     pub panic: String,
     pub state: QuarantineState,
-    /// The time of the last replay or of the drop.
+    /// The time of the last replay, or of the drop; `None` if there was neither.
     pub moved_at: Option<Timestamp>,
-    /// The end of the last replay, in words.
+    /// The outcome of the last replay, in words.
     pub result: Option<String>,
-    /// True if the contents of the command are stored.
+    /// True if the contents of the command are stored, so that it can be replayed.
     pub has_contents: bool,
 }
 

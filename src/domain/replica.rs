@@ -1,5 +1,5 @@
-//! The replicas: the processes that serve one deployment. Each tells the others every second how it is, so that all
-//! show the same figures, and so that a dead one is noticed.
+//! The replicas: the processes that serve one deployment. Each replica writes a heartbeat with its figures into the
+//! database every second. So all replicas show the same figures, and a dead replica is noticed.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -7,55 +7,58 @@ use serde_json::Value;
 
 use crate::domain::breaker::BreakerFigures;
 
-/// A replica that gave no sign for this long is missing. It is three signs.
+/// A replica whose last heartbeat is older than this is missing. It has then left out three heartbeats.
 pub const MISSING_AFTER: SignedDuration = SignedDuration::from_secs(3);
-/// A replica that has said that it stops finishes its work first; that takes some ten seconds.
+/// A replica that has announced its stop may give no heartbeat for this long before it counts as missing. It finishes
+/// its work first, which takes some ten seconds.
 const STOPPING_FOR: SignedDuration = SignedDuration::from_secs(30);
-/// A missing replica is remembered for this long, unless one of the same name starts.
+/// A missing replica is listed for this long, unless a replica of the same name starts.
 pub const REMEMBERED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Names a process: its id changes with each start, its name stays.
+/// Identifies a process. The id is new at each start; the name stays the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaIdentity {
-    /// The name that the process writes into its leases.
+    /// The id under which the process holds leases.
     pub id: String,
-    /// The host and port, or the name in the settings.
+    /// The host and port of the process, or the name in its settings.
     pub name: String,
 }
 
-/// A replica as all replicas see it.
+/// A replica as its last heartbeat describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replica {
     pub identity: ReplicaIdentity,
-    /// The time of its last sign, by the clock of the database.
+    /// The time of the last heartbeat, by the clock of the database.
     pub seen_at: Timestamp,
-    /// The number of lanes that it holds.
+    /// The number of lanes that the replica holds.
     pub leases: u64,
     pub figures: ReplicaFigures,
 }
 
-/// What a replica says of itself. A replica of another version may leave out fields or add some.
+/// The figures that a replica reports about itself. A replica of another version may leave out fields or add some.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplicaFigures {
     pub version: String,
     pub started_at: Timestamp,
-    /// True if it takes no new work, because it stops.
+    /// True if the replica takes no new work, because it is stopping.
     pub is_stopping: bool,
-    /// Why it is not ready; `None` if it is.
+    /// The reason why the replica is not ready; `None` if it is ready.
     pub not_ready: Option<String>,
     pub resident_bytes: Option<u64>,
-    /// How far its clock is ahead of the clock of the database, in milliseconds.
+    /// The time by which the replica's clock is ahead of the database's clock, in milliseconds; negative if it is
+    /// behind.
     pub clock_ahead_ms: i64,
-    /// Requests that it answered within the last ten seconds, and the time within which 99 of 100 were answered.
+    /// The number of requests that the replica answered within the last ten seconds. 99 of 100 were answered within
+    /// `p99_us`.
     pub requests: u64,
     pub p99_us: u64,
-    /// Runs that ended and attempts at deliveries within the last ten seconds.
+    /// The number of runs that ended within the last ten seconds. `delivery_attempts` covers the same time.
     pub runs_ended: u64,
     pub delivery_attempts: u64,
     pub actors: ActorTotals,
-    /// The worst actors by each measure, as the process that writes them knows them. Fields at their defaults are left
-    /// out.
+    /// The worst actors by each measure, as the JSON objects of the replica that reports them. Fields with default
+    /// values are left out of them.
     pub worst_actors: Vec<Value>,
     pub breakers: Vec<BreakerFigures>,
 }
@@ -65,39 +68,39 @@ pub struct ReplicaFigures {
 #[serde(default)]
 pub struct ActorTotals {
     pub actors: u64,
-    /// The number of commands in all mailboxes.
+    /// The number of commands that wait in all mailboxes.
     pub queued: u64,
     pub failed: u64,
     pub stuck: u64,
-    /// Panics and restarts since the start of the process.
+    /// The number of panics since the start of the process. `restarts` covers the same time.
     pub panics: u64,
     pub restarts: u64,
 }
 
-/// All replicas that are known, as they were when they were last read.
+/// All known replicas, as this process last read them from the database.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplicaList {
-    /// When they were read, by the clock of the database; `None` if they never were.
+    /// The time of the last read, by the clock of the database; `None` before the first read.
     pub read_at: Option<Timestamp>,
-    /// The reader has given its own signs without a gap since then. A reader that was held up itself, or whose database
-    /// was, knows nothing of the signs of others.
+    /// The start of the time in which this process has given its own heartbeats without a gap. If the process or its
+    /// database was held up, it cannot tell whether the others gave heartbeats meanwhile.
     pub watched_since: Option<Timestamp>,
-    /// By name.
+    /// The replicas, ordered by name.
     pub replicas: Vec<Replica>,
 }
 
-/// How a replica is, in a word.
+/// The state of a replica, as operators see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplicaState {
     Ready,
     NotReady,
     Stopping,
-    /// Its last heartbeat is too old.
+    /// The last heartbeat is too old.
     Missing,
 }
 
 impl ReplicaList {
-    /// Returns how a replica of this list is.
+    /// Returns the state of a replica of this list.
     pub fn state(&self, replica: &Replica) -> ReplicaState {
         if self.is_missing(replica) {
             ReplicaState::Missing
@@ -110,7 +113,7 @@ impl ReplicaList {
         }
     }
 
-    /// Returns the name of the process that writes this id into its leases. An unknown process is named by its id.
+    /// Returns the name of the process that holds leases under this id. An unknown process is named by its id.
     pub fn name<'a>(&'a self, id: &'a str) -> &'a str {
         self.with_id(id)
             .map_or(id, |replica| replica.identity.name.as_str())
@@ -122,7 +125,7 @@ impl ReplicaList {
             .find(|replica| replica.identity.id == id)
     }
 
-    /// Returns the replicas that give signs.
+    /// Returns the replicas that are not missing.
     pub fn present(&self) -> impl Iterator<Item = &Replica> {
         self.replicas
             .iter()
@@ -135,7 +138,7 @@ impl ReplicaList {
             .filter(|replica| self.is_missing(replica))
     }
 
-    /// Returns the microseconds between this time and the moment when the replicas were read.
+    /// Returns the microseconds from this time until the last read of the replicas; 0 if there was no read yet.
     pub fn us_since(&self, earlier: Timestamp) -> u64 {
         let passed = self
             .read_at

@@ -36,7 +36,7 @@ pub struct SupplierDocument {
     pub document: Value,
 }
 
-/// The error for a document that is not the invoice that was requested.
+/// The error for a document that belongs to another invoice than was requested, or that has no IRN.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the authority's document of {asked} is of another invoice or of none")]
 pub struct IrnMismatch {
@@ -44,7 +44,8 @@ pub struct IrnMismatch {
 }
 
 impl SupplierDocument {
-    /// Parses the document that the authority returned for the IRN `asked`. Fails if the document has another IRN.
+    /// Parses the document that the authority returned for the IRN `asked`. Fails if the document does not have this
+    /// IRN.
     pub fn from_document(asked: &Irn, document: Value) -> Result<Self, IrnMismatch> {
         let named = document
             .get("irn")
@@ -81,7 +82,7 @@ pub fn buyer_tin(document: &Value) -> Option<String> {
     party_text(document, "accounting_customer_party", "tin")
 }
 
-/// Returns a text or a number of a document; an empty text for anything else.
+/// Returns a text or a number of a document as text; an empty text for any other value.
 pub fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! The pause of a taxpayer: an operator's order that every replica obeys. What the taxpayer writes is refused, and none of
-//! its runs is taken up. What is in hand ends, and nothing that was accepted is lost.
+//! The pause of a taxpayer, which an operator orders and every replica obeys. Commands of the taxpayer are refused, and
+//! no worker takes one of its runs. Work in progress is completed, and no accepted work is lost.
 
 use jiff::Timestamp;
 
@@ -10,12 +10,12 @@ use crate::domain::kernel::ids::TaxpayerId;
 pub struct TaxpayerPause {
     pub taxpayer_id: TaxpayerId,
     pub since: Timestamp,
-    /// What the operator said, for other operators.
+    /// The reason that the operator gave, for other operators.
     pub reason: Option<String>,
 }
 
-/// True if a pause of the taxpayer holds back the commands of this actor. Operators still act, and so does the work that
-/// was in hand.
+/// True if a pause of the taxpayer holds back the commands of this actor. Operators and the service itself are not held
+/// back, so that work in progress can be completed.
 pub fn is_held_back(actor: Actor) -> bool {
     match actor {
         Actor::Integrator(_) | Actor::Contact(_) | Actor::TaxpayerKey(_) => true,

@@ -1,5 +1,5 @@
-//! The submission that begins with the approval of an invoice, if the account says so. It is prepared here, from the
-//! stored invoice, and begins in the transaction of the approval.
+//! The submission of an approved invoice, for accounts with the setting `submit_after_approval`. It is prepared here,
+//! from the stored invoice. The transaction of the approval starts it.
 
 use crate::actors::taxpayer::commands::SubmissionAfterApproval;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -17,16 +17,16 @@ use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
-/// What an approval brings about beside the status.
+/// The consequences of an approval besides the new status.
 #[derive(Debug, Default)]
 pub(crate) struct Approval {
     pub(crate) submission: Option<SubmissionAfterApproval>,
-    /// What the approver should know, such as why nothing is submitted.
+    /// Warnings for the approver, such as the reason why the invoice is not submitted.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Prepares the submission. There is none for another status, for an account that submits itself, and for an invoice
-/// that cannot be submitted, which is approved all the same.
+/// Prepares the submission. It is `None` for any other status and for accounts without the setting. An invoice that
+/// cannot be submitted is approved all the same; a warning says why it is not submitted.
 pub(crate) async fn prepare(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -67,7 +67,7 @@ pub(crate) async fn prepare(
     })
 }
 
-/// Reads the document of a stored invoice as Submit reads it. The warnings tell what is left out of it.
+/// Reads the document of a stored invoice as Submit reads it. The warnings name what is left out of it.
 pub(crate) fn read_submission(
     stored: &StoredInvoice,
     catalog: &Catalog,

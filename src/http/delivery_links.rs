@@ -1,7 +1,7 @@
-//! Links with which somebody without an account, such as a support engineer, sees one delivery and nothing else. The link
-//! is not stored. Its token names the delivery and the end of its life, and is signed with a key of this deployment and the
-//! signing secret of the endpoint. So a link ends when it expires, when the endpoint gets a new signing secret, and when the
-//! endpoint is deleted.
+//! Links with which somebody without an account, such as a support engineer, sees one delivery and nothing else. The
+//! link is not stored. Its token names the delivery and the end of its life, and is signed with a key of this
+//! deployment and the signing secret of the endpoint. So a link ends when it expires, when the endpoint gets a new
+//! signing secret, and when the endpoint is deleted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,9 +20,9 @@ use crate::store::webhooks::delivery_log::{self, LoggedDelivery};
 
 /// The path that the page of a shared delivery begins with.
 const PATH: &str = "/shared/deliveries/";
-/// How long a link is valid if its maker names no time, in seconds: 7 days.
+/// The default lifetime of a link, in seconds: 7 days.
 pub(crate) const VALID_FOR_S_DEFAULT: u32 = 604_800;
-/// The longest time for which a link is valid, in seconds: 30 days.
+/// The longest lifetime of a link, in seconds: 30 days.
 pub(crate) const VALID_FOR_S_MAX: u32 = 2_592_000;
 const PURPOSE: &str = "link to a delivery v1";
 const SIGNED_BYTES: usize = 32;
@@ -33,7 +33,7 @@ pub(crate) struct DeliveryLink {
     pub(crate) expires_at: Timestamp,
 }
 
-/// What the page of a link shows.
+/// The contents of the page that a link leads to.
 pub(crate) struct SharedDelivery {
     pub(crate) logged: LoggedDelivery,
     pub(crate) endpoint: Endpoint,
@@ -45,7 +45,7 @@ pub(crate) struct SharedDelivery {
 struct Claim {
     endpoint: EndpointKey,
     delivery: Uuid,
-    /// In seconds since 1970.
+    /// Seconds since 1970 (Unix time).
     expires_at: i64,
 }
 
@@ -70,13 +70,14 @@ impl Claim {
         self.expires_at <= now.as_second()
     }
 
-    /// Returns what is signed. A new signing secret of the endpoint makes another text of it.
+    /// Returns the text that is signed. It contains the endpoint's signing secret, so a new secret makes old links
+    /// invalid.
     fn signed_text(self, secret: &str) -> Vec<u8> {
         [&self.to_bytes(), secret.as_bytes()].concat()
     }
 }
 
-/// Makes a link to a delivery, which is valid for so many seconds, and records who made it.
+/// Makes a link to a delivery that is valid for `valid_for_s` seconds, and records who made it.
 pub(crate) async fn make(
     state: &ApiState,
     delivery: &Delivery,
@@ -108,7 +109,7 @@ pub(crate) async fn make(
     })
 }
 
-/// Returns the delivery that a token leads to; `None` if it is not, or no longer, valid.
+/// Returns the delivery that a token names; `None` if the token is invalid or expired, or the delivery is gone.
 pub(crate) async fn open(
     state: &ApiState,
     token: &str,
@@ -146,7 +147,7 @@ async fn find_endpoint(
     state: &ApiState,
     key: EndpointKey,
 ) -> Result<Option<(Endpoint, String)>, ApiError> {
-    let found = webhooks::recipient(&state.store, key, state.now()).await?;
+    let found = webhooks::load_endpoint(&state.store, key, state.now()).await?;
     Ok(found.and_then(|found| Some((found.endpoint, found.secrets.into_iter().next()?))))
 }
 

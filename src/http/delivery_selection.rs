@@ -12,7 +12,7 @@ use crate::store::webhooks::delivery_log;
 use crate::store::webhooks::delivery_selection::sequences_with_ids;
 use uuid::Uuid;
 
-/// Returns the range of the selected deliveries to an endpoint. Fails if a chosen one is not a delivery to it.
+/// Returns the range of the selected deliveries to an endpoint. Fails if a chosen delivery belongs to another endpoint.
 pub(crate) async fn to_range(
     state: &ApiState,
     taxpayer: TaxpayerId,

@@ -1,5 +1,5 @@
-//! The body of Validate, Submit and Report. One that has nothing but an IRN means the document of the stored invoice; any
-//! other is compared with it.
+//! The body of Validate, Submit and Report. A body with only an IRN stands for the document of the stored invoice. Any
+//! other body is itself the document, and is compared with the stored invoice of the same IRN.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ use crate::http::state::ApiState;
 use crate::http::stored_invoice::{StoredInvoice, drop_odd_telephones};
 use crate::store::runs;
 
-/// The calls that take an IRN alone.
+/// The calls that accept an IRN in place of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocumentCall {
     Validate,
@@ -35,14 +35,14 @@ pub(crate) enum DocumentCall {
     Report,
 }
 
-/// The body of a call. A body that has nothing but an IRN means the document of the stored invoice.
+/// The body of a call, and the document that it stands for.
 #[derive(Debug)]
 pub(crate) struct DocumentBody {
     call: DocumentCall,
     sent: JsonObject,
-    /// The document that the body means; `None` if the body is the document.
+    /// The document that a body with only an IRN stands for; `None` if the body itself is the document.
     meant: Option<MeantDocument>,
-    /// The document of the caller with the amounts that were computed for it; `None` if none were asked for.
+    /// The caller's document with the amounts that were computed for it; `None` before `calculate` is called.
     completed: Option<Map<String, Value>>,
     /// True if the body has only an IRN, but no stored invoice has it.
     is_unknown: bool,
@@ -51,8 +51,8 @@ pub(crate) struct DocumentBody {
 #[derive(Debug)]
 struct MeantDocument {
     fields: Map<String, Value>,
-    /// The stored invoice; `None` if the document was sent before and is taken from the pipeline, so that a repetition
-    /// says the same.
+    /// The stored invoice; `None` if the document comes from an earlier submission, so that a repeated call sends the
+    /// same.
     stored: Option<Invoice>,
     warnings: Vec<String>,
 }
@@ -96,8 +96,8 @@ impl DocumentBody {
         }
     }
 
-    /// Computes the amounts that a document of the caller leaves out. Returns `None` if the stored invoice is meant,
-    /// whose amounts are all known.
+    /// Computes the amounts that the caller's document leaves out. Returns `None` if the body stands for a stored
+    /// invoice, which has all amounts.
     pub(crate) fn calculate(&mut self, catalog: &Catalog) -> Option<Result<Calculation, Faults>> {
         if self.meant.is_some() {
             return None;
@@ -107,7 +107,7 @@ impl DocumentBody {
         Some(done.outcome)
     }
 
-    /// Returns warnings about what the document leaves out of the stored invoice.
+    /// Returns warnings about the values of the stored invoice that its document leaves out.
     pub(crate) fn warnings(&self) -> &[String] {
         self.meant
             .as_ref()
@@ -140,7 +140,8 @@ impl DocumentBody {
     }
 
     /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. `sent` is the
-    /// document as its form reads it. An account that is strict about documents is refused with all differences.
+    /// document as its form reads it. For an account with the setting `strict_documents`, any difference is an error
+    /// that lists all of them.
     pub(crate) async fn differences(
         &self,
         state: &ApiState,
@@ -174,7 +175,7 @@ impl DocumentBody {
         if self.call != DocumentCall::Report {
             return Ok(Differences::between(sent, &document, amounts));
         }
-        // An invoice of several rates of VAT has several reports, which state parts of its amounts.
+        // An invoice with several VAT rates is reported in parts, which cannot be compared with the whole invoice.
         let whole = report_body(&document, taxpayer).ok();
         Ok(whole
             .map(|whole| Differences::between(sent, &whole, amounts))
@@ -230,14 +231,14 @@ fn not_stored_rule() -> FieldRule {
     )
 }
 
-/// Returns the IRN of a body that has nothing else, except a business id that tells whose it is.
+/// Returns the IRN of a body that has no other field except, optionally, the business id of its taxpayer.
 fn irn_alone(fields: &Map<String, Value>) -> Option<&str> {
     let names: BTreeSet<_> = fields.keys().map(String::as_str).collect();
     let is_alone = names.is_subset(&BTreeSet::from(["irn", "business_id"]));
     fields.get("irn").filter(|_| is_alone)?.as_str()
 }
 
-/// Returns the document of the submission that runs or has succeeded.
+/// Returns the document of an earlier submission of this IRN, unless that was refused or cancelled.
 async fn sent_document(
     state: &ApiState,
     taxpayer: &Taxpayer,

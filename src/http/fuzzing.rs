@@ -38,7 +38,7 @@ use crate::http::forms::webhook;
 use crate::http::views::endpoint_answer::EndpointAnswer;
 
 /// Reads a body with every form that needs no account, and explains the faults of each form that refuses it.
-pub fn forms(text: &[u8]) {
+pub fn read_forms(text: &[u8]) {
     let catalog = Arc::new(catalog());
     if let Ok(body) = json::parse_batch(text)
         && let Ok(form) = &mut reader::read(&body.object, &catalog, batch::read)
@@ -105,7 +105,7 @@ fn judge<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
 }
 
 /// Reads the bytes as an answer of the authority, of a webhook endpoint and of a token endpoint.
-pub fn answers(text: &[u8]) {
+pub fn read_answers(text: &[u8]) {
     authority_client::fuzzing::read_answer(text);
     let delivered = attempt(text, 200, AttemptOutcome::Delivered);
     // The formats that have a result in the body.
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_targets_accept_edges_and_seeds() {
-        feed(forms, "forms");
-        feed(answers, "answers");
+        feed(read_forms, "forms");
+        feed(read_answers, "answers");
     }
 }

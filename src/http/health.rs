@@ -21,9 +21,9 @@ const DATABASE_PROBE_LIFETIME: Duration = Duration::from_secs(3);
 const AUTHORITY_PROBE_LIFETIME: Duration = Duration::from_secs(5);
 /// Timeout of the database probe. It is longer than the longest time that a write may wait in the queue of writes.
 const DATABASE_PROBE_TIMEOUT: Duration = Duration::from_secs(6);
-/// How often who waits for a fault looks for it.
+/// The interval at which `wait_for_database_fault` checks for a fault.
 const FAULT_LOOK_EVERY: Duration = Duration::from_millis(250);
-/// One late answer shows nothing: the authority is silent after so many failed probes.
+/// The number of failed probes in a row after which the authority counts as silent. A single late answer shows nothing.
 const SILENT_AFTER_PROBES: u32 = 2;
 /// Timeout of the authority probe.
 const AUTHORITY_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ pub struct Health {
 /// The last probe of the database.
 #[derive(Debug, Default)]
 struct DatabaseProbe {
-    /// When the running probe began; `None` if none runs.
+    /// The time at which the running probe began; `None` if no probe runs.
     running_since: Option<Instant>,
     fault: Option<DatabaseFault>,
 }
@@ -71,7 +71,8 @@ impl Default for Health {
 }
 
 impl Health {
-    /// Returns the current report. `incident` says what is the matter with the authority, if that is known. Probes the database and the authority at most once every few seconds.
+    /// Returns the current report. `incident` is the known reason why the authority cannot be used; it replaces the
+    /// result of the probe. Probes the database and the authority at most once every few seconds.
     pub(crate) async fn report(
         &self,
         store: &Store,
@@ -97,7 +98,7 @@ impl Health {
         }
     }
 
-    /// True if the authority failed several probes in a row. Asks nobody.
+    /// True if the authority failed several probes in a row. Makes no probe.
     pub(crate) fn is_authority_silent(&self) -> bool {
         self.failed_authority_probes.load(Ordering::Relaxed) >= SILENT_AFTER_PROBES
     }
@@ -119,7 +120,7 @@ impl Health {
         Some(HealthIssue::degradation("the authority does not answer"))
     }
 
-    /// Returns what is wrong with the database, as far as it is known now. Asks nobody.
+    /// Returns what is wrong with the database, according to the last probe and the running one. Makes no probe.
     pub(crate) fn database_fault(&self) -> Option<DatabaseFault> {
         let probe = self.last_probe();
         let is_silent = probe
@@ -199,7 +200,7 @@ impl HealthIssue {
     }
 }
 
-/// The response of `/health/ready`. A process that stops is not checked.
+/// The response of `/health/ready`. The report of a process that will stop has no checks.
 #[derive(Debug, Serialize)]
 pub(crate) struct HealthReport {
     status: &'static str,
@@ -269,7 +270,7 @@ impl HealthReport {
     }
 }
 
-/// Returns the words of readiness for a fault of the database.
+/// Returns the reason that `/health/ready` shows for a fault of the database.
 fn fault_words(fault: DatabaseFault) -> &'static str {
     match fault {
         DatabaseFault::Silent => "the database does not answer",

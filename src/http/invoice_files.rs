@@ -1,11 +1,11 @@
-//! The files of an invoice: the paper, the UBL, the document as JSON, and the picture of its QR code. A signed invoice is
-//! given out as it was signed; any other as it is stored.
+//! The files of an invoice: the printed document as PDF ("the paper"), the UBL, the document as JSON, and the picture
+//! of the QR code. The files of a signed invoice show the signed document; those of any other show the stored invoice.
 
 use actix_web::HttpRequest;
 use invoice_pdf::{Logo, Look, PdfError, Sheet, Standing};
 use serde_json::Value;
 use trade_document::TradeDocument;
-use ubl::{Beside, Unwritable};
+use ubl::{UnmappedPart, Unwritable};
 
 use crate::domain::access::payer::Payer;
 use crate::domain::invoice::Invoice;
@@ -29,10 +29,10 @@ use crate::store::accounts::{logos, taxpayers};
 use crate::store::invoices::{ubl_parts, verify_links};
 use crate::store::runs;
 
-/// The members of a line that the document of a stored invoice has and Submit does not take.
+/// The fields of a line that the document of a stored invoice has, but that Submit does not know.
 const LINE_TAXES: [&str; 2] = ["tax_category", "total_tax"];
 
-/// A file that an invoice can be had as.
+/// The kinds of files of an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InvoiceFile {
     Pdf,
@@ -134,7 +134,7 @@ pub(crate) async fn make(
     })
 }
 
-/// Returns a warning that names the texts of which the paper cannot show all letters.
+/// Returns a warning that names the texts with letters that no font of the PDF has.
 fn paper_warning(
     state: &ApiState,
     stored: &StoredInvoice,
@@ -152,7 +152,7 @@ fn picture(text: &str) -> Result<QrPicture, ApiError> {
     QrPicture::from_text(text).ok_or_else(|| ApiError::internal("the QR code cannot be drawn"))
 }
 
-/// Returns the document that the authority signed, else the document of the stored invoice.
+/// Returns the document that the authority signed; if there is none, the document of the stored invoice.
 async fn shown_document(state: &ApiState, stored: &StoredInvoice) -> Result<Value, ApiError> {
     match signed_document(state, stored).await? {
         Some(document) => Ok(document),
@@ -160,14 +160,14 @@ async fn shown_document(state: &ApiState, stored: &StoredInvoice) -> Result<Valu
     }
 }
 
-/// Returns the document that the authority signed, else what Submit with the IRN alone would send, so that Submit takes
-/// it as it is shown.
+/// Returns the document that the authority signed. If there is none, returns what Submit sends for the IRN alone, so
+/// that a caller can send it to Submit unchanged.
 async fn sendable_document(state: &ApiState, stored: &StoredInvoice) -> Result<Value, ApiError> {
     if let Some(document) = signed_document(state, stored).await? {
         return Ok(document);
     }
     let mut document = stored.document(&state.catalog.get())?;
-    // Submit has warnings for these. An odd telephone stands in the profile, which the caller can see.
+    // The warnings are dropped here: Submit gives them, and the caller can see the odd telephone in the profile.
     drop_odd_telephones(&mut document);
     let lines = document
         .get_mut("invoice_line")
@@ -194,7 +194,7 @@ async fn signed_document(
     Ok(document.map(|document| document.as_json().clone()))
 }
 
-/// Returns the UBL of an invoice, or a fault of the field that has no place in it.
+/// Returns the UBL of an invoice. Fails with a fault that names the field that UBL cannot hold.
 async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, ApiError> {
     let document = shown_trade_document(state, stored).await?;
     let beside = ubl_parts_beside(state, stored, &document).await?;
@@ -218,7 +218,7 @@ async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, Ap
             let path = char::from_u32(*character).and_then(|letter| character_path(letter, &shown));
             match path {
                 Some(path) => stored_path(&stored.invoice, &state.catalog.get(), &path),
-                // It stands in what is stored beside the document.
+                // The character is not in the document but in the UBL parts that are stored beside it.
                 None => element.clone(),
             }
         }
@@ -286,7 +286,7 @@ pub(crate) async fn make_received(
     })
 }
 
-/// Reads the document that is shown, and adds what is stored and has no field in it.
+/// Reads the document that the files show, and adds stored values that have no field in the document.
 pub(crate) async fn shown_trade_document(
     state: &ApiState,
     stored: &StoredInvoice,
@@ -298,18 +298,18 @@ pub(crate) async fn shown_trade_document(
     Ok(found)
 }
 
-/// Returns what no field carries and goes into the UBL of an imported invoice.
+/// Returns the parts of an imported UBL file that no field of the invoice holds, as far as they still fit the document.
 async fn ubl_parts_beside(
     state: &ApiState,
     stored: &StoredInvoice,
     document: &TradeDocument,
-) -> Result<Vec<Beside>, ApiError> {
+) -> Result<Vec<UnmappedPart>, ApiError> {
     let parts = ubl_parts::for_invoice(&state.store, &stored.invoice).await?;
     Ok(parts.map_or_else(Vec::new, |parts| parts.fitting(document)))
 }
 
-/// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is not
-/// signed or the request names no host.
+/// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is
+/// not signed or the request names no host.
 pub(crate) async fn verify_link(
     state: &ApiState,
     request: &HttpRequest,
@@ -323,7 +323,7 @@ pub(crate) async fn verify_link(
     Ok(Some(format!("{origin}/verify/{token}")))
 }
 
-/// Returns the look that the taxpayer chose for its documents.
+/// Returns the template, the colour and the logo that the taxpayer chose for its documents.
 async fn look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, ApiError> {
     let settings = &taxpayer.settings;
     let mut look = Look {
@@ -334,7 +334,7 @@ async fn look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, ApiError> {
     if let Some(mark) = &settings.logo
         && let Some(bytes) = logos::owned_by(state.store.reader(), taxpayer.id).await?
     {
-        // A logo is changed together with its mark, but the two are read one after the other.
+        // The two reads are not one transaction: if the logo was changed in between and does not fit, none is printed.
         look.logo = Logo::new(mark.kind, bytes).ok();
     }
     Ok(look)
@@ -369,11 +369,11 @@ async fn find_payer(state: &ApiState, taxpayer: TaxpayerId) -> Result<Payer, Api
     Ok(taxpayer.ok_or_else(ApiError::taxpayer_not_found)?.payer())
 }
 
-/// Everything that is printed.
+/// Everything that is printed on a document.
 struct Paper {
     document: TradeDocument,
-    /// What no field carries and its UBL has.
-    beside: Vec<Beside>,
+    /// The parts of an imported UBL file that no field holds, for the UBL file within the PDF.
+    beside: Vec<UnmappedPart>,
     look: Look,
     standing: Standing,
     qr_code: Option<String>,

@@ -4,11 +4,11 @@ use strsim::osa_distance;
 
 use crate::http::listener::{Audience, Listener};
 
-/// There is no guess for a longer path, in bytes.
+/// The maximum length of a path for which there is a guess, in bytes.
 const PATH_BYTES_MAX: usize = 200;
-/// There is no guess for a path of more segments.
+/// The maximum number of segments of a path for which there is a guess.
 const SEGMENTS_MAX: usize = 12;
-/// The cost of a segment that is missing, too much, or another one altogether; and the highest cost of a guess.
+/// The cost of a missing, additional or entirely different segment. A guess may cost at most this in total.
 const SEGMENT_COST: usize = 3;
 
 /// The paths of the API document, with the people and programs that they are for.
@@ -52,8 +52,8 @@ fn is_parameter(segment: &str) -> bool {
     segment.starts_with('{')
 }
 
-/// Returns the cost of the changes that lead from one path to the other. At most one segment may be missing or too much;
-/// `None` if more are.
+/// Returns the cost of the changes that lead from one path to the other. Returns `None` if the paths differ by more
+/// than one missing or additional segment.
 fn cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     if asked.len() == known.len() {
         return Some(pair_cost(asked, known));
@@ -80,7 +80,7 @@ fn pair_cost(one: &[&str], other: &[&str]) -> usize {
         .sum()
 }
 
-/// Any segment may stand for a parameter.
+/// Returns the number of changed letters, at most `SEGMENT_COST`; 0 for a parameter, which matches any segment.
 fn segment_cost(one: &str, other: &str) -> usize {
     if is_parameter(one) || is_parameter(other) {
         return 0;

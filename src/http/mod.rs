@@ -11,7 +11,7 @@
 //! | `known_paths` | the path that a caller of an unknown one probably meant |
 //! | `middleware` | code around every handler: request id, access log, policy |
 //! | `incidents` | the incidents that this process sees now |
-//! | `replicas` | the signs that the replicas give to each other |
+//! | `replicas` | the signs of life that the replicas give to each other |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
 //! | `exports` | lists of invoices and batches as CSV, NDJSON and XLSX |
@@ -19,13 +19,13 @@
 //! | `corrections` | corrections of signed invoices, for the API and the dashboard, and their worker |
 //! | `approval` | the submission that begins with an approval |
 //! | `invoice_files` | the paper, the UBL and the pictures of an invoice |
-//! | `document_body`, `stored_invoice` | a document as a call means it; a stored invoice and its document |
+//! | `document_body`, `stored_invoice` | the document that the body of a call stands for; a stored invoice and its document |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `invitations` | one-time links with which people choose a password |
 //! | `onboarding` | the accounts of new taxpayers |
 //! | `state` | everything that handlers share |
 //! | `limits`, `health`, `password`, `stopping`, `remembered_operators`, `cached` | parts of the state |
-//! | `listener` | whom the listener of a request serves |
+//! | `listener` | the people and programs that a listener (address and port) serves |
 //! | `key_generation` | new API keys and signing secrets |
 //! | `suggest_patch`, `explain` | a patch for a refused document, and the reasons of its refusal |
 //! | `views` | response bodies |

@@ -13,7 +13,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::{people, taxpayers};
 
 /// Builds the account of a new taxpayer. Values that another account has already, such as the tax number, are listed in
-/// `conflicts`. The password is then not hashed, because hashing is expensive.
+/// `conflicts`. If there are any, the password is not hashed, because hashing is expensive.
 pub(crate) async fn build(
     state: &ApiState,
     integrator_id: IntegratorId,
@@ -73,7 +73,7 @@ async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), A
     Err(ApiError::new(ErrorCode::TaxpayerLimitReached, message))
 }
 
-/// Returns the contact person without a password, which `build_onboarding` sets later if the body has one.
+/// Returns the contact person without a password, which `build` sets later if the body has one.
 fn new_contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: None,

@@ -1,5 +1,5 @@
-//! The texts that the paper of an invoice cannot show, since no font of it has their letters. The paper has a mark in
-//! the place of each such letter, and the caller is told.
+//! The texts that the PDF of an invoice cannot show, because none of its fonts has their letters. The PDF shows a mark
+//! in the place of each such letter, and the caller gets a warning.
 
 use serde_json::Value;
 use trade_document::{Party, TradeDocument};

@@ -1,6 +1,6 @@
-//! The operators whose sessions and keys this process has lately found in the database. While the database is silent
-//! they still see the pages and answers that need no database, which is when they need them most. Nobody else is
-//! remembered, and a right that was taken away ends at the next look into the database.
+//! The operators whose sessions and keys this process has lately found in the database. While the database does not
+//! answer, they can still read the pages and responses that need no database: that is when they need them most. Nobody
+//! else is remembered. A revoked session or key is forgotten at the next lookup that the database answers.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::domain::access::session::{Session, SessionOwner};
 use crate::store::accounts::keys::ValidKey;
 
-/// For so long an operator is remembered.
+/// The time for which a session or a key is remembered.
 const REMEMBERED_FOR: Duration = Duration::from_mins(10);
-/// The most sessions, and the most keys, that are remembered.
+/// The maximum number of remembered sessions, and likewise of remembered keys.
 const OPERATORS_MAX: usize = 1_000;
 
 type SecretDigest = [u8; 32];
@@ -66,7 +66,7 @@ fn note<T>(known: &DashMap<SecretDigest, (Instant, T)>, secret: SecretDigest, fo
     if known.len() >= OPERATORS_MAX {
         known.retain(|_, (seen, _)| seen.elapsed() < REMEMBERED_FOR);
     }
-    if known.len() < OPERATORS_MAX {
+    if known.len() < OPERATORS_MAX || known.contains_key(&secret) {
         known.insert(secret, (Instant::now(), found));
     }
 }

@@ -1,6 +1,7 @@
 //! The search of operators, for `/ops/search` and for the console. The text names one object, or a taxpayer and then
-//! one of its objects. A trace id names what its requests caused: runs, events and audited actions. The trace that begins with
-//! a request has the request's id, if that is a UUID, so such a request id names the same.
+//! one of its objects. A trace id names everything that the requests of the trace caused: runs, events and audited
+//! actions. A request that begins a trace, and whose id is a UUID, gives its id to the trace, so its id names the same
+//! objects.
 
 use database::page::Page;
 use serde::Serialize;
@@ -46,8 +47,8 @@ pub(crate) struct FoundObject {
 }
 
 /// Finds the objects that a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation, a dead
-/// letter, an outage, a replica, a trace or a request, or a taxpayer's id, tax number or part of a name. If the text starts with
-/// a taxpayer's id or tax number, the rest is first searched among that taxpayer's invoices and events.
+/// letter, an outage, a replica, a trace or a request, or a taxpayer's id, tax number or part of a name. If the text
+/// starts with a taxpayer's id or tax number, the rest is first searched among that taxpayer's invoices and events.
 pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject>, ApiError> {
     if let Some((first, rest)) = text.split_once(char::is_whitespace)
         && let Some(owner) = find_taxpayer(state, first).await?
@@ -81,7 +82,8 @@ pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<FoundObject
     Ok(found)
 }
 
-/// Reads the id of a trace. What no request caused has a trace with its own id, in this form.
+/// Reads a trace id: 32 hexadecimal digits without hyphens. Work that no request caused has a trace whose id is its own
+/// id in this form.
 fn trace_id(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 32)
 }
@@ -152,8 +154,8 @@ async fn find_by_id(state: &ApiState, id: Uuid) -> Result<Vec<FoundObject>, ApiE
     Ok(event.iter().map(FoundObject::from).collect())
 }
 
-/// Returns what the requests of a trace caused: their runs, the events, whose deliveries are part of the trace too, and the
-/// audited actions.
+/// Returns what the requests of a trace caused: their runs, the events, whose deliveries are part of the trace too, and
+/// the audited actions.
 async fn find_by_trace(state: &ApiState, trace: Uuid) -> Result<Vec<FoundObject>, ApiError> {
     let store = &state.store;
     let id = trace.simple().to_string();

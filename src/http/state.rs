@@ -81,9 +81,9 @@ pub struct ApiState {
     pub pages: PageLimits,
     pub sign_ins: SignInAttempts,
     pub in_progress: InProgressRequests,
-    /// The documents that are printed at once.
+    /// Limits the documents that are printed at the same time.
     pub printing: PrintingPlaces,
-    /// The workbooks that are written at once.
+    /// Limits the workbooks that are written at the same time.
     pub workbooks: PrintingPlaces,
     pub stopping: StopSignal,
 }
@@ -101,7 +101,7 @@ pub struct ApiSettings {
     pub bulk_bytes_max: usize,
     /// The largest file of invoices, in bytes (setting `http.import_bytes_max`).
     pub import_bytes_max: usize,
-    /// How long an idempotency key is kept with its response (setting `http.idempotency_keep_s`).
+    /// The time for which an idempotency key is kept with its response (setting `http.idempotency_keep_s`).
     pub idempotency_keep: Duration,
     /// The longest time in which a whole body must arrive (setting `http.body_timeout_s`).
     pub body_timeout: Duration,
@@ -109,9 +109,10 @@ pub struct ApiSettings {
     pub utc_offset: Offset,
     /// Decides what a taxpayer may do before its identity is confirmed (setting `accounts.verification`).
     pub verification: VerificationPolicy,
-    /// 0 means no limit.
+    /// The maximum number of taxpayers of one integrator; 0 means no limit.
     pub taxpayers_per_integrator_max: u64,
-    /// How many valid keys a taxpayer may have when its people make another (setting `accounts.keys_per_taxpayer_max`).
+    /// The maximum number of valid keys of a taxpayer. Its people cannot create a further one (setting
+    /// `accounts.keys_per_taxpayer_max`).
     pub keys_per_taxpayer_max: usize,
     /// The ERP systems that an integration may name (setting `options.erp_systems`).
     pub erp_systems: Vec<String>,
@@ -127,14 +128,14 @@ pub struct ApiSettings {
     pub sessions: SessionSettings,
 }
 
-/// The settings of the mails to people.
+/// The settings of the mails that this service sends to people.
 #[derive(Debug, Clone)]
 pub struct MailSettings {
-    /// True if people are told by mail.
+    /// True if mails are sent at all.
     pub are_sent: bool,
     /// True if operators may read the mails, in development.
     pub are_readable: bool,
-    /// Checks the links in mails.
+    /// Signs and checks the links in mails.
     pub links: MailLinks,
 }
 
@@ -177,8 +178,8 @@ impl ApiState {
         Ok(self.webhook_urls.with_networks(&own))
     }
 
-    /// Returns what links to this service begin with: the address in the settings, unless the request came to the
-    /// operators' own listener, else scheme and host under which the caller reached this service. `None` if the request
+    /// Returns the scheme and host that links to this service begin with. This is the address in the settings; without
+    /// that setting, and on the operators' own listener, it is the host that the request names. `None` if the request
     /// names no host.
     pub(crate) fn origin(&self, request: &HttpRequest) -> Option<String> {
         let serves_customers = Listener::from_request(request).serves(Audience::Customers);
@@ -205,7 +206,7 @@ impl ApiState {
     }
 }
 
-/// True if the text may be the host of a URL, with its port: nothing else may get into a link.
+/// True if the text looks like a host with an optional port. Any other text from the caller must not get into a link.
 fn is_host(text: &str) -> bool {
     let is_sign = |sign: u8| sign.is_ascii_alphanumeric() || b"-._:[]".contains(&sign);
     !text.is_empty() && text.bytes().all(is_sign)

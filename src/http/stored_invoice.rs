@@ -1,4 +1,5 @@
-//! A stored invoice with what its document needs beside it. The pages, files and pictures of an invoice show this document.
+//! A stored invoice with the other records that its document is made from: the supplier, the customer and the invoice
+//! that it corrects. The pages, files and pictures of an invoice show this document.
 
 use serde_json::{Map, Value};
 use trade_document::TradeDocument;
@@ -6,7 +7,7 @@ use trade_document::TradeDocument;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::stored_document::{
-    CorrectedInvoice, StoredParts, stated_customer, submission_body,
+    CorrectedInvoice, DocumentSources, stated_customer, submission_body,
 };
 use crate::domain::invoice::trade::{find_tax, read_party};
 use crate::domain::kernel::codes::{UniqueNoType, is_self_billed};
@@ -67,9 +68,9 @@ impl StoredInvoice {
         self.original.as_ref().map(|original| &original.irn)
     }
 
-    /// Adds to the document what is stored and has no field in it: the states of both addresses, the registration of the
-    /// taxpayer, the number of its customer, and a consumer without a tax number, whom the authority does not get. In a
-    /// self-billed document the two parties have changed places.
+    /// Adds stored values that have no field in the authority's document: the states of both addresses, the
+    /// registration of the taxpayer, the number of its customer, and a consumer without a tax number, whom the
+    /// authority does not get. In a self-billed document the taxpayer is the customer.
     pub(crate) fn complete(&self, document: &mut TradeDocument, catalog: &Catalog) {
         let (taxpayer, customer) = if is_self_billed(&document.document_type.code) {
             (&mut document.customer, &mut document.supplier)
@@ -116,8 +117,8 @@ impl StoredInvoice {
         submission_body(self.parts(catalog)).map_err(ApiError::internal)
     }
 
-    fn parts<'a>(&'a self, catalog: &'a Catalog) -> StoredParts<'a> {
-        StoredParts {
+    fn parts<'a>(&'a self, catalog: &'a Catalog) -> DocumentSources<'a> {
+        DocumentSources {
             invoice: &self.invoice,
             supplier: &self.supplier,
             customer: self.customer(),
@@ -153,7 +154,7 @@ async fn corrected_invoice(
     }))
 }
 
-/// Removes the telephone numbers that the authority would refuse a document for. It needs none.
+/// Removes telephone numbers in a form that the authority refuses; it requires none. Returns a warning for each.
 pub(crate) fn drop_odd_telephones(document: &mut Map<String, Value>) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in ["accounting_supplier_party", "accounting_customer_party"] {

@@ -169,44 +169,12 @@ async fn start_app_on(database: TestStore) -> TestApp {
     let arbiters = Arc::new(Arbiters::start(1));
     let notifiers = Notifiers::default();
     let deps = taxpayer_deps(&store, &clock, &notifiers);
-    let taxpayers = Arc::new(TaxpayerHandle::new(
-        deps,
-        &tree,
-        &arbiters,
-        AdmissionLimits::default(),
-    ));
+    let limits = AdmissionLimits::default();
+    let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, limits));
     let authority = unreachable_authority(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
-    let delivery = Arc::new(DeliveryDeps {
-        wakeups: notifiers.endpoint_work.clone(),
-        turns: Turns::default(),
-        is_closing: AtomicBool::new(false),
-        is_paused: false,
-        max_concurrent: 4,
-        circuit: CircuitPolicy::default(),
-        store: store.clone(),
-        taxpayers: Arc::clone(&taxpayers),
-        client: GuardedClient::new(
-            AddressPolicy::default(),
-            Duration::from_secs(1),
-            4_096,
-            "einvoice",
-        )
-        .unwrap(),
-        tokens: TokenCache::default(),
-        schedule: RetrySchedule::default(),
-        clock: clock.clone(),
-        incidents: Arc::default(),
-        durations: Arc::default(),
-    });
-    let mode = VerificationPolicy::Warn;
-    let inbound = Arc::new(Inbound::new(
-        store.clone(),
-        Arc::clone(&taxpayers),
-        authority.clone(),
-        mode,
-    ));
+    let delivery = delivery_deps(&store, &taxpayers, &clock, &notifiers);
     let state = ApiState {
         pipeline: Arc::new(PipelineHandle {
             taxpayers: Arc::clone(&taxpayers),
@@ -215,7 +183,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
             run_changes: notifiers.run_changes,
             backlog: backlog(&taxpayers, &store, &authority, &clock),
         }),
-        inbound,
+        inbound: inbound(&store, &taxpayers, &authority),
         reconciliations: reconciliations(&store, &clock),
         store,
         taxpayers,
@@ -224,7 +192,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
         clock,
         tree,
         webhook_urls: AddressPolicy::default(),
-        delivery,
+        delivery: Arc::new(delivery),
         settings: settings(),
         health: Health::default(),
         incidents: IncidentLog::default(),
@@ -260,6 +228,41 @@ async fn start_app_on(database: TestStore) -> TestApp {
         arbiters,
         _database: database,
     }
+}
+
+fn delivery_deps(
+    store: &Store,
+    taxpayers: &Arc<TaxpayerHandle>,
+    clock: &SharedClock,
+    notifiers: &Notifiers,
+) -> DeliveryDeps {
+    let policy = AddressPolicy::default();
+    let timeout = Duration::from_secs(1);
+    DeliveryDeps {
+        wakeups: notifiers.endpoint_work.clone(),
+        turns: Turns::default(),
+        is_closing: AtomicBool::new(false),
+        is_paused: false,
+        max_concurrent: 4,
+        circuit: CircuitPolicy::default(),
+        store: store.clone(),
+        taxpayers: Arc::clone(taxpayers),
+        client: GuardedClient::new(policy, timeout, 4_096, "einvoice").unwrap(),
+        tokens: TokenCache::default(),
+        schedule: RetrySchedule::default(),
+        clock: clock.clone(),
+        incidents: Arc::default(),
+        durations: Arc::default(),
+    }
+}
+
+fn inbound(store: &Store, taxpayers: &Arc<TaxpayerHandle>, authority: &Authority) -> Arc<Inbound> {
+    Arc::new(Inbound::new(
+        store.clone(),
+        Arc::clone(taxpayers),
+        authority.clone(),
+        VerificationPolicy::Warn,
+    ))
 }
 
 fn backlog(

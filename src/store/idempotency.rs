@@ -1,5 +1,5 @@
-//! Idempotency keys of processed requests. A key is stored in the same transaction as the request's change, so a
-//! request that crashed leaves no key. An expired row counts as absent.
+//! Idempotency keys of processed requests. A key is stored in the transaction of the request's change, so a request
+//! that crashed before its commit leaves no key. An expired key counts as absent.
 
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction, statement_portions};
@@ -42,7 +42,7 @@ pub struct StoredKey {
 #[derive(Debug, Clone)]
 pub struct KeyEntry {
     pub claim: IdempotencyClaim,
-    /// The command that processed the request; `None` if the request needed no command of a taxpayer.
+    /// The command that processed the request; `None` if it needed no command of a taxpayer.
     pub command_id: Option<CommandId>,
     pub answer: Option<StoredResponse>,
 }
@@ -73,7 +73,7 @@ pub async fn find(
     }))
 }
 
-/// Returns the ids of the claims whose keys are taken already.
+/// Returns the ids of those claims whose keys are stored already.
 pub(crate) async fn taken_keys(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
@@ -92,7 +92,7 @@ pub(crate) async fn taken_keys(
     Ok(rows.all(tx).await?)
 }
 
-/// Stores the keys of these entries. Fails with `Duplicate` if another request has taken one of them.
+/// Stores the keys of these entries. Fails with `Duplicate` if one of them is stored already, by another request.
 pub(crate) async fn keep(
     store: &Store,
     tx: &Transaction,
@@ -158,8 +158,8 @@ pub async fn release(store: &Store, claim: &IdempotencyClaim) -> Result<(), Stor
     tx.commit().await
 }
 
-/// True if one of these commands stored one of the claimed keys. Its transaction was then committed, although the
-/// answer to the commit was lost.
+/// True if one of these commands stored one of the claimed keys. Its transaction was then committed, even if the
+/// response to the commit was lost.
 pub(crate) async fn is_stored_by_any(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],

@@ -1,4 +1,5 @@
-//! Portal ids, reserved in blocks, so that a writer knows the ids of new rows before its transaction begins.
+//! Ids of rows, as callers see them. They are reserved in blocks, so that a writer knows the ids of new rows before its
+//! transaction begins.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use database::{Database, StoreError};
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use tokio::sync::Mutex;
 
-/// The number of ids in a block. Each block costs a commit of its own, and each line of an invoice takes an id, because
-/// its item may be new.
+/// The number of ids in a block. It is large because each block costs a commit, and each line of an invoice takes an id
+/// for the case that its item is new.
 const IDS_PER_BLOCK: i64 = 4_096;
 
 /// The kind of row that an id is for. Each kind has its own sequence of ids.
@@ -41,8 +42,8 @@ impl IdKind {
         }
     }
 
-    /// Returns the minimum number of ids to reserve. Ids of accounts are reserved only for callers that already wait,
-    /// so that they stay small and in order of creation.
+    /// Returns the minimum number of ids to reserve at once. For accounts only the requested number of ids is reserved,
+    /// so that the ids stay small and in the order of creation.
     fn block_size(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => IDS_PER_BLOCK,
@@ -51,7 +52,7 @@ impl IdKind {
     }
 }
 
-/// Assigns portal ids. Take ids before you begin a transaction, because reserving a block is a transaction of its own.
+/// Assigns ids. Take them before you begin a transaction, because reserving a block is a transaction of its own.
 #[derive(Clone)]
 pub struct Ids {
     database: Database,
@@ -61,13 +62,13 @@ pub struct Ids {
 /// The ids of one kind.
 #[derive(Default)]
 struct Sequence {
-    /// The ids that are reserved and not yet taken.
+    /// The ids that are reserved and not yet assigned.
     block: Mutex<Range<i64>>,
-    /// How many ids all present callers of `take` want together.
+    /// The total number of ids that the current callers of `take` want.
     wanted: AtomicI64,
 }
 
-/// Counts the ids that one caller wants, until the caller has them or gives up.
+/// Counts the ids that one caller wants until it gets them or gives up.
 struct WantedCount<'a> {
     sequence: &'a Sequence,
     count: i64,
@@ -100,7 +101,7 @@ impl Ids {
         Ok(self.take(kind, 1).await?.start)
     }
 
-    /// Returns `count` consecutive ids. One reservation serves all callers that wait for it.
+    /// Returns `count` consecutive ids. One reservation serves all callers that wait at the same time.
     pub async fn take(&self, kind: IdKind, count: usize) -> Result<Range<i64>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let sequence = &self.sequences[kind as usize];

@@ -1,4 +1,5 @@
-//! Looks at a database before a start, for `einvoice doctor`. Nothing is changed: what is written is rolled back.
+//! Checks a database before the service starts, for `einvoice doctor`. Nothing is changed, because each write is rolled
+//! back.
 
 use database::StoreError;
 use migration::{Migrator, MigratorTrait};
@@ -6,35 +7,35 @@ use sea_orm::{ConnectionTrait, DbBackend, DbErr, QueryResult, Statement};
 
 use crate::store::{Store, health_write};
 
-/// The migrations of a database, compared with those of this program.
+/// The migrations that were applied to a database, compared with those of this program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SchemaState {
     pub applied: Vec<String>,
-    /// Those that the next start applies.
+    /// The migrations of this program that the next start will apply.
     pub missing: Vec<String>,
-    /// Those of a newer program.
+    /// The applied migrations that this program does not know, because they belong to a newer version.
     pub unknown: Vec<String>,
 }
 
-/// The program of the database, and its limit of connections.
+/// The version of the database server, and its connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseServer {
-    /// Such as `SQLite 3.46.0`.
+    /// Name and version, such as `SQLite 3.46.0`.
     pub version: String,
-    /// `None` for SQLite, which needs no connections.
+    /// `None` for SQLite, which has no server.
     pub connections: Option<ConnectionCounts>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionCounts {
-    /// Without those that are reserved for superusers.
+    /// The number of connections that the server allows, without those reserved for superusers.
     pub allowed: i64,
-    /// Those of all programs to all databases of the server, with those of this process.
+    /// The number of open connections of all programs to all databases of the server, including this process.
     pub open: i64,
 }
 
 impl SchemaState {
-    /// True if nothing was ever migrated.
+    /// True if no migration was ever applied.
     pub fn is_empty(&self) -> bool {
         self.applied.is_empty()
     }
@@ -52,8 +53,8 @@ impl SchemaState {
     }
 }
 
-/// Compares the schema with the migrations of this program. Unlike the migrator it does not create the list of applied
-/// migrations where it is absent.
+/// Compares the applied migrations with those of this program. Unlike the migrator, this does not create the table of
+/// applied migrations if it is missing.
 pub async fn load_schema_state(store: &Store) -> Result<SchemaState, StoreError> {
     let has_list = match store.backend() {
         DbBackend::Postgres => {
@@ -84,7 +85,7 @@ pub async fn load_server(store: &Store) -> Result<DatabaseServer, StoreError> {
             connections: None,
         });
     }
-    // Without further rights a role sees the sessions of others, but not what they do.
+    // A role without further rights sees the rows of other sessions, although not their queries.
     let sql = "SELECT current_setting('server_version') AS version, \
                CAST(current_setting('max_connections') AS BIGINT) \
                - CAST(current_setting('superuser_reserved_connections') AS BIGINT) AS allowed, \
@@ -99,7 +100,7 @@ pub async fn load_server(store: &Store) -> Result<DatabaseServer, StoreError> {
     })
 }
 
-/// Writes and rolls back: a row, or a table if there is no schema yet. Fails if the service could not write, or not
+/// Writes a row, or creates a table if there is no schema yet, and rolls back. Fails if the service could not write or
 /// migrate.
 pub async fn try_write(store: &Store, schema: &SchemaState) -> Result<(), StoreError> {
     let tx = store.begin_apart().await?;

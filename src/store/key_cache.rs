@@ -1,8 +1,8 @@
 //! The API keys that this process holds in memory, so that a request need not read its key from the database.
 //!
-//! A cached key is used only while this process has a lease, and only if the key was read in the newest generation of
-//! keys that this process has seen. `accounts::key_leases` obtains the lease and looks for newer generations. The
-//! cache never says that a key does not exist.
+//! A cached key is used only while this process has a lease, and only if it was read in the newest generation of keys
+//! that this process knows. Every change of keys starts a new generation. `accounts::key_leases` obtains the lease and
+//! looks for new generations. That a key is not cached does not mean that it does not exist.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -27,16 +27,16 @@ const KEYS_MAX: usize = 131_072;
 #[derive(Debug)]
 pub(crate) struct CachedKey {
     pub(crate) owner: KeyOwner,
-    /// The integrator that pays for the account; `None` if nobody does.
+    /// The integrator to which the use of the key is charged; `None` for a key of an operator.
     pub(crate) payer: Option<IntegratorId>,
     pub(crate) scope: KeyScope,
     /// The role of the key's operator; `None` for keys of integrators and taxpayers.
     pub(crate) role: Option<OperatorRole>,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) expires_at: Option<Timestamp>,
-    /// The last use of the key that was recorded, in microseconds since 1970.
+    /// The time of the last recorded use, in microseconds since 1970.
     pub(crate) last_used: AtomicI64,
-    /// The generation that this process had seen before it read the key.
+    /// The newest generation that this process knew before it read the key.
     pub(crate) generation: i64,
 }
 
@@ -70,10 +70,10 @@ impl KeyCache {
         &self.process
     }
 
-    /// Returns the cached key with this digest. Returns `None` if it is not cached or may have changed in the database.
+    /// Returns the cached key with this digest; `None` if it is not cached, or if it may have changed in the database.
     pub(crate) fn find(&self, digest: &KeyDigest) -> Option<Arc<CachedKey>> {
-        // Reads the flag before writing it: all threads share the flag, and a write removes it from the caches of the
-        // other processors.
+        // Reads the flag before writing it: all threads share the flag, and a write would remove it from the caches of
+        // the other processors.
         if !self.is_used.load(Ordering::Relaxed) {
             self.is_used.store(true, Ordering::Relaxed);
         }
@@ -97,13 +97,13 @@ impl KeyCache {
         self.keys.insert(digest, Arc::new(key));
     }
 
-    /// Returns the newest generation that this process has seen. Ask for it before reading a key.
+    /// Returns the newest generation that this process knows. Call this before reading a key from the database.
     pub(crate) fn generation(&self) -> i64 {
         self.generation.load(Ordering::SeqCst)
     }
 
-    /// Records the present generation. Keys that were read in an older generation are not used again. Returns true if
-    /// the generation is new.
+    /// Records the generation that the database has now. Keys that were read in an older one are not used again.
+    /// Returns true if it is new to this process.
     pub(crate) fn observe_generation(&self, current: i64) -> bool {
         self.generation.fetch_max(current, Ordering::SeqCst) < current
     }
@@ -121,12 +121,12 @@ impl KeyCache {
         micros(self.opened.elapsed()) < self.trusted_until.load(Ordering::SeqCst)
     }
 
-    /// Waits until a request has looked for a key while there was no lease.
+    /// Waits until a request needs a cached key while there is no lease.
     pub(crate) async fn wait_until_wanted(&self) {
         self.wanted.notified().await;
     }
 
-    /// Returns true if a request has looked for a key since the last call.
+    /// Returns true if a request has looked for a key since the last call of this function.
     pub(crate) fn take_used(&self) -> bool {
         self.is_used.swap(false, Ordering::Relaxed)
     }

@@ -1,4 +1,5 @@
-//! Looks up rows of several taxpayers in one statement. Its JSON parameters keep the SQL text always the same.
+//! Looks up rows of several taxpayers in one statement. The values are passed as JSON, so that the SQL text is always
+//! the same.
 
 use database::StoreError;
 use database::column::json;

@@ -1,17 +1,17 @@
 //! The database, SQLite or PostgreSQL. Both have the same migrations and nearly the same queries; `database::sql` holds
-//! the SQL that differs. A function that finds rows takes their owner as a parameter; a function that writes rows takes
+//! the SQL that differs. A function that finds rows takes their owner as a parameter. A function that writes rows takes
 //! the transaction.
 //!
 //! | Concept | Module |
 //! |---|---|
 //! | the open database with its schema, and what this process keeps in memory beside it | `Store` |
-//! | portal ids | `ids` |
+//! | ids of rows, as callers see them | `ids` |
 //! | the API keys and the integrators of taxpayers in memory | `key_cache`, `payers` |
-//! | rows of several taxpayers by their names, in one statement | `lookup` |
-//! | deleting rows whose time is over | `old_rows` |
-//! | what an operator asks before a start | `inspection` |
+//! | rows of several taxpayers by their identifiers, in one statement | `lookup` |
+//! | deleting old rows | `old_rows` |
+//! | checks of the database before a start | `inspection` |
 //! | sealing all secrets again with a new key | `reseal` |
-//! | lanes: lock, lease, schedule and fence of pending work in one row | `lanes` |
+//! | lanes: one row that is lock, lease, schedule and fence of pending work | `lanes` |
 //! | integrators, operators, taxpayers and their keys | `accounts` |
 //! | invoices with their customers, items, payments and batches | `invoices` |
 //! | responses to requests with an Idempotency-Key | `idempotency` |
@@ -55,7 +55,7 @@ use crate::store::ids::Ids;
 use crate::store::key_cache::KeyCache;
 use crate::store::payers::Payers;
 
-/// The statement for a lock that only one process can hold, so that only one process migrates. The number is arbitrary.
+/// Takes the lock that lets only one process migrate at a time. The number identifies the lock and is arbitrary.
 const LOCK_MIGRATION: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 /// The name of the row in `counters` that the health check updates.
 const HEALTH_ROW: &str = "health";
@@ -116,7 +116,7 @@ impl Store {
         }
     }
 
-    /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
+    /// Migrates the schema in one transaction. If several processes start at once, one migrates while the others wait.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         let tx = self.begin_without_timeouts().await?;
         if self.backend() == DbBackend::Postgres {
@@ -130,7 +130,7 @@ impl Store {
         &self.ids
     }
 
-    /// Signs a text for this purpose with a key of this deployment.
+    /// Signs a text for this purpose with a key of this deployment. Fails if no signing key can be derived.
     pub(crate) fn sign(&self, purpose: &str, text: &[u8]) -> Result<Vec<u8>, StoreError> {
         let signature = self.vault.sign(purpose, text);
         signature.ok_or_else(|| StoreError::Corrupt {
@@ -140,7 +140,7 @@ impl Store {
         })
     }
 
-    /// Returns true if `sign` made this signature, with the present key or an older one.
+    /// Returns true if `sign` made this signature, with the current key or an older one.
     pub(crate) fn verifies(&self, purpose: &str, text: &[u8], signature: &[u8]) -> bool {
         self.vault.verifies(purpose, text, signature)
     }
@@ -163,8 +163,8 @@ impl Store {
         &self.payers
     }
 
-    /// Returns how many groups of commands may run at once. SQLite has only one writer. On PostgreSQL more groups than
-    /// cores would be smaller ones, and each costs the same statements.
+    /// Returns the number of groups of commands that may run at once. SQLite has only one writer. On PostgreSQL, more
+    /// groups than cores would only make the groups smaller, and each group costs the same statements.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => {
@@ -174,7 +174,7 @@ impl Store {
         }
     }
 
-    /// Returns how many large commands may run at once. The limit leaves most connections and processors to the other
+    /// Returns the number of large commands that may run at once. The limit leaves most connections and cores to other
     /// commands.
     pub fn concurrent_large(&self) -> usize {
         match self.backend() {
@@ -183,7 +183,7 @@ impl Store {
         }
     }
 
-    /// Checks that the database commits a write: a database on a full disk still answers queries.
+    /// Checks that the database commits a write, because a database with a full disk still answers queries.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.execute_and_commit(self.backend().build(&health_write()))
             .await?;
@@ -196,7 +196,7 @@ impl Store {
     }
 }
 
-/// Returns a write that changes nothing that anybody reads.
+/// Returns a write to a row that nobody reads.
 fn health_write() -> InsertStatement {
     Query::insert()
         .into_table("counters")

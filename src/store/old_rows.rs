@@ -1,4 +1,4 @@
-//! Deletes rows whose time is over.
+//! Deletes old rows.
 
 use database::StoreError;
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Qu
 
 use crate::store::Store;
 
-/// Deletes up to `limit` rows whose time is before this one, oldest first. Returns true if more of them may be left.
+/// Deletes up to `limit` rows with a time before `before`, oldest first. Returns true if more such rows may be left.
 pub(super) async fn delete_before<E: EntityTrait>(
     store: &Store,
     id: E::Column,
@@ -25,7 +25,7 @@ pub(super) async fn delete_before<E: EntityTrait>(
     if first.one(store.reader()).await?.is_none() {
         return Ok(false);
     }
-    // Another replica may be deleting them too.
+    // Another replica may be deleting the same rows.
     let oldest = QueryTrait::query(&mut oldest)
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .to_owned();

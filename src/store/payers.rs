@@ -1,5 +1,5 @@
 //! The integrators of the taxpayers, kept in memory after the first read. A taxpayer never changes its integrator, so
-//! an entry stays true. With these entries, limits that count by integrator need no query for each request.
+//! an entry is always valid. With these entries, limits by integrator need no query for each request.
 
 use dashmap::DashMap;
 

@@ -1,5 +1,5 @@
-//! Seals all secrets again with the current key. Does not overwrite a secret that was changed in the meantime, so the
-//! service may keep running.
+//! Encrypts all stored secrets again with the current key (reseals them). A secret that is changed meanwhile is not
+//! overwritten, so the service may keep running.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::store::webhooks::secrets;
 /// The number of rows in one transaction. It is small, so that other writers wait only briefly.
 const ROWS_PER_TRANSACTION: i64 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
-/// The maximum number of passes over one table. If others changed rows during a pass, another pass is needed.
+/// The maximum number of passes over one table. If other writers changed rows during a pass, another pass is needed.
 const PASSES_MAX: u32 = 5;
-/// The maximum number of unreadable texts whose owners a report names.
+/// The maximum number of owners of unreadable texts that a report names.
 const UNREADABLE_NAMED_MAX: usize = 20;
 
-/// A table column that holds sealed texts.
+/// A table column that holds sealed (encrypted) texts.
 struct SealedColumn {
     name: &'static str,
     table: &'static str,
@@ -96,10 +96,10 @@ pub struct ResealReport {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
-    /// The number of rows that were not resealed, because they changed during the last pass.
+    /// The number of rows that are not resealed, because other writers changed them during the last pass.
     pub left: u64,
     pub unopened: u64,
-    /// The owners of texts that no key opens. The list is cut to `UNREADABLE_NAMED_MAX`.
+    /// The owners of texts that no known key opens, at most `UNREADABLE_NAMED_MAX`.
     pub unopened_owners: Vec<String>,
 }
 
@@ -112,19 +112,19 @@ pub async fn reseal_columns(store: &Store) -> Result<Vec<ResealReport>, StoreErr
     Ok(done)
 }
 
-/// How many of the sealed texts that were looked at open.
+/// The number of sealed texts that were read, and of those that no known key opens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenedSample {
     pub read: usize,
     pub unopened: usize,
 }
 
-/// Opens the first sealed texts of each column in `SEALED_COLUMNS`, and changes nothing.
+/// Tries to open the first sealed texts of each column in `SEALED_COLUMNS`. Changes nothing.
 pub async fn open_sample(store: &Store) -> Result<OpenedSample, StoreError> {
     let mut sample = OpenedSample::default();
     for texts in &SEALED_COLUMNS {
         let mut rows = texts.rows_after(store, texts.before_first()).await?;
-        // An empty list opens with every key.
+        // An empty list contains nothing sealed, so it says nothing about the key.
         rows.retain(|row| row.sealed != "[]");
         let is_shut =
             |row: &&SealedRow| (texts.reseal)(store.vault(), &row.id, &row.sealed).is_err();
@@ -156,7 +156,7 @@ impl SealedColumn {
         }
     }
 
-    /// Reads all rows of the table once and reseals their texts where needed.
+    /// Reads all rows of the table once and reseals the texts that another key sealed.
     async fn reseal_once(&self, store: &Store) -> Result<ResealReport, StoreError> {
         let mut report = ResealReport {
             kind: self.name,
@@ -178,7 +178,7 @@ impl SealedColumn {
         }
     }
 
-    /// Returns a key that is less than that of any row.
+    /// Returns a value that is less than the key of any row.
     fn before_first(&self) -> Value {
         if self.has_number {
             Value::from(i64::MIN)

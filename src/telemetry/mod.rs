@@ -13,14 +13,10 @@ use crate::config::{LogFormat, LogLevel, LogSettings};
 /// The environment variable with a detailed log filter, which overrides the setting `log.level`.
 const FILTER_VARIABLE: &str = "RUST_LOG";
 
-/// Makes crates with many routine messages log only warnings. `actix_http` logs nothing, because it would log every
-/// malformed request of a stranger as an error.
-const QUIET_DIRECTIVES: [&str; 4] = [
-    "sea_orm_migration=warn",
-    "actix_server=warn",
-    "sqlx=warn",
-    "actix_http=off",
-];
+/// Makes crates with many routine messages log only warnings at the level `info`.
+const QUIET_DIRECTIVES: [&str; 3] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn"];
+/// `actix_http` would log every malformed request of a stranger as an error.
+const SILENT_DIRECTIVE: &str = "actix_http=off";
 
 /// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
@@ -63,11 +59,16 @@ fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
 
 fn level_filter(level: LogLevel) -> EnvFilter {
     let ours = EnvFilter::default().add_directive(threshold(level).into());
-    let quiet = QUIET_DIRECTIVES
-        .iter()
-        .filter(|_| level == LogLevel::Info)
-        .filter_map(|directive| directive.parse().ok());
-    quiet.fold(ours, EnvFilter::add_directive)
+    let quiet: Vec<_> = match level {
+        LogLevel::Info => [SILENT_DIRECTIVE]
+            .into_iter()
+            .chain(QUIET_DIRECTIVES)
+            .collect(),
+        LogLevel::Warn | LogLevel::Error => vec![SILENT_DIRECTIVE],
+        LogLevel::Off | LogLevel::Debug | LogLevel::Trace => Vec::new(),
+    };
+    let directives = quiet.iter().filter_map(|directive| directive.parse().ok());
+    directives.fold(ours, EnvFilter::add_directive)
 }
 
 fn threshold(level: LogLevel) -> LevelFilter {
@@ -87,7 +88,10 @@ mod tests {
 
     #[test]
     fn the_setting_decides_and_rust_log_wins() {
-        assert_eq!(filter(LogLevel::Warn, "").0.to_string(), "warn");
+        assert_eq!(
+            filter(LogLevel::Warn, "").0.to_string(),
+            "actix_http=off,warn"
+        );
         assert_eq!(
             filter(LogLevel::Warn, "einvoice=debug").0.to_string(),
             "einvoice=debug"
@@ -115,7 +119,7 @@ mod tests {
     #[test]
     fn an_invalid_rust_log_is_reported_and_not_used() {
         let (filter, complaint) = filter(LogLevel::Warn, "einvoice=loud");
-        assert_eq!(filter.to_string(), "warn");
+        assert_eq!(filter.to_string(), "actix_http=off,warn");
         assert!(complaint.is_some());
     }
 

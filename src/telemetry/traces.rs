@@ -1,6 +1,6 @@
 //! Sends the spans of the process to an OpenTelemetry collector, with OTLP over HTTP. A thread of its own sends them in
-//! batches. Whoever ends a span only puts it into a queue of limited length: if that is full, or if the collector does not
-//! take a batch, spans are dropped and counted.
+//! batches. Code that ends a span only puts it into a queue of limited length. If the queue is full, or if the
+//! collector does not accept a batch, spans are dropped and counted.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,14 +22,14 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::TelemetrySettings;
 
-/// The most spans that wait. With about 1 kB each they take no more than a few megabytes.
+/// The maximum number of spans in the queue. With about 1 kB each they take no more than a few megabytes.
 const QUEUE_SPANS_MAX: usize = 8_192;
 const BATCH_SPANS_MAX: usize = 512;
-/// How long a batch waits for more spans.
+/// The time that a batch waits for more spans.
 const BATCH_WAIT: Duration = Duration::from_secs(1);
-/// How long the collector may take to accept a batch, with repetitions.
+/// The longest time that the collector may take to accept a batch, with repetitions.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a process that stops waits for its last spans to be taken.
+/// The longest time that a process that stops waits for its last spans to be accepted.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// The path that takes traces, below the root of a collector (OTLP specification, "OTLP/HTTP Request").
 const TRACES_PATH: &str = "v1/traces";
@@ -39,7 +39,7 @@ static EXPORTED: AtomicU64 = AtomicU64::new(0);
 static DROPPED_BY_QUEUE: AtomicU64 = AtomicU64::new(0);
 static DROPPED_BY_COLLECTOR: AtomicU64 = AtomicU64::new(0);
 
-/// Why no spans can be exported.
+/// The reason why no spans can be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum TracesError {
     #[error("the HTTP client for telemetry.otlp_endpoint cannot be built")]
@@ -52,7 +52,7 @@ pub enum TracesError {
     Thread(#[from] io::Error),
 }
 
-/// How many spans this process has sent to its collector, and how many it has dropped, and why.
+/// The numbers of spans that this process has sent to its collector, and that it has dropped for each reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanCounts {
     pub exported: u64,
@@ -60,13 +60,13 @@ pub struct SpanCounts {
     pub dropped_by_collector: u64,
 }
 
-/// Asks the exporting thread for the spans that wait.
+/// A handle to the exporting thread, which makes the thread send the waiting spans at once.
 #[derive(Debug, Clone)]
 pub struct TraceExport {
     flushes: mpsc::Sender<oneshot::Sender<()>>,
 }
 
-/// The end of the queue into which spans are put.
+/// The sending end of the queue of spans.
 struct Queue(mpsc::Sender<EndedSpan>);
 
 struct ExportLoop {
@@ -74,7 +74,8 @@ struct ExportLoop {
     flushes: mpsc::Receiver<oneshot::Sender<()>>,
     exporter: SpanExporter,
     scope: InstrumentationScope,
-    /// The spans that were dropped since the collector took the last batch. `None` while it takes them.
+    /// The number of spans that were dropped since the collector accepted the last batch; `None` while it accepts
+    /// batches.
     lost: Option<u64>,
 }
 
@@ -108,7 +109,7 @@ pub fn start(
     }))
 }
 
-/// Sends an export without spans to the collector with this root.
+/// Sends an export without spans to the collector with this root, to find out whether it accepts traces.
 pub async fn probe(root: &str) -> Result<(), TracesError> {
     let exporter = build_exporter(root, "doctor")?;
     Ok(exporter.export(Vec::new()).await?)
@@ -148,7 +149,7 @@ fn build_exporter(root: &str, replica: &str) -> Result<SpanExporter, TracesError
 }
 
 impl TraceExport {
-    /// Sends the spans that wait, as far as their collector takes them within `FLUSH_MAX`.
+    /// Sends the waiting spans, as far as the collector accepts them within `FLUSH_MAX`.
     pub async fn flush(&self) {
         let (sender, sent) = oneshot::channel();
         let flushed = async {
@@ -172,7 +173,7 @@ impl SpanSink for Queue {
 }
 
 impl ExportLoop {
-    /// Starts the thread. It has a runtime of its own, so that it never takes a turn from a request.
+    /// Starts the thread. It has a runtime of its own, so that exporting delays no request.
     fn spawn(self) -> io::Result<()> {
         let (sender, started) = blocking::channel();
         thread::Builder::new()
@@ -194,7 +195,7 @@ impl ExportLoop {
         started.recv().unwrap_or(Ok(()))
     }
 
-    /// Exports spans until nobody can send any more.
+    /// Exports spans until the queue is closed and empty.
     async fn run(mut self) {
         let mut batch = Vec::new();
         loop {
@@ -214,7 +215,7 @@ impl ExportLoop {
                 batch = rest;
             }
             if let Some(flush) = flush {
-                // Who asked may have stopped waiting.
+                // The caller of `flush` may have stopped waiting.
                 let _ = flush.send(());
             }
             if is_over {
@@ -247,8 +248,8 @@ impl ExportLoop {
     }
 }
 
-/// Waits for a span, and then a moment for more of them. What was taken from the queue is in `batch`, even if the caller
-/// stops waiting.
+/// Waits for a span, and then a moment for more spans. Spans that were taken from the queue are in `batch`, even if the
+/// caller stops waiting.
 async fn fill(spans: &mut mpsc::Receiver<EndedSpan>, batch: &mut Vec<EndedSpan>) {
     if spans.recv_many(batch, BATCH_SPANS_MAX).await == 0 {
         return;

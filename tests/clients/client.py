@@ -1,6 +1,8 @@
 """Walks one invoice through the service with a client that openapi-python-client generated from /openapi.json.
 
-    python client.py URL INTEGRATOR_KEY openapi.json
+    python client.py URL INTEGRATOR_KEY DEMO_KEY openapi.json
+
+The new integrator onboards a taxpayer. The invoices are those of the demo account, for which the examples are made.
 
 Each answer is read by the generated model of its status and written again. What is written must be what was answered:
 then the model has read all of it. The bodies are the examples of the document, read by the generated models as well.
@@ -14,8 +16,8 @@ import typing
 
 from einvoice_client.client import AuthenticatedClient
 
-URL, INTEGRATOR, DOCUMENT = sys.argv[1], sys.argv[2], sys.argv[3]
-IRN = "INV0001-94AD90FB-20260115"
+URL, INTEGRATOR, DEMO, DOCUMENT = sys.argv[1:5]
+IRN = "INV0001-94CD90AA-20260115"
 METHODS = ("get", "put", "post", "patch")
 
 
@@ -73,7 +75,8 @@ def onboard():
     call("get_taxpayer", 404, INTEGRATOR, id=taxpayer + 1_000_000)
     call("get_integration_setup", 200, INTEGRATOR, id=taxpayer)
     call("update_profile", 200, INTEGRATOR, id=taxpayer)
-    return taxpayer, call("rotate_api_key", 200, INTEGRATOR, id=taxpayer)["data"]["api_key"]
+    call("rotate_api_key", 200, INTEGRATOR, id=taxpayer)
+    return taxpayer
 
 
 def webhook(taxpayer):
@@ -121,15 +124,14 @@ def pipeline(key):
     call("relay_payment_status", 200, key, irn=IRN)
     for name in ("confirm", "download", "get_run"):
         call(name, 200, key, irn=IRN)
-    call("get_run", 404, key, irn="INV7777-94AD90FB-20260115")
+    call("get_run", 404, key, irn="INV7777-94CD90AA-20260115")
     call("update_status", 409, key)
     call("list_events", 200, key)
     call("list_supplier_invoices", 200, key)
 
 
-taxpayer, key = onboard()
-webhook(taxpayer)
-invoices(key)
-payments(key)
-pipeline(key)
+webhook(onboard())
+invoices(DEMO)
+payments(DEMO)
+pipeline(DEMO)
 print(f"Python: {read} answers of {len(OPERATIONS)} operations' client read without an error")

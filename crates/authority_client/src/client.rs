@@ -1,14 +1,13 @@
 //! The client of the authority. Every call is admitted, sent over HTTP, classified, counted and logged.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fmt, fs, io};
 
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, HeaderValue};
-use reqwest::{Certificate, Client, RequestBuilder, Url};
-use secrecy::{ExposeSecret, SecretString};
+use reqwest::{Client, RequestBuilder, Url};
+use secrecy::SecretString;
 use serde_json::Value;
 use timing::clock::SharedClock;
 use timing::histograms::Histograms;
@@ -19,6 +18,9 @@ use crate::admission::call_limits::LimitView;
 use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::call_stats::{CallCounters, CallLabels, CallOutcome, CallStats};
 use crate::admission::permit::CallAdmission;
+use crate::client_settings::{
+    AuthorityBuildError, ClientSettings, base_url_text, http_client, secret_header,
+};
 use crate::crypto::download::EncryptedDocument;
 use crate::crypto::keys::CryptoError;
 use crate::operation::Operation;
@@ -29,44 +31,8 @@ use crate::transport::exchange::{RawResponse, exchange};
 use crate::transport::failure::{AuthorityFailure, Cause, CauseKind};
 use crate::transport::request::AuthorityRequest;
 
-/// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// An unused connection is closed after this time. Gateways keep theirs longer, so a call rarely gets a connection that was
-/// closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.
 const LIVENESS_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-
-#[derive(Debug, thiserror::Error)]
-pub enum AuthorityBuildError {
-    #[error(
-        "the authority's base URL must be http or https, with a host, without query and fragment"
-    )]
-    BaseUrl,
-    #[error("the authority's {0} holds characters that no header may hold")]
-    Header(&'static str),
-    #[error("the file {} cannot be read", .path.display())]
-    ExtraCaFile { path: PathBuf, source: io::Error },
-    #[error("the file {} of authority.extra_ca_file holds no readable PEM certificate", .0.display())]
-    ExtraCa(PathBuf),
-    #[error("the authority's HTTP client cannot be built")]
-    Client(#[source] reqwest::Error),
-}
-
-/// The settings of a client.
-#[derive(Debug, Clone)]
-pub struct ClientSettings {
-    pub api_key: SecretString,
-    pub api_secret: SecretString,
-    /// A file in PEM form with certificates to trust in addition to the usual ones.
-    pub extra_ca_file: Option<PathBuf>,
-    /// The longest time that a call waits for its slot, and then for its answer.
-    pub timeout: Duration,
-    /// The maximum number of concurrent calls of each operation.
-    pub max_concurrent_calls: u32,
-    /// True if the client makes no call: each one fails with `Paused`.
-    pub is_paused: bool,
-}
 
 /// The answer to one health check, for an operator who looks for a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +113,8 @@ impl Authority {
         self.inner.admission.breaker_views()
     }
 
-    /// Counts the calls to an operation within the last 30 s: those of all accounts, and those of this client's account.
+    /// Counts the calls to an operation within the last 30 s: those of all accounts, and those of this client's
+    /// account.
     pub fn recent_calls(&self, operation: Operation) -> RecentCalls {
         self.inner.admission.recent_calls(operation, self.account)
     }
@@ -162,8 +129,8 @@ impl Authority {
         self.inner.admission.reset(operation);
     }
 
-    /// Closes the breaker of an operation in this process, because the outage for which it opened is over. Does nothing if
-    /// a call has failed after `failed_at`, or if an operator tripped the breaker.
+    /// Closes the breaker of an operation in this process, because the outage for which it opened is over. Does nothing
+    /// if a call has failed after `failed_at`, or if an operator tripped the breaker.
     pub fn end_outage(&self, operation: Operation, failed_at: Option<Timestamp>) {
         self.inner.admission.end_outage(operation, failed_at);
     }
@@ -355,63 +322,10 @@ fn read_response<T>(
     })
 }
 
-fn http_client(settings: &ClientSettings) -> Result<Client, AuthorityBuildError> {
-    let timeout = settings.timeout;
-    let extra = settings
-        .extra_ca_file
-        .as_deref()
-        .map(read_certificates)
-        .transpose()?
-        .unwrap_or_default();
-    Client::builder()
-        .user_agent(concat!("einvoice/", env!("CARGO_PKG_VERSION")))
-        .timeout(timeout)
-        .connect_timeout(CONNECT_TIMEOUT.min(timeout / 2))
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .no_proxy()
-        .tls_certs_merge(extra)
-        .build()
-        .map_err(AuthorityBuildError::Client)
-}
-
-fn read_certificates(path: &Path) -> Result<Vec<Certificate>, AuthorityBuildError> {
-    let pem = fs::read(path).map_err(|source| AuthorityBuildError::ExtraCaFile {
-        path: path.to_owned(),
-        source,
-    })?;
-    let certificates = Certificate::from_pem_bundle(&pem).unwrap_or_default();
-    if certificates.is_empty() {
-        Err(AuthorityBuildError::ExtraCa(path.to_owned()))
-    } else {
-        Ok(certificates)
-    }
-}
-
-/// Returns the base URL as text, without a trailing slash.
-fn base_url_text(base: &Url) -> Result<String, AuthorityBuildError> {
-    let usable = matches!(base.scheme(), "http" | "https")
-        && base.has_host()
-        && base.query().is_none()
-        && base.fragment().is_none();
-    usable
-        .then(|| base.as_str().trim_end_matches('/').to_owned())
-        .ok_or(AuthorityBuildError::BaseUrl)
-}
-
-fn secret_header(
-    secret: &SecretString,
-    name: &'static str,
-) -> Result<HeaderValue, AuthorityBuildError> {
-    let mut value = HeaderValue::from_str(secret.expose_secret())
-        .map_err(|_| AuthorityBuildError::Header(name))?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE;
     use timing::clock::{MockClock, SystemClock};

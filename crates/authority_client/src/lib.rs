@@ -6,7 +6,7 @@
 //!
 //! | Concept | Module |
 //! |---|---|
-//! | The client | `client` |
+//! | The client, and its settings | `client`, `client_settings` |
 //! | One method per upstream call; the shapes of their data | `calls`, `wire` |
 //! | The operations, and which of them have an effect | `operation` |
 //! | Request, HTTP exchange, answer, and the classification of failures | `transport` |
@@ -19,6 +19,7 @@
 mod admission;
 mod calls;
 mod client;
+mod client_settings;
 mod crypto;
 #[cfg(any(test, fuzzing, feature = "testing"))]
 pub mod fuzzing;
@@ -35,7 +36,8 @@ pub use admission::call_limits::LimitView;
 pub use admission::call_origin::CallerAccount;
 pub use admission::call_stats::CallOutcome;
 pub use admission::open_breaker::HeldCallers;
-pub use client::{Authority, AuthorityBuildError, ClientSettings, HealthAnswer};
+pub use client::{Authority, HealthAnswer};
+pub use client_settings::{AuthorityBuildError, ClientSettings};
 pub use crypto::keys::{CryptoError, CryptoKeys};
 pub use operation::{Operation, ResourceList};
 pub use path_segment::encode_path_segment;

@@ -10,7 +10,8 @@ use timing::jitter::full_jitter;
 /// An interval that was doubled this often has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;
 
-/// When to try again and when to give up (`pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`).
+/// The delays between tries, and the time after which to give up (`pipeline.retry_initial_ms`, `retry_max_s` and
+/// `give_up_after_s`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The upper bound of the delay after the first failed try.

@@ -21,9 +21,10 @@ use tokio::sync::Semaphore;
 
 pub use crate::admission::adaptive_limit::{AdaptiveLimit, CallStart};
 pub use crate::admission::load_signal::LoadSignal;
-use crate::client::{Authority, ClientSettings};
+use crate::client::Authority;
+use crate::client_settings::ClientSettings;
 
-/// How the server handles a request.
+/// The way in which the server handles a request.
 #[derive(Debug, Clone)]
 pub enum Behaviour {
     /// Writes these bytes and closes the connection.

@@ -1,5 +1,5 @@
-//! The open database and its transactions. The statements of a transaction have deadlines, and its commit tells what is
-//! known of it. A committed change is on disk (SQLite: `synchronous` is FULL).
+//! The open database and its transactions. The statements of a transaction have deadlines. The error of a failed commit
+//! says whether the changes may have been stored. A committed change is on disk (SQLite: `synchronous` is FULL).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -85,7 +85,8 @@ impl Database {
         self.begin_sharing(Sharing::Shared).await
     }
 
-    /// Begins a transaction that shares its commit with no other, even on SQLite.
+    /// Begins a transaction that never shares its commit with others. On SQLite, concurrent transactions usually share
+    /// one.
     pub async fn begin_apart(&self) -> Result<Transaction, StoreError> {
         self.begin_sharing(Sharing::Apart).await
     }
@@ -151,7 +152,7 @@ impl Database {
         self.writer.metrics()
     }
 
-    /// Returns the pool for queries. A task that makes a page gets the pool of pages.
+    /// Returns the pool for queries. A task that renders a page (`run_as_page`) gets the pool for pages.
     pub fn reader(&self) -> &Pool {
         self.readers.pool()
     }
@@ -186,7 +187,8 @@ impl Database {
     }
 }
 
-/// A transaction: one that writes, or a snapshot for reading. If it is dropped without a commit, its changes are rolled back.
+/// A transaction: one that writes, or a snapshot for reading. If it is dropped without a commit, its changes are rolled
+/// back.
 pub struct Transaction {
     kind: DroppedInRuntime<TransactionKind>,
     backend: DbBackend,
@@ -238,7 +240,8 @@ impl Transaction {
         }
     }
 
-    /// Commits. The changes are on disk when this returns.
+    /// Commits. After success the changes are on disk. After the error `Unsettled` they may be; after other errors they
+    /// are not.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) if self.has_failed.load(Ordering::Relaxed) => {
@@ -260,7 +263,8 @@ impl Transaction {
         }
     }
 
-    /// Rolls back. A member of a group waits for the group's commit, because it may have read changes of others.
+    /// Rolls back. A member of a commit group also waits for the group's commit, because it may have read changes of
+    /// other members that are committed only then.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) => {
@@ -271,7 +275,7 @@ impl Transaction {
         }
     }
 
-    /// Lets the next member run and waits for the group's commit.
+    /// Lets the next member of the group run its statements, and waits for the group's commit.
     async fn wait_for_commit(
         &self,
         group: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,

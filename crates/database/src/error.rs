@@ -29,7 +29,8 @@ pub enum StoreError {
     /// A commit got no clear answer, and a look-up then showed that nothing was committed. A retry may succeed.
     #[error("the commit did not happen")]
     NotCommitted,
-    /// Another transaction has locked a lane for longer than a caller waits. A retry may succeed.
+    /// Another transaction has kept a lane (a row that serialises work) locked for longer than a caller waits. A retry
+    /// may succeed.
     #[error("another transaction has locked the lane")]
     Locked,
     /// Another process has claimed the lane. The caller no longer holds it and must stop without changes.

@@ -1,6 +1,6 @@
-//! The pool of write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and each
-//! commit waits for the disk, so there concurrent transactions share a commit: they run one after another inside one
-//! database transaction, each behind its own savepoint (group commit).
+//! The pool of write transactions. On PostgreSQL each write transaction has a connection of its own. SQLite has only
+//! one writer, and each commit waits for the disk. So concurrent transactions share a commit there (group commit): they
+//! take turns inside one database transaction, each behind its own savepoint.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,29 +19,29 @@ use crate::metrics::StoreMetrics;
 use crate::pool::{CallGuard, Pool};
 use crate::pool_settings::BUSY_WAIT;
 
-/// How long a commit group accepts new members. Without this limit, the group might never commit.
+/// The time for which a commit group accepts new members. Without this limit, the group might never commit.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
 pub(crate) struct WriterPool {
     pool: Pool,
-    /// The turns of SQLite's only writer; `None` on PostgreSQL.
+    /// Grants the turns to write on SQLite; `None` on PostgreSQL.
     turns: Option<Turns>,
-    /// How long to wait while another process writes to the SQLite database.
+    /// The longest time to wait while another process writes to the SQLite database.
     busy_wait: Duration,
     metrics: StoreMetrics,
 }
 
-/// Says if a transaction may share its database transaction with others on SQLite.
+/// Says if a transaction may share one database transaction, and so its commit, with others on SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     Shared,
-    /// For a transaction that may make SQLite roll back the whole database transaction. Then no other transaction loses
-    /// its changes.
+    /// For a transaction that may make SQLite roll back the whole database transaction. It shares with no other, so no
+    /// other transaction loses its changes.
     Apart,
 }
 
-/// The turns of SQLite's only writer. Clones share them.
+/// Grants turns to write on SQLite's only write connection, one at a time. Clones share the connection.
 #[derive(Clone)]
 pub(crate) struct Turns {
     /// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
@@ -51,7 +51,7 @@ pub(crate) struct Turns {
     runtime: Handle,
 }
 
-/// The right to write. While it is held, nobody else runs a statement on the writer's connection.
+/// The right to write. During a turn, nobody else runs a statement on the write connection.
 type Turn = OwnedMutexGuard<Option<CommitGroup>>;
 
 /// One database transaction that several write transactions share. These write transactions are its members.
@@ -70,9 +70,9 @@ pub(crate) struct CommitGroup {
 
 /// The database transaction that the statements of a transaction run in.
 pub(crate) enum TransactionKind {
-    /// Its own.
+    /// The transaction has a database transaction of its own.
     Dedicated(DatabaseTransaction),
-    /// A member of a commit group, which nobody else uses before the member has ended.
+    /// The transaction is a member of a commit group. Nobody else uses the group before the member has ended.
     Grouped(OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>),
 }
 
@@ -292,7 +292,8 @@ mod tests {
     use crate::database::{Database, Transaction};
     use crate::testing::stores;
 
-    /// How long the test tries to begin a transaction after the disk was full: the failed group has to end first.
+    /// The longest time for which the test tries to begin a transaction after the disk was full: the failed group has
+    /// to end first.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {

@@ -1,6 +1,7 @@
-//! Connections that stay open for queries. Whenever a connection is returned, the driver's pool starts a task and sends
-//! another request to the database, which costs as much as a short query. So a connection that has answered is kept
-//! here for the next query. Any other connection goes back to the driver's pool, which tests or closes it.
+//! Connections that stay open for queries. Whenever a connection is returned to the driver's pool, the pool starts a
+//! task and sends another request to the database, which costs as much as a short query. So a connection that has
+//! answered is kept here for the next query. Any other connection goes back to the driver's pool, which tests or closes
+//! it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,10 +16,11 @@ use sea_orm::{
     Statement, Values,
 };
 use sea_query_sqlx::SqlxValues;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use crate::deadline::Liveness;
+use crate::deadline::{DroppedInRuntime, Liveness};
 use crate::metrics::ReadWaits;
 use crate::pool_settings::{BUSY_WAIT, TEST_WAIT, UNTESTED_IDLE_MAX};
 
@@ -47,6 +49,20 @@ struct KeptConnection<DB: Database> {
     connection: PoolConnection<DB>,
     taken_at: Instant,
     used_at: Instant,
+}
+
+/// Keeps the pool's connections for queries. When nothing uses them any more, they are closed in this runtime, which
+/// the driver needs.
+pub(crate) fn keep_connections(
+    connections: &DatabaseConnection,
+    liveness: &Arc<Liveness>,
+    waits: &ReadWaits,
+    runtime: &Handle,
+) -> Arc<DroppedInRuntime<KeptConnections>> {
+    Arc::new(DroppedInRuntime::new(
+        KeptConnections::new(connections, liveness, waits),
+        runtime.clone(),
+    ))
 }
 
 impl KeptConnections {

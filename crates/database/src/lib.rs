@@ -2,7 +2,7 @@
 //!
 //! | File | Concept |
 //! |---|---|
-//! | `database` | the open database: begins transactions, lends connections for queries; a transaction, whose commit tells what is known of it |
+//! | `database` | the open database; its transactions, and what is known after a failed commit |
 //! | `pool`, `pool_settings` | connection pools; a pool whose connections are dead is replaced |
 //! | `readers` | the pools for queries: the main one, one for pages, one for snapshots |
 //! | `kept` | connections that stay open between queries |

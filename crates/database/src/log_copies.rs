@@ -1,14 +1,16 @@
-//! Copies SQLite's write-ahead log into the database file (a checkpoint, as SQLite calls it). Left to itself, the writer
-//! does it in each commit that finds more than 1,000 pages in the log. A few creates fill these, so most commits would
-//! copy pages that the next one changes again, and wait for the disk two more times.
+//! Copies SQLite's write-ahead log into the database file. SQLite calls this a checkpoint. By default, SQLite does it
+//! in each commit that finds more than 1,000 pages in the log. Creating a few invoices fills so many pages. So most
+//! commits would copy pages that the next commit changes again, and would wait for the disk two more times.
 //!
-//! Here a task copies while the writer goes on, when the log has grown by 64 MiB. Each round leaves the pages that were
-//! written during it. When only few are left, or no fewer than before, the task takes a turn of the writer's and copies
-//! these: after that the next commit begins the log anew.
+//! Instead, a task copies the log while the writer goes on, each time it has grown by 64 MiB. It copies in rounds. Each
+//! round leaves the pages that were written during it. When only few pages are left, or a round leaves hardly fewer
+//! than the one before, the task stops the writer (`Turns`) and copies the rest. The next commit then overwrites the
+//! log from its start.
 //!
 //! SQLite waits until the database file is on disk only at the end of a round during which nothing was committed. The
-//! last round is one, and it would wait for all pages while the writer waits for it. So a round begins just after a
-//! commit, and at least three are made: then one of them probably ends before the next commit and has waited already.
+//! last round is such a round: the writer would wait while SQLite writes all copied pages to disk. So each earlier
+//! round begins just after a commit, and there are at least three. Then one of them probably ends before the next
+//! commit and has already waited for the disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,25 +23,26 @@ use crate::error::StoreError;
 use crate::group_commit::Turns;
 use crate::pool::Pool;
 
-/// The log is copied when it has grown by so many pages, of 4 KiB each.
-const COPIED_FROM: u32 = 16_384;
-/// The number of pages that may be left for a turn of the writer's, which waits for some milliseconds.
-const FEW: u32 = 1_000;
-/// The number of rounds beside the writer, however few pages are left.
+/// The log is copied when it has grown by this many pages of 4 KiB.
+const COPY_AFTER_PAGES: u32 = 16_384;
+/// The last round, for which the writer waits some milliseconds, begins when no more than this many pages are left.
+const LAST_ROUND_PAGES_MAX: u32 = 1_000;
+/// The minimum number of rounds before the last one, even if few pages are left.
 const ROUNDS_MIN: usize = 3;
 const ROUNDS_MAX: usize = 10;
-/// The log is looked at no more often than this, and only after commits.
+/// The shortest time between two looks at the size of the log. It is looked at only after commits.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// A round waits no longer than this for the commit after which it begins.
+/// The longest time that a round waits for a commit before it begins.
 const COMMIT_WAIT: Duration = Duration::from_millis(50);
-/// The wait after a log that could not be looked at or copied.
+/// The wait after the log could not be looked at or copied.
 const RETRY_WAIT: Duration = Duration::from_secs(1);
 
-/// Looks at the log and does nothing else.
+/// Returns the size of the log without copying it.
 const LOOK: &str = "PRAGMA wal_checkpoint(NOOP)";
-/// Copies what no transaction reads from the log any more, and waits for nobody.
+/// Copies the pages that no transaction still reads from the log, without waiting for anybody.
 const COPY: &str = "PRAGMA wal_checkpoint(PASSIVE)";
-/// Copies the same, and then waits (`busy_timeout`) for the transactions that still read from the log.
+/// Copies like `COPY`, and then waits (`busy_timeout`) until no transaction reads from the log, so that the next commit
+/// overwrites it from its start.
 const COPY_AND_BEGIN_ANEW: &str = "PRAGMA wal_checkpoint(RESTART)";
 
 /// The task that copies the log. It ends when the last clone is dropped.
@@ -50,7 +53,7 @@ pub(crate) struct LogCopies {
 }
 
 impl LogCopies {
-    /// Begins to copy the log after commits, which the turns tell of.
+    /// Starts the task. `turns` tells it of each commit.
     pub(crate) fn begin(pool: Pool, turns: Turns) -> Self {
         let copier = Copier {
             pool: pool.clone(),
@@ -61,7 +64,7 @@ impl LogCopies {
         Self { pool, task }
     }
 
-    /// Ends the task. The last connection that is closed copies the rest of the log.
+    /// Ends the task and closes its pool. SQLite copies the rest of the log when its last connection closes.
     pub(crate) async fn close(&self) -> Result<(), DbErr> {
         self.task.abort();
         self.pool.close().await
@@ -81,8 +84,8 @@ struct Log {
 }
 
 impl Log {
-    /// Returns the number of pages to copy. SQLite reads the two numbers one after the other, so another process may have
-    /// copied more than the log had.
+    /// Returns the number of pages that are not copied yet. SQLite reads the two numbers one after the other, and
+    /// another process may copy meanwhile, so `copied` may exceed `pages`.
     fn left(self) -> u32 {
         self.pages.saturating_sub(self.copied)
     }
@@ -92,7 +95,7 @@ impl Copier {
     async fn run(self) {
         let mut commits = self.turns.commits();
         let mut seen = 0;
-        // The sender of the commits lives in `turns`.
+        // `changed` never fails, because `turns` keeps the sender of the commits alive.
         while commits.changed().await.is_ok() {
             match self.copy_if_long(seen).await {
                 Ok(pages) => {
@@ -107,13 +110,13 @@ impl Copier {
         }
     }
 
-    /// Copies the log if it has grown enough since it had `seen` pages. Returns the number that the next look counts
-    /// from: the log may be as long as before, if a transaction reads from it for long.
+    /// Copies the log if it has grown enough since it had `seen` pages. Returns the `seen` of the next call: the number
+    /// of pages after the copying, which is not zero if a long transaction still reads from the log.
     async fn copy_if_long(&self, seen: u32) -> Result<u32, StoreError> {
         let log = self.ask(LOOK).await?;
-        // Shorter than before means begun anew.
+        // A shorter log than before means that SQLite has overwritten it from its start.
         let counted_from = if log.pages < seen { 0 } else { seen };
-        if log.pages - counted_from < COPIED_FROM {
+        if log.pages - counted_from < COPY_AFTER_PAGES {
             return Ok(counted_from);
         }
         self.copy_most(log).await?;
@@ -123,12 +126,12 @@ impl Copier {
         Ok(log.pages)
     }
 
-    /// Copies in rounds, while the writer goes on, until few pages are left or the rounds no longer become shorter.
+    /// Copies in rounds, while the writer goes on, until few pages are left or the rounds hardly become shorter.
     async fn copy_most(&self, mut log: Log) -> Result<(), DbErr> {
         let mut left_before = u32::MAX;
         for round in 0..ROUNDS_MAX {
             let left = log.left();
-            let is_at_end = left <= FEW || left > left_before / 4 * 3;
+            let is_at_end = left <= LAST_ROUND_PAGES_MAX || left > left_before / 4 * 3;
             if round >= ROUNDS_MIN && is_at_end {
                 break;
             }
@@ -144,7 +147,7 @@ impl Copier {
         let statement = Statement::from_string(self.pool.backend(), pragma);
         let row = self.pool.query_one_raw(statement).await?;
         let row = row.ok_or_else(|| DbErr::RecordNotFound(pragma.to_owned()))?;
-        // SQLite says -1 where the file system allows no log.
+        // SQLite returns -1 if the file system does not support a write-ahead log.
         let count = |column| {
             let count: i64 = row.try_get_by_index(column)?;
             Ok::<_, DbErr>(u32::try_from(count).unwrap_or_default())

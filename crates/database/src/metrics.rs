@@ -36,7 +36,7 @@ impl ReadWaits {
     }
 }
 
-/// Clones share their values.
+/// The metrics of one database. Clones share their values.
 #[derive(Debug, Clone)]
 pub struct StoreMetrics {
     pub read_waits: ReadWaits,

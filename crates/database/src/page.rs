@@ -5,7 +5,8 @@ use sea_orm::{EntityTrait, FromQueryResult, PaginatorTrait, QuerySelect, Select}
 use crate::database::Database;
 use crate::error::StoreError;
 
-/// The databases count rows in 64 bits with a sign, and add the limit to the offset.
+/// The largest offset of a page. The databases add the page's size to it, and the sum must fit into 64 bits with a
+/// sign.
 const OFFSET_MAX: u64 = i64::MAX as u64 / 2;
 
 /// The number and the size of a page of a list. Pages are numbered from 1.

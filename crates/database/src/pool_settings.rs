@@ -9,9 +9,10 @@ use tokio::time::timeout;
 
 use crate::deadline::{Deadlines, Liveness};
 
-/// How long to wait for a free connection, for the lock of the commit group or for a locked database.
+/// The longest wait for a free connection, for the lock of the commit group or for a locked database.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(5);
-/// How many prepared statements a connection keeps. SQL for a different number of rows is a different statement.
+/// The number of prepared statements that a connection keeps. SQL for a different number of rows is a different
+/// statement.
 const STATEMENTS_KEPT: usize = 256;
 /// PostgreSQL itself ends a statement after `statement_timeout`. If no answer has come this long after that, the
 /// connection counts as dead.
@@ -22,7 +23,7 @@ const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
 const CALL_DEADLINES_PER_TRANSACTION: u32 = 5;
 /// A connection that was idle for longer than this is tested before use, because a firewall may have dropped it.
 pub(crate) const UNTESTED_IDLE_MAX: Duration = Duration::from_secs(5);
-/// How long a test of a connection may take.
+/// The longest time that a test of a connection may take.
 pub(crate) const TEST_WAIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
@@ -33,13 +34,13 @@ pub struct PoolSettings {
     pub readers_max: u32,
     /// The maximum number of PostgreSQL connections for the queries of pages.
     pub page_readers_max: u32,
-    /// How long a PostgreSQL statement waits for a lock.
+    /// The longest time that a PostgreSQL statement waits for a lock.
     pub lock_timeout: Duration,
-    /// How long a PostgreSQL statement may take.
+    /// The longest time that a PostgreSQL statement may take.
     pub statement_timeout: Duration,
-    /// How long a PostgreSQL transaction may be idle between two statements.
+    /// The longest time that a PostgreSQL transaction may be idle between two statements.
     pub idle_in_transaction_timeout: Duration,
-    /// How long to wait while another process writes to the SQLite database.
+    /// The longest time to wait while another process writes to the SQLite database.
     pub busy_wait: Duration,
 }
 
@@ -104,9 +105,9 @@ pub(super) enum SqlitePurpose {
 }
 
 impl SqlitePurpose {
-    /// Returns the value of SQLite's `cache_size` for each connection; a negative number is a size in KiB. The operating
-    /// system caches the file, too, so readers keep little: otherwise a list of large invoices would fill the cache of
-    /// every reader.
+    /// Returns the value of SQLite's `cache_size` for each connection; a negative number is a size in KiB. The
+    /// operating system caches the file, too, so readers keep little: otherwise a list of large invoices would fill the
+    /// cache of every reader.
     fn cache_size(self) -> &'static str {
         match self {
             Self::Transactions => "-65536",
@@ -126,8 +127,8 @@ impl SqlitePurpose {
 
 /// The maximum wait of the copying of the log, and so of the writer, for transactions that read from it.
 const LOG_READERS_WAIT: Duration = Duration::from_millis(20);
-/// A commit copies the log by itself if it has so many pages (256 MiB): the task that copies it has failed, or long reads
-/// keep it from doing so.
+/// A commit copies the log by itself if it has so many pages (256 MiB): the task that copies it has failed, or long
+/// reads keep it from doing so.
 const LOG_PAGES_MAX: &str = "65536";
 
 pub(super) fn sqlite_options(

@@ -1,5 +1,5 @@
-//! Takes the marks at which a line may end out of pages that are laid out. Each mark is a character: left in, it would
-//! be in every number and address that somebody copies out of the document.
+//! Removes the marks at which a line may end from finished pages. Each mark is a character: if it stayed, it would be
+//! part of every number and address that somebody copies out of the PDF.
 
 use typst::layout::{Frame, FrameItem};
 use typst::model::Document as _;
@@ -8,7 +8,7 @@ use typst_layout::{Page, PagedDocument};
 
 use crate::text::BREAK;
 
-/// Returns the same pages, on which no text has a mark.
+/// Returns the same pages without marks in their texts.
 pub fn remove_breaks(pages: &PagedDocument) -> PagedDocument {
     let cleaned = pages.pages().iter().map(|page| {
         let mut page: Page = page.clone();
@@ -19,7 +19,7 @@ pub fn remove_breaks(pages: &PagedDocument) -> PagedDocument {
 }
 
 fn clean_frame(frame: &mut Frame) {
-    // A frame without marks stays as it is, since typst shares it and a change copies it.
+    // A frame without marks is not changed, because typst shares frames and a change makes a copy.
     if !has_breaks(frame) {
         return;
     }
@@ -41,7 +41,7 @@ fn has_breaks(frame: &Frame) -> bool {
     })
 }
 
-/// Takes the marks out of a text, and moves what each glyph says about its place in the text. Marks have no width.
+/// Removes the marks from a text, and corrects the position in the text that each glyph records. Marks have no width.
 fn clean_text(item: &mut TextItem) {
     let marks: Vec<usize> = item.text.match_indices(BREAK).map(|(at, _)| at).collect();
     let moved = |at: u16| {

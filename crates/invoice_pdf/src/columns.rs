@@ -1,4 +1,4 @@
-//! The widths of the columns of the lines. They are computed here, because typst would set every cell twice to find them.
+//! The widths of the table columns. They are computed here, because typst would lay out every cell twice to find them.
 
 use serde::Serialize;
 use trade_document::Line;
@@ -7,16 +7,17 @@ use crate::Template;
 use crate::figures::{write_amount, write_number};
 use crate::fonts::Fonts;
 use crate::sums::{name_code, name_tax};
-use crate::text::{Room, set_text};
+use crate::text::{Room, printable_text};
 
 /// The space left and right of a cell's text, in thousandths of an em.
 const INSET: u32 = 900;
-/// The widest figure that stays on one line: a hundred thousand million with two digits.
+/// The widest figure that is not broken: a hundred thousand million with two decimal digits. In thousandths of an em.
 const FIGURE_MAX: u32 = 9_000;
-/// The widest unit or tax that stays on one line.
+/// The widest unit or tax that is not broken, in thousandths of an em.
 const WORD_MAX: u32 = 7_000;
 
-/// The widths in thousandths of an em of the table, as texts: typst reads numbers of JSON as it likes.
+/// The widths of the table columns in thousandths of an em. They are texts, because typst may read a JSON number as a
+/// float.
 #[derive(Debug, Serialize)]
 pub struct Columns {
     position: String,
@@ -25,7 +26,7 @@ pub struct Columns {
     price: String,
     tax: String,
     amount: String,
-    /// The width that the other columns leave to the item.
+    /// The width of the item column: what the other columns leave over.
     #[serde(skip)]
     item: u32,
 }
@@ -73,22 +74,23 @@ impl Columns {
     }
 }
 
-/// The room of a unit or a tax.
+/// The space for a unit or a tax.
 pub const WORD_ROOM: Room = Room {
     characters_max: 60,
     word_max: WORD_MAX,
 };
 
-/// Returns a figure that breaks if it is wider than its column.
-pub fn set_figure(figure: &str) -> String {
+/// Returns a figure with marks at which it may break if it is wider than its column.
+pub fn printable_figure(figure: &str) -> String {
     let room = Room {
         characters_max: usize::MAX,
         word_max: FIGURE_MAX,
     };
-    set_text(figure, room)
+    printable_text(figure, room)
 }
 
-/// The width of the text on a page in thousandths of an em of the table: A4 without the margins of the template.
+/// Returns the width of the text area of a page in thousandths of an em of the table: A4 without the template's
+/// margins.
 const fn page_width(template: Template) -> u32 {
     match template {
         // 174 mm at 8.5 pt.

@@ -1,38 +1,38 @@
-//! The content of a document as the templates read it: texts alone, in the order of the page.
+//! The content of a document as the templates read it: only texts, in the order of the page.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
 use trade_document::{Line, Party, TaxSubtotal};
 
-use crate::columns::{Columns, WORD_ROOM, set_figure};
+use crate::columns::{Columns, WORD_ROOM, printable_figure};
 use crate::facts::{SENTENCE, list_corrected, list_facts, name_document};
 use crate::figures::{write_amount, write_number};
 use crate::labelled::Labelled;
 use crate::sums::{
     SUM, describe_payment, list_sums, name_charge, name_code, name_tax, signed_amount,
 };
-use crate::text::{Room, fit, set_lines, set_text};
+use crate::text::{Room, fit, printable_lines, printable_text};
 use crate::{Sheet, Standing};
 
-/// A text in a third of the page, which is also the narrowest place of a party.
+/// The space for a text in a third of the page's width. The narrowest place of a party is as wide.
 const THIRD: Room = Room {
     characters_max: 300,
     word_max: 18_000,
 };
-/// The reference of the authority, in a line of its own.
+/// The space for the authority's reference, which has a line of its own.
 const IRN: Room = Room {
     characters_max: 300,
     word_max: 40_000,
 };
-/// The text beside the QR code.
+/// The space for the text beside the QR code.
 const PROOF: Room = Room {
     characters_max: 300,
     word_max: 11_000,
 };
-/// The longest text of a line that is not divided between two pages.
+/// The length of a line's texts in bytes up to which the line is not divided between two pages.
 const SHORT_BYTES_MAX: usize = 800;
 const NOTE_LINES_MAX: usize = 60;
-/// The title and the author in the properties of the file.
+/// The maximum length of title and author in the properties of the file.
 const PROPERTY_CHARACTERS_MAX: usize = 200;
 
 #[derive(Debug, Serialize)]
@@ -43,15 +43,16 @@ pub struct Content {
     /// The title and the author in the properties of the file.
     pub file_title: String,
     pub author: String,
-    /// The line at the foot of every page. What does not fit one line is not seen.
+    /// The line at the foot of every page. The part that does not fit into one line is cut off.
     pub foot: String,
     pub standing: &'static str,
     pub accent: String,
     pub is_bright: bool,
-    /// The name of the logo's file; empty without one.
+    /// The name of the logo's file; empty if there is no logo.
     pub logo: &'static str,
     pub has_qr: bool,
-    /// The address of the page that verifies the document, whole and as it is printed; both are empty without one.
+    /// The address of the page that verifies the document: whole, and as it is printed. Both are empty if there is no
+    /// page.
     pub verify_link: String,
     pub verify_text: String,
     pub has_ubl: bool,
@@ -78,7 +79,7 @@ pub struct PartyContent {
 
 #[derive(Debug, Serialize)]
 pub struct LineContent {
-    /// True if the line fits a page for certain, so that it can be kept on one.
+    /// True if the line certainly fits on one page, so that it need not be divided.
     pub is_short: bool,
     pub position: String,
     pub name: String,
@@ -86,7 +87,7 @@ pub struct LineContent {
     pub quantity: String,
     pub unit: String,
     pub price: String,
-    /// The number of units that the price is for, if it is not one.
+    /// The number of units that the price is for; empty if it is one.
     pub per: String,
     pub tax: String,
     pub amount: String,
@@ -117,9 +118,9 @@ impl Content {
         let foot = format!("{file_title} · {}", document.supplier.name);
         Self {
             title,
-            foot: set_text(&foot, SUM),
-            number: set_text(&document.number, THIRD),
-            irn: set_text(document.irn.as_deref().unwrap_or_default(), IRN),
+            foot: printable_text(&foot, SUM),
+            number: printable_text(&document.number, THIRD),
+            irn: printable_text(document.irn.as_deref().unwrap_or_default(), IRN),
             file_title: fit(&file_title, PROPERTY_CHARACTERS_MAX),
             author: fit(&document.supplier.name, PROPERTY_CHARACTERS_MAX),
             standing: match sheet.standing {
@@ -132,23 +133,23 @@ impl Content {
             logo: sheet.logo().map_or("", |logo| logo.kind.file_name()),
             has_qr: sheet.qr.is_some(),
             verify_link: verify_link.to_owned(),
-            verify_text: set_text(verify_link, PROOF),
+            verify_text: printable_text(verify_link, PROOF),
             has_ubl: sheet.ubl.is_some(),
             corrects: list_corrected(&document.references),
             facts: list_facts(document),
             supplier: PartyContent::from_party(&document.supplier),
             customer: PartyContent::from_party(&document.customer),
-            currency: set_text(currency, WORD_ROOM),
+            currency: printable_text(currency, WORD_ROOM),
             lines: lines.collect(),
             columns,
             taxes: taxes
                 .map(|subtotal| TaxContent::from_subtotal(subtotal, currency))
                 .collect(),
             sums: list_sums(document),
-            payable: set_text(&write_amount(document.totals.payable, currency), SUM),
+            payable: printable_text(&write_amount(document.totals.payable, currency), SUM),
             payment: describe_payment(document),
             notes: notes
-                .flat_map(|note| set_lines(note, SENTENCE, NOTE_LINES_MAX))
+                .flat_map(|note| printable_lines(note, SENTENCE, NOTE_LINES_MAX))
                 .collect(),
         }
     }
@@ -172,10 +173,10 @@ impl PartyContent {
         ];
         let details = details.into_iter().filter_map(|(label, text)| {
             let text = fit(text?, THIRD.characters_max);
-            (!text.is_empty()).then(|| set_text(&format!("{label}{text}"), THIRD))
+            (!text.is_empty()).then(|| printable_text(&format!("{label}{text}"), THIRD))
         });
         Self {
-            name: set_text(&party.name, THIRD),
+            name: printable_text(&party.name, THIRD),
             details: details.collect(),
         }
     }
@@ -198,29 +199,29 @@ impl LineContent {
             .collect();
         let description = line.description.as_deref().unwrap_or_default();
         let mut details = vec![
-            set_text(description, room),
-            set_text(&codes.join(" · "), room),
+            printable_text(description, room),
+            printable_text(&codes.join(" · "), room),
         ];
         details.extend(line.charges.iter().map(|charge| {
             let amount = write_amount(signed_amount(charge), currency);
-            set_text(&format!("{}: {amount}", name_charge(charge)), room)
+            printable_text(&format!("{}: {amount}", name_charge(charge)), room)
         }));
         details.retain(|detail| !detail.is_empty());
         let detail_bytes: usize = details.iter().map(String::len).sum();
         let length = line.name.len() + detail_bytes;
         let per = (line.base_quantity != Decimal::ONE)
-            .then(|| set_figure(&format!("per {}", write_number(line.base_quantity))));
+            .then(|| printable_figure(&format!("per {}", write_number(line.base_quantity))));
         Self {
             is_short: length <= SHORT_BYTES_MAX,
             position: position.to_string(),
-            name: set_text(&line.name, room),
+            name: printable_text(&line.name, room),
             details,
-            quantity: set_figure(&write_number(line.quantity)),
-            unit: set_text(name_code(&line.unit), WORD_ROOM),
-            price: set_figure(&write_amount(line.price, currency)),
+            quantity: printable_figure(&write_number(line.quantity)),
+            unit: printable_text(name_code(&line.unit), WORD_ROOM),
+            price: printable_figure(&write_amount(line.price, currency)),
             per: per.unwrap_or_default(),
-            tax: set_text(&name_tax(&line.tax), WORD_ROOM),
-            amount: set_figure(&write_amount(line.amount, currency)),
+            tax: printable_text(&name_tax(&line.tax), WORD_ROOM),
+            amount: printable_figure(&write_amount(line.amount, currency)),
         }
     }
 }
@@ -228,9 +229,9 @@ impl LineContent {
 impl TaxContent {
     fn from_subtotal(subtotal: &TaxSubtotal, currency: &str) -> Self {
         Self {
-            name: set_text(&name_tax(&subtotal.tax), SUM),
-            base: set_text(&write_amount(subtotal.base, currency), SUM),
-            amount: set_text(&write_amount(subtotal.amount, currency), SUM),
+            name: printable_text(&name_tax(&subtotal.tax), SUM),
+            base: printable_text(&write_amount(subtotal.base, currency), SUM),
+            amount: printable_text(&write_amount(subtotal.amount, currency), SUM),
         }
     }
 }

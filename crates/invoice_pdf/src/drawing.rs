@@ -1,6 +1,6 @@
-//! The checks of a logo that is an SVG file. A drawing is read as a reader of SVG reads it, with its namespaces and
-//! character references, and only shapes pass. A short file may draw much, because its parts refer to each other, so
-//! what it draws is counted with each reference followed.
+//! Checks a logo that is an SVG file. A drawing is parsed as SVG programs parse it, with namespaces and character
+//! references, and only shapes are accepted. A short file may draw very much, because its parts can refer to each
+//! other. So shapes are counted as often as references draw them.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,22 @@ use roxmltree::{Attribute, Document, Node, NodeId, ParsingOptions};
 use crate::PdfError;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
-/// The namespace of references between parts. Attributes in others are notes of programs that draw.
+/// The namespace of references between parts. Attributes in other namespaces are notes of drawing programs.
 const XLINK: &str = "http://www.w3.org/1999/xlink";
-/// The elements in this namespace are those of web pages, which a browser would show.
+/// The namespace of web pages. A browser would show such elements.
 const HTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// The most shapes and points of a drawing, with each part counted as often as it is drawn. A file of the largest size
-/// that refers to nothing has fewer.
+/// The maximum number of shapes and points of a drawing, where each part counts as often as it is drawn. A file of the
+/// largest size without references has fewer.
 const SHAPES_MAX: u64 = 100_000;
-/// So many bytes of a path are one point at least.
+/// This many bytes of a path or of a list of points count as one point.
 const BYTES_PER_POINT: usize = 8;
-/// The most elements inside one another, and the most references behind one another.
+/// The maximum depth of nested elements, and the maximum length of a chain of references.
 const DEPTH_MAX: usize = 100;
 const REFERENCES_MAX: usize = 16;
 
-/// The elements that draw, and those that describe. What draws once for each point or tile is not among them.
+/// The elements that draw or describe. Elements that draw once for each point or tile are missing, because they
+/// multiply.
 const ALLOWED: [&str; 22] = [
     "a",
     "circle",
@@ -49,9 +50,9 @@ const ALLOWED: [&str; 22] = [
     "use",
 ];
 
-/// Refuses a drawing that is more than shapes: pictures and files that it refers to, text in fonts that nobody has here,
-/// filters, which are computed pixel by pixel, entities, which can multiply, and scripts, which a browser that opens the
-/// file would run; and a drawing that draws too much.
+/// Refuses a drawing that is more than shapes or that draws too much. Refused are: embedded pictures and files; text,
+/// since its fonts are missing here; filters, which are computed pixel by pixel; entities, which can multiply; and
+/// scripts, which a browser that opens the file would run.
 pub(crate) fn check_drawing(bytes: &[u8]) -> Result<(), PdfError> {
     let text =
         std::str::from_utf8(bytes).map_err(|_| PdfError::Logo("it is not an SVG file in UTF-8"))?;
@@ -66,7 +67,7 @@ pub(crate) fn check_drawing(bytes: &[u8]) -> Result<(), PdfError> {
         return Err(OUTSIDE);
     }
     let options = ParsingOptions {
-        // Programs that draw write a type declaration. Entities are refused above.
+        // Drawing programs write a document type declaration. Entities are refused above.
         allow_dtd: true,
         ..ParsingOptions::default()
     };
@@ -89,7 +90,7 @@ fn check_element(node: Node<'_, '_>) -> Result<(), PdfError> {
     let name = node.tag_name().name().to_ascii_lowercase();
     match node.tag_name().namespace() {
         Some(HTML) => return Err(SCRIPT),
-        // Programs that draw keep notes of their own in the file, which nobody draws.
+        // Drawing programs store notes of their own in the file. Nothing draws them.
         Some(other) if other != SVG => {}
         _ => check_name(&name)?,
     }
@@ -110,7 +111,7 @@ fn check_element(node: Node<'_, '_>) -> Result<(), PdfError> {
     Ok(())
 }
 
-/// Refuses an element of SVG by its name, in lower case.
+/// Refuses an element of SVG by its name. `name` is in lower case.
 fn check_name(name: &str) -> Result<(), PdfError> {
     if ALLOWED.contains(&name) {
         return Ok(());
@@ -153,7 +154,7 @@ fn check_attribute(attribute: Attribute<'_, '_>) -> Result<(), PdfError> {
     check_style(value)
 }
 
-/// Refuses rules that reach outside or filter. An escape could hide such a word.
+/// Refuses style rules that refer to other files or use filters, and escapes, which could hide such a word.
 fn check_style(text: &str) -> Result<(), PdfError> {
     let lower = text.to_ascii_lowercase();
     if lower.contains("@import") || lower.contains('\\') {
@@ -169,7 +170,7 @@ fn check_style(text: &str) -> Result<(), PdfError> {
     }
 }
 
-/// Returns what `url(…)` names in a text, without quotation marks.
+/// Returns the target of each `url(…)` in a text, without quotation marks.
 fn url_targets(text: &str) -> impl Iterator<Item = &str> {
     text.split("url(").skip(1).map(|rest| {
         let end = rest.find(')').unwrap_or(rest.len());
@@ -178,7 +179,7 @@ fn url_targets(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The parts of a drawing by their ids, with how much each draws.
+/// The parts of a drawing by their ids, and how many shapes each of them draws.
 struct Drawing<'d> {
     document: &'d Document<'d>,
     by_id: HashMap<&'d str, Node<'d, 'd>>,
@@ -206,7 +207,7 @@ impl<'d> Drawing<'d> {
             .flat_map(|style| style.descendants().filter_map(|part| part.text()))
             .flat_map(url_targets)
             .collect();
-        // A rule may hold for every element.
+        // A style rule may apply to every element, so its targets count once for each element.
         for target in styles {
             let each = self.count_target(target, 0)?;
             shapes = shapes.saturating_add(each.saturating_mul(elements));
@@ -217,7 +218,7 @@ impl<'d> Drawing<'d> {
         Ok(())
     }
 
-    /// Counts what a part draws. Refuses parts that refer to each other for ever.
+    /// Counts the shapes and points that a part draws. Refuses parts that refer to each other in a circle.
     fn count(&mut self, part: Node<'d, 'd>, references: usize) -> Result<u64, PdfError> {
         if let Some(shapes) = self.counted.get(&part.id()) {
             return Ok(*shapes);

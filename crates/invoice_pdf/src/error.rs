@@ -1,6 +1,6 @@
-//! The reasons why a document is not set, each with what to do about it.
+//! The reasons why a document cannot be printed, each with advice for the user.
 
-/// The reason why a document was not printed: its input, or in the last case this crate.
+/// The reason why a document was not printed: a fault of its input, or in the last case of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PdfError {
     #[error(
@@ -25,7 +25,7 @@ pub enum PdfError {
     QrTooLong { bytes: usize, max: usize },
     #[error("The attached XML has {bytes} bytes and may have {max} at most: leave it out")]
     AttachmentTooLarge { bytes: usize, max: usize },
-    /// A fault of the crate or of typst. The text is for the log.
+    /// A fault of this crate or of typst. The text is for the log.
     #[error("The PDF could not be made: {0}")]
     Internal(String),
 }

@@ -4,14 +4,14 @@ use trade_document::{Coded, Reference, ReferenceKind, TradeDocument};
 
 use crate::dates::{write_date, write_issue, write_period};
 use crate::labelled::Labelled;
-use crate::text::{Room, fit, set_text};
+use crate::text::{Room, fit, printable_text};
 
-/// A fact in a quarter of the page.
+/// The space for a fact in a quarter of the page's width.
 pub const FACT: Room = Room {
     characters_max: 120,
     word_max: 11_000,
 };
-/// A sentence in half of the page or more.
+/// The space for a sentence in at least half of the page's width.
 pub const SENTENCE: Room = Room {
     characters_max: 2_000,
     word_max: 14_000,
@@ -20,9 +20,9 @@ pub const SENTENCE: Room = Room {
 /// Returns the title, such as "Credit note".
 pub fn name_document(document_type: &Coded) -> String {
     if document_type.name.is_empty() {
-        set_text(&format!("Document of type {}", document_type.code), FACT)
+        printable_text(&format!("Document of type {}", document_type.code), FACT)
     } else {
-        set_text(&document_type.name, FACT)
+        printable_text(&document_type.name, FACT)
     }
 }
 
@@ -32,7 +32,7 @@ pub fn list_corrected(references: &[Reference]) -> Vec<String> {
         .iter()
         .filter(|reference| reference.kind == ReferenceKind::Preceding)
         .map(|reference| {
-            set_text(
+            printable_text(
                 &format!("Corrects {}", write_reference(reference)),
                 SENTENCE,
             )

@@ -2,17 +2,18 @@
 
 use rust_decimal::Decimal;
 
-/// Writes an amount with at least the digits of its currency. Further digits are kept, further zeros are not.
+/// Writes an amount with at least as many decimal digits as its currency has. More digits are kept unless they are
+/// zeros.
 pub fn write_amount(amount: Decimal, currency: &str) -> String {
     write_decimal(amount, currency_digits(currency))
 }
 
-/// Writes a quantity or rate without the zeros at its end.
+/// Writes a quantity or rate without trailing zeros.
 pub fn write_number(number: Decimal) -> String {
     write_decimal(number, 0)
 }
 
-/// Writes a percentage such as 7.5 %. The space does not break.
+/// Writes a percentage such as 7.5 %. No line may end at its space.
 pub fn write_percent(percent: Decimal) -> String {
     format!("{}\u{a0}%", write_number(percent))
 }
@@ -39,7 +40,7 @@ fn write_decimal(number: Decimal, digits_min: u32) -> String {
     text
 }
 
-/// Returns the number of digits after the point that amounts of a currency have, from ISO 4217.
+/// Returns the number of decimal digits of amounts in this currency, from ISO 4217.
 fn currency_digits(currency: &str) -> u32 {
     match currency {
         "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX"

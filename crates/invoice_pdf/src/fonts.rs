@@ -17,17 +17,17 @@ const FILES: [&[u8]; 6] = [
     include_bytes!("../fonts/NotoSansHebrew-Bold.ttf"),
 ];
 
-/// The characters up to here are looked up once, because nearly all text consists of them.
+/// Characters below this code are looked up once, because nearly all text consists of them.
 const COMMON: usize = 0x250;
 
-/// The width that a character without a glyph is counted with, in thousandths of an em.
+/// The width of a character without a glyph, in thousandths of an em.
 const UNKNOWN_WIDTH: u32 = 1_000;
 
 /// The parsed fonts.
 pub struct Fonts {
     pub book: LazyHash<FontBook>,
     pub fonts: Vec<Font>,
-    /// The same fonts, to ask for single characters.
+    /// The same fonts, for looking up single characters.
     faces: Vec<Face<'static>>,
     common: Vec<Option<u32>>,
 }
@@ -60,7 +60,7 @@ impl Fonts {
         })
     }
 
-    /// True if one family has every character of a cluster: typst takes the font by cluster, not by character.
+    /// True if one font family has every character of a cluster, because typst chooses the font for whole clusters.
     pub fn covers(&self, cluster: &str) -> bool {
         if cluster.chars().all(|character| self.is_common(character)) {
             return true;
@@ -100,7 +100,7 @@ impl Fonts {
 
 /// Returns the width of a character in thousandths of an em; `None` if the font does not have it.
 fn advance(face: &Face<'_>, character: char) -> Option<u32> {
-    // Glyph 0 is the box of an unknown character, to which a font may map what is none.
+    // Glyph 0 is the box for an unknown character. A font may map a character that it does not have to this box.
     let glyph = face.glyph_index(character).filter(|glyph| glyph.0 > 0)?;
     let advance = face.glyph_hor_advance(glyph)?;
     Some(u32::from(advance) * 1_000 / u32::from(face.units_per_em()))

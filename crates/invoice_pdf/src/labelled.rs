@@ -1,8 +1,8 @@
-//! A text of the page with its label.
+//! A printed text with its label.
 
 use serde::Serialize;
 
-use crate::text::{Room, set_text};
+use crate::text::{Room, printable_text};
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Labelled {
@@ -11,11 +11,11 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// Returns a text with its label; `None` if nothing of the text can be seen.
+    /// Returns a text with its label; `None` if the text has no visible character.
     pub fn new(label: &str, text: &str, room: Room) -> Option<Self> {
-        let text = set_text(text, room);
+        let text = printable_text(text, room);
         (!text.is_empty()).then(|| Self {
-            label: set_text(label, room),
+            label: printable_text(label, room),
             text,
         })
     }

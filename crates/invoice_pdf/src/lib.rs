@@ -1,8 +1,8 @@
-//! Sets an invoice or credit note on pages, as a tagged PDF/A-3 with its XML inside.
+//! Typesets an invoice or credit note as a tagged PDF/A-3 with its XML attached.
 //!
-//! [`render`] is synchronous and computes all the time: a document of three lines takes milliseconds, one of thousands
-//! takes seconds. Call it on a blocking thread, and let a semaphore bound how many run at once to the number of cores.
-//! The limits below bound the time and the memory of one call. A panic of typst unwinds to the caller.
+//! [`render`] is synchronous and uses one core until it returns: milliseconds for a document of three lines, seconds
+//! for one of thousands. Call it on a blocking thread, and let a semaphore limit concurrent calls to the number of
+//! cores. The limits below bound the time and the memory of one call. A panic of typst unwinds to the caller.
 //!
 //! The same input gives the same bytes: the crate reads no clock, draws no random number and opens no file.
 
@@ -24,7 +24,7 @@ mod text;
 mod typesetter;
 mod world;
 
-// The samples are written for the examples, which see the crate from outside.
+// The samples belong to the examples, which use this crate under its own name. So the tests need that name too.
 #[cfg(test)]
 extern crate self as invoice_pdf;
 #[cfg(test)]
@@ -39,16 +39,16 @@ pub use look::{Colour, Look, Template};
 pub use qr::QR_BYTES_MAX;
 pub use text::can_print;
 
-/// The most lines of a document.
+/// The maximum number of lines of a document.
 pub const LINES_MAX: usize = 5_000;
 
-/// The most of what is printed beside the lines: notes, references, discounts and fees, taxes and payment means.
+/// The maximum number of other printed entries: notes, references, discounts and fees, taxes and payment means.
 pub const ENTRIES_MAX: usize = 20_000;
 
-/// The largest XML that is attached, in bytes.
+/// The maximum size of the attached XML, in bytes.
 pub const UBL_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// A document and how it is printed.
+/// A document, and how to print it.
 #[derive(Debug, Clone, Copy)]
 pub struct Sheet<'a> {
     pub document: &'a TradeDocument,
@@ -56,14 +56,15 @@ pub struct Sheet<'a> {
     pub standing: Standing,
     /// The text of the QR code. Only a signed document has one.
     pub qr: Option<&'a str>,
-    /// The address of the page on which anybody sees that the document is signed.
+    /// The address of the public page that shows whether the document is signed.
     pub verify_link: Option<&'a str>,
     /// The document as UBL, which is attached as `invoice.xml`.
     pub ubl: Option<&'a [u8]>,
 }
 
 impl<'a> Sheet<'a> {
-    /// Returns the logo to print. A received document is another's: the account's own logo would mislead.
+    /// Returns the logo to print. A received document comes from somebody else, so the account's own logo would
+    /// mislead.
     fn logo(&self) -> Option<&'a Logo> {
         let is_own = self.standing != Standing::Received;
         self.look.logo.as_ref().filter(|_| is_own)
@@ -83,7 +84,7 @@ pub enum Standing {
 /// Returns the document as the bytes of a PDF.
 pub fn render(sheet: &Sheet<'_>) -> Result<Vec<u8>, PdfError> {
     check_limits(sheet)?;
-    typesetter::set_sheet(sheet)
+    typesetter::typeset_sheet(sheet)
 }
 
 fn check_limits(sheet: &Sheet<'_>) -> Result<(), PdfError> {

@@ -1,5 +1,5 @@
-//! The picture that an account prints on its documents. It comes from a user, so what could cost memory or reach for
-//! other files is refused.
+//! The picture that an account prints on its documents. It comes from a user, so files that could take much memory or
+//! refer to other files are refused.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use crate::drawing::check_drawing;
 /// The largest file of a logo in bytes.
 pub const LOGO_BYTES_MAX: usize = 512 * 1024;
 
-/// The most pixels of a logo. 4 million are 20 cm at 300 dpi.
+/// The maximum number of pixels of a logo: a square of 2,000 pixels has 17 cm at 300 dpi.
 pub const LOGO_PIXELS_MAX: u64 = 4_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,8 +25,8 @@ pub enum LogoKind {
 impl LogoKind {
     pub const ALL: [Self; 3] = [Self::Png, Self::Jpeg, Self::Svg];
 
-    /// Returns the kind of a file by how it begins. A file that is neither PNG nor JPEG is taken for a drawing, whose
-    /// checks refuse what is none.
+    /// Returns the kind of a file by its first bytes. A file that is neither PNG nor JPEG is taken for an SVG drawing;
+    /// the checks of drawings then refuse any other file.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         if bytes.starts_with(b"\x89PNG") {
             Self::Png
@@ -45,7 +45,7 @@ impl LogoKind {
         }
     }
 
-    /// Returns the kind that an account stored by its media type; `None` if there is none.
+    /// Returns the kind with this stored media type; `None` if there is none.
     pub fn from_media_type(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.media_type() == text)
     }
@@ -67,7 +67,7 @@ pub struct Logo {
 }
 
 impl Logo {
-    /// Takes the bytes of a picture that was checked when it was uploaded. Reads no more than its head.
+    /// Takes a picture that was checked when it was uploaded. Reads only its header.
     pub fn new(kind: LogoKind, bytes: Vec<u8>) -> Result<Self, PdfError> {
         if bytes.len() > LOGO_BYTES_MAX {
             return Err(PdfError::LogoTooLarge {

@@ -13,10 +13,10 @@ pub struct Look {
     pub logo: Option<Logo>,
 }
 
-/// A way to arrange the page.
+/// An arrangement of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Template {
-    /// A wide head, and a coloured row above the lines.
+    /// A wide page header, and a coloured row above the lines.
     #[default]
     Classic,
     /// Smaller type and narrow margins, for documents of many lines.
@@ -34,7 +34,7 @@ impl Template {
         }
     }
 
-    /// Returns the template of a name; `None` if there is none.
+    /// Returns the template with this name; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -42,7 +42,7 @@ impl Template {
     }
 }
 
-/// The accent colour: of the title, the lines and the head of the table.
+/// The accent colour of the title, the rules and the table header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour {
     red: u8,
@@ -50,11 +50,11 @@ pub struct Colour {
     blue: u8,
 }
 
-/// The brightness, from 0 to 255, above which black is easier to read on a colour than white.
+/// The brightness of a colour, from 0 to 255, above which black text on it is easier to read than white text.
 const BRIGHT: u32 = 150;
 
 impl Colour {
-    /// True if white text cannot be read on the colour, nor the colour on white paper.
+    /// True if white text on the colour, or text in the colour on white paper, is hard to read.
     pub(crate) fn is_bright(self) -> bool {
         let [red, green, blue] = [self.red, self.green, self.blue].map(u32::from);
         (299 * red + 587 * green + 114 * blue) / 1_000 > BRIGHT
@@ -69,7 +69,7 @@ impl fmt::Display for Colour {
 }
 
 impl Default for Colour {
-    /// Returns a dark blue-green, which also prints well in grey.
+    /// Returns a dark blue-green. It also prints well in grey.
     fn default() -> Self {
         Self {
             red: 0x0f,

@@ -1,4 +1,4 @@
-//! The QR code as a drawing.
+//! Draws a QR code.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use qrcode::{Color, EcLevel, QrCode};
 
 use crate::PdfError;
 
-/// The longest text of a QR code in bytes. A longer one has squares too small to scan from paper.
+/// The maximum length of the text of a QR code, in bytes. The squares of a longer one are too small to scan from paper.
 pub const QR_BYTES_MAX: usize = 1_200;
 
-/// The light margin that a reader needs on each side, in squares.
+/// The width of the light margin that scanners need on each side, in squares.
 const MARGIN: usize = 4;
 
-/// Draws a text as a QR code: an SVG of one path.
+/// Draws a text as a QR code: an SVG with one path.
 pub fn draw_qr(text: &str) -> Result<String, PdfError> {
     let too_long = || PdfError::QrTooLong {
         bytes: text.len(),
@@ -31,7 +31,7 @@ pub fn draw_qr(text: &str) -> Result<String, PdfError> {
         for run in row.chunk_by(|left, right| left == right) {
             let length = run.len();
             if run.first() == Some(&Color::Dark) {
-                // Writing into a string never fails.
+                // Writing into a `String` never fails.
                 let _ = write!(svg, "M{x},{}h{length}v1h-{length}z", y + MARGIN);
             }
             x += length;

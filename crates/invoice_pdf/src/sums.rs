@@ -1,4 +1,4 @@
-//! Taxes, discounts and sums in words and figures.
+//! Taxes, discounts and totals, as words and figures.
 
 use rust_decimal::Decimal;
 use trade_document::{Charge, Coded, Tax, TradeDocument};
@@ -7,17 +7,17 @@ use crate::dates::write_date;
 use crate::facts::SENTENCE;
 use crate::figures::{write_amount, write_percent};
 use crate::labelled::Labelled;
-use crate::text::{Room, fit, set_text};
+use crate::text::{Room, fit, printable_text};
 
-/// A label or an amount beside the sums.
+/// The space for a label or an amount in the totals.
 pub const SUM: Room = Room {
     characters_max: 160,
     word_max: 13_000,
 };
-/// The longest reason of a discount.
+/// The maximum length of the reason of a discount or fee, in characters.
 const REASON_CHARACTERS_MAX: usize = 120;
 
-/// Returns the name of a code, and the code where it has no name.
+/// Returns the name of a code, or the code itself if it has no name.
 pub fn name_code(coded: &Coded) -> &str {
     if coded.name.is_empty() {
         &coded.code
@@ -63,7 +63,7 @@ pub fn signed_amount(charge: &Charge) -> Decimal {
     }
 }
 
-/// Returns the way from the lines to the payable amount. Steps that change nothing are left out.
+/// Lists the steps from the sum of the lines to the payable amount. Steps that change nothing are left out.
 pub fn list_sums(document: &TradeDocument) -> Vec<Labelled> {
     let totals = &document.totals;
     let sum = |label: &str, amount: Decimal| {
@@ -87,7 +87,7 @@ pub fn list_sums(document: &TradeDocument) -> Vec<Labelled> {
     sums.into_iter().flatten().collect()
 }
 
-/// Returns a sentence for each way to pay, and the terms.
+/// Returns a sentence for each means of payment, and the payment terms.
 pub fn describe_payment(document: &TradeDocument) -> Vec<String> {
     let means = document.payment_means.iter().map(|payment| {
         let name = name_code(&payment.means);
@@ -98,7 +98,7 @@ pub fn describe_payment(document: &TradeDocument) -> Vec<String> {
     });
     means
         .chain(document.payment_terms.clone())
-        .map(|text| set_text(&text, SENTENCE))
+        .map(|text| printable_text(&text, SENTENCE))
         .filter(|text| !text.is_empty())
         .collect()
 }

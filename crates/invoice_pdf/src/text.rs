@@ -1,30 +1,32 @@
-//! Text of users made fit for a page. It is data everywhere: no character of it has a meaning for typst. What remains
-//! are characters without a glyph, which PDF/A forbids, invisible ones, and words that are wider than their column.
+//! Prepares texts of users for a page. Typst gets them as data, so no character has a special meaning for it. Three
+//! problems remain: characters without a glyph, which PDF/A forbids; invisible characters; and words that are wider
+//! than their column.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::fonts::Fonts;
 
-/// Stands for a character that no font has.
+/// Replaces a character that no font has.
 pub const REPLACEMENT: char = '\u{fffd}';
 
-/// Allows a line to end here, and is not seen. It is taken out again when the pages are laid out.
+/// Marks a place at which a line may end. It is invisible, and is removed when the pages are laid out.
 pub const BREAK: char = '\u{200b}';
 
-/// Begins a text that runs from right to left. The template takes it off.
+/// Marks a text that runs from right to left, as its first character. The template removes it.
 const RIGHT_TO_LEFT: char = '\u{200f}';
 
-/// The part of a text that is printed.
+/// The space for a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// The maximum number of characters, as people count them. A longer text is cut and ends with an ellipsis.
+    /// The maximum number of characters, as people count them. A longer text is cut and gets an ellipsis.
     pub characters_max: usize,
-    /// The width of the column in thousandths of an em: a wider word may break anywhere.
+    /// The width of the column in thousandths of an em. A wider word may break anywhere.
     pub word_max: u32,
 }
 
-/// Returns a text for a page, marked if it runs from right to left.
-pub fn set_text(text: &str, room: Room) -> String {
+/// Returns a text ready for a page: cut to the space, with marks at which lines may end, and marked if it runs from
+/// right to left.
+pub fn printable_text(text: &str, room: Room) -> String {
     let mut printed = String::with_capacity(text.len() + 3);
     if is_right_to_left(text) {
         printed.push(RIGHT_TO_LEFT);
@@ -38,7 +40,8 @@ pub fn set_text(text: &str, room: Room) -> String {
     printed
 }
 
-/// Adds a word. One that is too wide may break after its punctuation, and a part that is still too wide anywhere.
+/// Adds a word. A word that is too wide may break after its punctuation; a part that is still too wide may break
+/// anywhere.
 fn push_word(printed: &mut String, word: &str, width_max: u32) {
     let fonts = Fonts::get();
     if fonts.width(word) <= width_max {
@@ -58,18 +61,18 @@ fn push_word(printed: &mut String, word: &str, width_max: u32) {
     }
 }
 
-/// Returns the lines of a text that has line breaks of its own, such as a note.
-pub fn set_lines(text: &str, room: Room, lines_max: usize) -> Vec<String> {
+/// Returns the lines of a text with line breaks of its own, such as a note, each ready for a page.
+pub fn printable_lines(text: &str, room: Room, lines_max: usize) -> Vec<String> {
     text.split([
         '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
     ])
-    .map(|line| set_text(line, room))
+    .map(|line| printable_text(line, room))
     .filter(|line| !line.is_empty())
     .take(lines_max)
     .collect()
 }
 
-/// Returns a text with its white space folded, without invisible characters and those that no font has.
+/// Returns a text with its white space folded and without invisible characters. Replaces characters that no font has.
 pub fn fit(text: &str, characters_max: usize) -> String {
     let fonts = Fonts::get();
     let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
@@ -96,12 +99,12 @@ pub fn fit(text: &str, characters_max: usize) -> String {
     fitted
 }
 
-/// True if the fonts have every letter of a text. In the place of others the page has a mark.
+/// True if the fonts have every letter of a text. For a missing letter the page shows `REPLACEMENT`.
 pub fn can_print(text: &str) -> bool {
     text.is_ascii() || text.contains(REPLACEMENT) || !fit(text, usize::MAX).contains(REPLACEMENT)
 }
 
-/// Returns the letter under marks that its font does not have.
+/// Returns the base letter of a cluster whose marks its font does not have.
 fn cluster_base(cluster: &str, fonts: &Fonts) -> char {
     cluster
         .chars()
@@ -110,8 +113,8 @@ fn cluster_base(cluster: &str, fonts: &Fonts) -> char {
         .unwrap_or(REPLACEMENT)
 }
 
-/// True for characters that are not seen, or that turn the text around: an amount must not be shown backwards. Joiners of
-/// Arabic letters stay.
+/// True for characters that are invisible or that reverse the text, because an amount must not be shown backwards.
+/// False for the joiners of Arabic letters, which are needed.
 fn is_invisible(character: char) -> bool {
     let is_format = matches!(
         character,
@@ -124,12 +127,12 @@ fn is_invisible(character: char) -> bool {
     is_format || (character.is_control() && !character.is_whitespace())
 }
 
-/// True for white space at which a line may end: that of "7.5 %" holds both together.
+/// True for white space at which a line may end. The no-break space in "7.5 %" is none.
 fn is_space(character: char) -> bool {
     character.is_whitespace() && character != '\u{a0}'
 }
 
-/// True for characters whose meaning is private, which PDF/A forbids although a font has them.
+/// True for characters for private use. PDF/A forbids them even if a font has them.
 fn is_private(character: char) -> bool {
     matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
 }
@@ -177,12 +180,15 @@ mod tests {
             ("", ""),
             ("\u{200b}", ""),
         ] {
-            assert_eq!(set_text(text, ROOM), printed, "{text:?}");
+            assert_eq!(printable_text(text, ROOM), printed, "{text:?}");
         }
     }
 
     #[test]
     fn a_note_keeps_its_lines_up_to_a_number() {
-        assert_eq!(set_lines("a\r\n\nb\u{2028}c\nd", ROOM, 3), ["a", "b", "c"]);
+        assert_eq!(
+            printable_lines("a\r\n\nb\u{2028}c\nd", ROOM, 3),
+            ["a", "b", "c"]
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::text::REPLACEMENT;
 use crate::world::PageWorld;
 use crate::{Logo, PdfError, Sheet, Template};
 
-/// Empties typst's cache when a document is done, failed or abandoned by a panic. It would grow with each document.
+/// Empties typst's cache when it is dropped, also after a failure or a panic. The cache would grow with each document.
 struct Eviction;
 
 impl Drop for Eviction {
@@ -22,8 +22,8 @@ impl Drop for Eviction {
     }
 }
 
-/// Sets a document that is within the limits.
-pub fn set_sheet(sheet: &Sheet<'_>) -> Result<Vec<u8>, PdfError> {
+/// Typesets a document that is within the limits.
+pub fn typeset_sheet(sheet: &Sheet<'_>) -> Result<Vec<u8>, PdfError> {
     let document = sheet.document;
     let supplier = &document.supplier;
     let identity = format!(
@@ -33,15 +33,15 @@ pub fn set_sheet(sheet: &Sheet<'_>) -> Result<Vec<u8>, PdfError> {
         document.irn.as_deref().unwrap_or_default(),
     );
     let world = to_world(sheet)?;
-    let result = set_pages(&world, identity, document.issue_date, document.issue_time);
+    let result = typeset_pages(&world, identity, document.issue_date, document.issue_time);
     match (sheet.logo(), result) {
-        // A failure may be the logo's: its owner can mend that.
+        // The logo may be the cause. Then the error says so, because the owner of the logo can correct it.
         (Some(logo), Err(error)) => Err(logo.check().err().unwrap_or(error)),
         (_, result) => result,
     }
 }
 
-/// The note on a document with letters that no font has.
+/// The note on a document that has letters which no font has.
 const UNPRINTED: &str =
     "Letters that could not be printed are shown as \u{fffd}. The electronic document has them.";
 
@@ -77,27 +77,27 @@ fn to_world(sheet: &Sheet<'_>) -> Result<PageWorld, PdfError> {
 }
 
 impl Logo {
-    /// Sets the picture on an empty page, so that a damaged one is refused at its upload and not at each document.
-    /// Takes as long as a document.
+    /// Typesets the picture on an empty page, so that a damaged one is refused when it is uploaded and not with each
+    /// document. Takes as long as a short document.
     pub fn check(&self) -> Result<(), PdfError> {
-        set_logo(self).map(drop).map_err(|_| {
+        typeset_logo(self).map(drop).map_err(|_| {
             PdfError::Logo("it is damaged: open it in a drawing program and save it again")
         })
     }
 }
 
-/// Sets a logo on a page of its own.
-fn set_logo(logo: &Logo) -> Result<Vec<u8>, PdfError> {
+/// Typesets a logo on a page of its own.
+fn typeset_logo(logo: &Logo) -> Result<Vec<u8>, PdfError> {
     let name = Bytes::from_string(logo.kind.file_name());
     let files = vec![
         ("name.txt", name),
         (logo.kind.file_name(), logo.bytes.clone()),
     ];
     let world = PageWorld::new("logo.typ", files)?;
-    set_pages(&world, "logo".to_owned(), Date::constant(2000, 1, 1), None)
+    typeset_pages(&world, "logo".to_owned(), Date::constant(2000, 1, 1), None)
 }
 
-fn set_pages(
+fn typeset_pages(
     world: &PageWorld,
     identity: String,
     date: Date,
@@ -125,7 +125,8 @@ fn lay_out(world: &PageWorld) -> Result<PagedDocument, PdfError> {
     Ok(remove_breaks(&pages))
 }
 
-/// Returns the date of the document for the properties of the file. The current time would give other bytes each time.
+/// Returns the date of the document for the properties of the file. With the current time, the bytes would differ each
+/// time.
 fn to_timestamp(date: Date, time: Time) -> Option<Timestamp> {
     let [month, day, hour, minute, second] = [
         date.month(),

@@ -1,4 +1,5 @@
-//! The files that a template can read: those of one document, in memory. There is no file system, network or clock.
+//! The files that a template can read: those of one document, in memory. It has no access to the file system, network
+//! or clock.
 
 use std::sync::OnceLock;
 
@@ -20,7 +21,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("logo.typ", include_str!("../templates/logo.typ")),
 ];
 
-/// The files that typst may see while it sets one document.
+/// The files that typst may read while it typesets one document.
 pub struct PageWorld {
     main: FileId,
     files: Vec<(&'static str, Bytes)>,

@@ -30,7 +30,7 @@ pub use calls::CallRecord;
 pub use control::Inbound;
 pub use dialect::Dialect;
 pub use faults::{FaultKind, FaultOrder, MAGIC_WORDS, MagicWord};
-pub use latencies::{LatencyOrder, Percentiles, Uniform};
+pub use latencies::{LatencyOrder, Percentiles, UniformLatency};
 pub use records::{InvoiceSheet, PartyEnrolment};
 pub use route::Operation;
 pub use server::{Sandbox, start};

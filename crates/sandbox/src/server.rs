@@ -19,7 +19,8 @@ use crate::wire;
 const WORKERS: usize = 2;
 /// The largest request body, in bytes. A call carries at most one document, so this is enough.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// As long as gateways keep a connection that is not used. Whoever closes it sooner than its caller may meet a call.
+/// The time after which an idle connection is closed, as gateways choose it. It is longer than that of callers: a
+/// shorter one could close a connection just as a call is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 const SHUTDOWN_S: u64 = 1;
 

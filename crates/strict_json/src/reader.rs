@@ -25,7 +25,7 @@ const MEMORY_BYTES_PER_TEXT_BYTE: usize = 16;
 /// Memory that every text may use, however short it is.
 const MEMORY_BYTES_FREE: usize = 1024 * 1024;
 
-/// An escape with a code: `\u` and four digits.
+/// The length of an escape with a code: `\u` and four digits.
 const ESCAPE_BYTES: usize = 6;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -37,7 +37,7 @@ const KEY_BYTES: usize = size_of::<String>();
 const MAP_NODE_SLOTS: usize = 11;
 const MAP_NODE_FILLED_SLOTS_MIN: usize = 6;
 const MAP_NODE_BYTES: usize = MAP_NODE_SLOTS * (VALUE_BYTES + KEY_BYTES) + 16;
-/// The smallest allocation in bytes, which a shorter text takes, too.
+/// The smallest allocation in bytes. A shorter text takes as much.
 const TEXT_BYTES_MIN: usize = 16;
 
 /// The limits for reading a text.
@@ -166,14 +166,14 @@ pub fn read(
     }
 }
 
-/// Returns the error of the parser, which takes the end of a text for a part of half a character: it then misses the end
-/// of the file.
+/// Converts the parser's error. If an escape stands for half a character, the parser only reports an unexpected end, so
+/// the position of the escape is searched for.
 fn syntax_error(text: &[u8], error: &JsonSyntaxError) -> JsonError {
     let message = error.message();
     let may_be_half =
         message.starts_with("Unexpected end of file") || message.contains("surrogate");
     if let Some(at) = find_half_character(text).filter(|_| may_be_half) {
-        return half_character(text, at);
+        return half_character_error(text, at);
     }
     let start = error.location().start;
     JsonError::Syntax {
@@ -183,8 +183,8 @@ fn syntax_error(text: &[u8], error: &JsonSyntaxError) -> JsonError {
     }
 }
 
-/// Returns the error for half a character, at this place of the text.
-fn half_character(text: &[u8], at: usize) -> JsonError {
+/// Returns the error for an escape at `at` that stands for half a character.
+fn half_character_error(text: &[u8], at: usize) -> JsonError {
     let before = text.get(..at).unwrap_or_default();
     let escape = text.get(at..at + ESCAPE_BYTES).unwrap_or_default();
     let mut lines = before.rsplit(|byte| *byte == b'\n');
@@ -199,12 +199,16 @@ fn half_character(text: &[u8], at: usize) -> JsonError {
     }
 }
 
-/// Returns where the first escape stands that is one half of a character without the other.
+/// Returns the position of the first escape that stands for one half of a character (a surrogate) without the other
+/// half.
 fn find_half_character(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
         at += text.get(at..)?.iter().position(|byte| *byte == b'\\')?;
-        let pair = (half(text, at), half(text, at + ESCAPE_BYTES));
+        let pair = (
+            surrogate_at(text, at),
+            surrogate_at(text, at + ESCAPE_BYTES),
+        );
         at += match pair {
             (None, _) => 2,
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE_BYTES,
@@ -213,8 +217,8 @@ fn find_half_character(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the half of a character that an escape at this place stands for; `None` if there is no such escape.
-fn half(text: &[u8], at: usize) -> Option<u16> {
+/// Returns the surrogate (half of a character) that an escape at `at` stands for; `None` if there is no such escape.
+fn surrogate_at(text: &[u8], at: usize) -> Option<u16> {
     let digits = text.get(at..at + ESCAPE_BYTES)?.strip_prefix(b"\\u")?;
     let code = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
     (0xD800..=0xDFFF).contains(&code).then_some(code)

@@ -16,7 +16,7 @@ use super::counters::Counters;
 pub struct AdmissionLimits {
     pub per_key_max: usize,
     pub process_max: usize,
-    /// How long a refused sender is asked to wait before it sends again.
+    /// The time that a refused sender is asked to wait before it sends again.
     pub retry_after: Duration,
 }
 

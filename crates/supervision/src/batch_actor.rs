@@ -28,10 +28,10 @@ pub trait Worker: Sized + 'static {
     type Command: Send + Sync + 'static;
     type Reply: Send + 'static;
 
-    /// The name under which the command is quarantined.
+    /// Returns the name of the command in metrics, figures and the quarantine.
     fn name(command: &Self::Command) -> &'static str;
 
-    /// The outcome of a reply, as a label in the metrics.
+    /// Returns the outcome of a reply, as a label in the metrics.
     fn outcome(_: &Self::Reply) -> &'static str {
         "done"
     }
@@ -39,7 +39,7 @@ pub trait Worker: Sized + 'static {
     /// The weight at which a batch takes no further commands.
     const WEIGHT_MAX: usize = usize::MAX;
 
-    /// The approximate amount of work for a command, relative to other commands of this worker.
+    /// Returns the approximate amount of work for a command, relative to other commands of this worker.
     fn weight(_: &Self::Command) -> usize {
         1
     }
@@ -166,7 +166,7 @@ impl<W: Worker> BatchActor<W> {
         }));
     }
 
-    /// Tells operators what is in the queue.
+    /// Stores the length of the queue and its longest wait for operators.
     fn record_queue(&self) {
         let waiting_since = self.queue.waiting_since();
         self.context

@@ -1,5 +1,5 @@
-//! The tree and its actors in figures, as operators see them. Each is plain data: it can be written by one process and
-//! read by another, also of another version, which leaves at their defaults the fields that it does not know.
+//! The figures of the tree and its actors that operators see. They are plain data: one process writes them, and another
+//! process reads them, perhaps of another version. A version sets the fields that it does not find to their defaults.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub struct TreeSnapshot {
     /// The reason why the process is not ready. `None` if it is ready.
     pub reason: Option<String>,
     pub groups: Vec<ActorGroup>,
-    /// The first actors of each kind by each `Ranking`, also those that have stopped within the last hour. `Ranking::top`
-    /// chooses from them.
+    /// The first actors of each kind by each `Ranking`, also those that have stopped within the last hour.
+    /// `Ranking::top` chooses from them.
     pub top: Vec<ActorFigures>,
     pub counters: CounterValues,
     pub quarantine: Vec<QuarantineRecord>,
@@ -38,7 +38,7 @@ pub struct ActorGroup {
     pub mailbox_depth: usize,
     /// The longest wait of a command that waits now; 0 if none waits.
     pub oldest_wait_us: u64,
-    /// The actors in the most trouble.
+    /// The actors of the group with the most trouble, the worst first.
     pub nodes: Vec<ActorFigures>,
 }
 
@@ -52,24 +52,24 @@ pub struct ActorFigures {
     pub state: NodeState,
     /// `None` if the actor is no longer in memory.
     pub started_at: Option<Timestamp>,
-    /// The batch in hand. `None` while the actor is idle.
+    /// The batch in progress; `None` while the actor is idle.
     pub batch: Option<BatchFigures>,
     /// The duration of the last batch that has ended.
     pub last_batch_us: Option<u64>,
-    /// The number of commands in the actor's queue, including those of the batch in hand.
+    /// The number of commands in the actor's queue, including those of the batch in progress.
     pub mailbox_depth: usize,
-    /// The wait of the oldest command that no batch has taken yet; 0 if none waits.
+    /// The time that the oldest command waits which no batch has taken yet; 0 if none waits.
     pub oldest_wait_us: u64,
-    /// The time that the oldest command of the last batch waited for its start.
+    /// The time that the oldest command of the last batch waited for the start of the batch.
     pub wait_us: u64,
     /// Restarts since the actor started.
     pub restarts: u32,
     pub last_panic: Option<String>,
     /// The last panics, the newest first.
     pub panics: Vec<PanicRecord>,
-    /// When the actor goes on after its panic. `None` unless it waits for its restart.
+    /// The time at which the actor restarts after its panic; `None` unless it waits for its restart.
     pub restarts_at: Option<Timestamp>,
-    /// When the actor had panicked too often. `None` unless it has failed.
+    /// The time of the panic that was one too many; `None` unless the actor has failed.
     pub failed_at: Option<Timestamp>,
     pub last_minute: WindowFigures,
     pub last_5_minutes: WindowFigures,
@@ -95,8 +95,8 @@ pub struct PanicRecord {
     pub cause: String,
 }
 
-/// The worst figures of an actor within a window. What is in hand counts. Of a kind with many actors only the worst are
-/// kept; the figures of the others are 0.
+/// The worst figures of an actor within a window, including the present batch and queue. Of a kind with many actors,
+/// only the worst are kept; the figures of the others are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WindowFigures {
@@ -107,7 +107,8 @@ pub struct WindowFigures {
     /// The largest number of commands in the actor's queue.
     pub depth_max: u64,
     pub restarts: u64,
-    /// More than the restarts if the actor has failed, and of work without an actor, which ends with its panic.
+    /// Exceeds the number of restarts if the actor has failed, and for work without an actor, which ends with its
+    /// panic.
     pub panics: u64,
 }
 

@@ -1,11 +1,11 @@
-//! An actor's mailbox as its registry sees it: the envelopes that are posted to it, the outcomes that come back, and the
-//! handle that posts them.
+//! An actor's mailbox as its registry sees it: the envelopes that are posted to it, the outcomes that come back, and
+//! the handle that posts them.
 //!
-//! If an envelope is dropped before work on its command started, the sender gets the command back and may send it again.
-//! If it is dropped later, the command is *interrupted*: the sender must look up its effect first.
+//! If an envelope is dropped before work on its command started, the sender gets the command back and may send it
+//! again. If it is dropped later, the command is *interrupted*: the sender must look up its effect first.
 //!
-//! An idle actor stops without losing a command. Passivation is a handshake: the janitor asks the actor to stop and tells
-//! it how many commands its handle has posted so far; the actor stops only if that number has not changed.
+//! An idle actor stops without losing a command. Passivation is a handshake: the janitor asks the actor to stop and
+//! tells it how many commands its handle has posted so far; the actor stops only if that number has not changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,8 +1,8 @@
-//! One actor in the tree: its name, state, restarts and heartbeat, what it has in hand and what waits for it.
+//! One actor in the tree: its name, state, restarts and heartbeat, its batch in progress, and its waiting commands.
 //!
-//! A node is small, because there is one for each taxpayer in memory. What has happened is kept by the tree, and only of
-//! actors to which something has happened. All times are in microseconds since the tree was created. The node of a failed actor stays in the tree until the actor may start again. All clones of a `Node` refer to the
-//! same node.
+//! A node is small, because there is one for each taxpayer in memory. The tree keeps the history, and only that of some
+//! actors (`recent`, `panic_log`). All times are in microseconds since the tree was created. The node of a failed actor
+//! stays in the tree until the actor may start again. All clones of a `Node` refer to the same node.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,11 +37,11 @@ pub(crate) struct NodeInner {
     heartbeat: Heartbeat,
     /// The number of commands in the actor's queue, including those of the batch in progress.
     depth: AtomicUsize,
-    /// When the oldest command was sent that no batch has taken yet. 0 if none waits.
+    /// The time at which the oldest command was sent that no batch has taken yet; 0 if none waits.
     waiting_since: AtomicU64,
-    /// The time that the oldest command of the last batch waited.
+    /// The time that the oldest command of the last batch waited for the start of the batch.
     wait_us: AtomicU64,
-    /// The time that the last batch took. 0 before the end of the first one.
+    /// The time that the last batch took; 0 before the end of the first one.
     last_batch_us: AtomicU64,
     condition: Mutex<NodeStatus>,
 }
@@ -55,7 +55,8 @@ pub(crate) struct NodeStatus {
     /// The name of the first of these commands; empty before the first batch.
     pub(crate) command: &'static str,
     pub(crate) last_panic: Option<Box<str>>,
-    /// When a restarting actor goes on, or when a failed one escalated. Without meaning in any other state.
+    /// The time at which a restarting actor restarts, or at which a failed one escalated. Has no meaning in any other
+    /// state.
     moment: u64,
 }
 
@@ -120,7 +121,7 @@ impl NodeInner {
         self.depth.load(Ordering::Relaxed)
     }
 
-    /// Returns how long the command has waited at `moment` that waits longest; 0 if none waits.
+    /// Returns how long the oldest waiting command has waited at `moment`; 0 if none waits.
     pub(crate) fn oldest_wait_us(&self, moment: u64) -> u64 {
         match self.waiting_since.load(Ordering::Relaxed) {
             0 => 0,
@@ -186,16 +187,17 @@ impl Node {
         self.inner.condition().failed_at()
     }
 
-    /// Stores the number of commands in the actor's queue, and when the oldest of those was sent that no batch has taken
-    /// yet, to be shown to operators.
+    /// Stores for operators the number of commands in the actor's queue, and the time at which the oldest command was
+    /// sent that no batch has taken yet.
     pub fn record_queue(&self, depth: usize, waiting_since: Option<Instant>) {
         let since = waiting_since.map_or(0, |at| self.tree.micros_at(at).max(1));
         self.inner.depth.store(depth, Ordering::Relaxed);
         self.inner.waiting_since.store(since, Ordering::Relaxed);
     }
 
-    /// Tells the watchdog and the operators that the actor starts a batch now: how many commands it has, the name of the
-    /// first one, and how long the oldest has waited. Ends the batch before, if there is one.
+    /// Tells the watchdog and the operators that the actor starts a batch now. `commands` is its number of commands,
+    /// `command` the name of the first one, and `waited` the wait of the oldest one. Ends the previous batch, if it
+    /// still runs.
     pub fn mark_batch_started(&self, command: &'static str, commands: usize, waited: Duration) {
         self.mark_batch_finished();
         let mut condition = self.inner.condition();
@@ -208,7 +210,7 @@ impl Node {
             .start(self.tree.micros_at(Instant::now()));
     }
 
-    /// Ends the batch. Does nothing if there is none.
+    /// Ends the batch in progress, if there is one.
     pub fn mark_batch_finished(&self) {
         let moment = self.tree.micros_at(Instant::now());
         if let Some(measured) = self.end_batch(moment) {
@@ -216,7 +218,7 @@ impl Node {
         }
     }
 
-    /// Ends the batch and returns its figures; `None` if there is none.
+    /// Ends the batch in progress and returns its figures; `None` if there is none.
     fn end_batch(&self, moment: u64) -> Option<Measured> {
         let since = self.inner.heartbeat.finish(self.name())?;
         let took = moment.saturating_sub(since).max(1);
@@ -291,7 +293,7 @@ impl Node {
         tracing::error!(actor = self.name(), panic = text, "actor panicked");
     }
 
-    /// Records that the actor has recovered from its panic and goes on after `wait`.
+    /// Records that the actor recovered from its panic and will restart after `wait`.
     pub(crate) fn record_restart(&self, wait: Duration) {
         let moment = self.tree.micros_at(Instant::now());
         let mut condition = self.inner.condition();

@@ -28,7 +28,7 @@ impl LoggedPanic {
 }
 
 impl PanicLog {
-    /// Adds a panic. It takes the place of the oldest panic of its actor, or of all actors, if there are too many.
+    /// Adds a panic. If its actor, or the list, has too many, replaces the oldest panic of the actor, or of the list.
     pub(crate) fn record(&mut self, kind: &'static str, actor: &str, at: Timestamp, cause: &str) {
         let mut own = self.0.iter().enumerate();
         let oldest = own.by_ref().find(|(_, panic)| panic.is_by(kind, actor));

@@ -121,7 +121,7 @@ impl<C, R> WorkQueue<C, R> {
                 .map_or(0, |batch| batch.entries.len())
     }
 
-    /// Returns when the oldest command was sent that no batch has taken yet; `None` if none waits.
+    /// Returns the time at which the oldest command was sent that no batch has taken yet; `None` if none waits.
     pub fn waiting_since(&self) -> Option<Instant> {
         let oldest = self.waiting.front()?;
         Some(oldest.envelope.sent_at())
@@ -136,8 +136,8 @@ impl<C, R> WorkQueue<C, R> {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// Takes as many commands as the limits allow; takes a suspect or a large command alone. Returns `None` if none can
-    /// be taken now.
+    /// Takes as many commands as the limits allow; a suspect or a large command is taken alone. Returns `None` if no
+    /// batch can be taken now.
     pub fn take_batch(&mut self, limits: &BatchLimits<C>) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;

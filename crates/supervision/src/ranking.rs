@@ -11,8 +11,8 @@ use super::node_state::NodeState;
 /// The figure that orders actors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// The state, then the age of the batch in hand, the longest wait, the depth of the queue, and the panics of the
-    /// last hour, each of which led to a restart or to an end.
+    /// The state, then the age of the batch in progress, the longest wait, the depth of the queue, and the panics of
+    /// the last hour.
     #[default]
     Trouble,
     Wait,
@@ -41,7 +41,7 @@ impl Measure {
     }
 }
 
-/// The time up to now within which a measure counts.
+/// The period before the present in which a measure counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Window {
     Minute,
@@ -75,7 +75,7 @@ pub struct Ranking<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Trouble {
     pub(crate) state: NodeState,
-    /// The age of the batch in hand.
+    /// The age of the batch in progress.
     pub(crate) age_us: u64,
     pub(crate) wait_us: u64,
     pub(crate) depth: usize,
@@ -84,7 +84,7 @@ pub(crate) struct Trouble {
 }
 
 impl Trouble {
-    /// Returns true if there is nothing to tell: the actor is well, and nothing is in hand or waits.
+    /// Returns true if the actor is healthy, has no batch in progress and no waiting command.
     pub(crate) fn is_none(self) -> bool {
         self.state <= NodeState::Running
             && (self.age_us, self.wait_us, self.depth, self.panics) == (0, 0, 0, 0)
@@ -120,8 +120,8 @@ impl AsRef<Self> for ActorFigures {
 type RankingKey = ((u64, u64), Trouble, Reverse<Option<Timestamp>>);
 
 impl Ranking<'_> {
-    /// Returns the first `max` of these actors, the worst first. Leaves out actors of other kinds, and those of which the
-    /// measure is 0.
+    /// Returns the first `max` of these actors, the worst first. Leaves out actors of other kinds, and those with the
+    /// measure 0.
     pub fn top<A: AsRef<ActorFigures>>(self, mut actors: Vec<A>, max: usize) -> Vec<A> {
         actors.retain(|actor| self.includes(actor.as_ref()));
         actors.sort_by_key(|actor| Reverse(self.key(actor.as_ref())));
@@ -155,8 +155,8 @@ impl Ranking<'_> {
     }
 }
 
-/// Returns `max` of these actors of all kinds: those that are first by any ranking, then those that are second by any,
-/// and so on. It is a choice for readers who may use any ranking later.
+/// Returns `max` of these actors of all kinds: first those that lead any ranking, then those that are second in any,
+/// and so on. So a reader finds the worst actors by whichever ranking it chooses later.
 pub fn choose_worst(actors: &[ActorFigures], max: usize) -> Vec<&ActorFigures> {
     let mut ranked = Vec::new();
     for by in Measure::ALL {
@@ -180,7 +180,7 @@ pub fn choose_worst(actors: &[ActorFigures], max: usize) -> Vec<&ActorFigures> {
     chosen.map(|(_, index)| &actors[index]).collect()
 }
 
-/// Returns the actors that are among the first `max` of their kind by any ranking, in no order.
+/// Returns the actors that are among the first `max` of their kind by any ranking, in no particular order.
 pub(crate) fn leaders(actors: Vec<ActorFigures>, max: usize) -> Vec<ActorFigures> {
     if max == 0 {
         return Vec::new();

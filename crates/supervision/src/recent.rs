@@ -1,17 +1,18 @@
-//! The worst of the last minutes and of the last hour: the actors that waited or worked longest, had the most commands in
-//! their queues, panicked or restarted.
+//! The worst actors of the last minute, of the last five minutes and of the last hour: those that waited or worked
+//! longest, had the most commands in their queues, panicked or restarted.
 //!
-//! Memory is bounded, however many actors there are: a span of time keeps the worst actors of each kind by each measure,
-//! and nothing of the others. An actor without a batch costs nothing. The worst maximum of a window stands in one of its
-//! spans, so the first `KEPT_BY_MEASURE` actors of a window are exact. All times are in microseconds since the tree was
-//! created.
+//! Memory is bounded, however many actors there are. Time is divided into short spans. A span keeps only the worst
+//! actors of each kind by each measure. An actor without a batch takes no memory. The largest value of a window is the
+//! largest of its spans, so the first `KEPT_BY_MEASURE` actors of a window are exact. All times are in microseconds
+//! since the tree was created.
 
 use std::collections::{HashMap, VecDeque};
 
 /// The number of actors of a kind that a span keeps by each measure.
 pub(crate) const KEPT_BY_MEASURE: usize = 20;
 
-/// The number of actors of a kind at which a span is cut. Cutting is rare, because a cut leaves half of them at most.
+/// At this number of actors of a kind, a span drops all but the worst. This is rare, because at most half of them
+/// remain.
 const CUT_AT: usize = 2 * Measured::COUNT * KEPT_BY_MEASURE;
 
 const SECOND_US: u64 = 1_000_000;
@@ -20,7 +21,7 @@ const MINUTE_US: u64 = 60 * SECOND_US;
 /// The lengths of the windows, the shortest first.
 pub(crate) const WINDOWS_US: [u64; 3] = [MINUTE_US, 5 * MINUTE_US, 60 * MINUTE_US];
 
-/// The worst figures of one actor within some time.
+/// The worst figures of one actor within a period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Measured {
     pub(crate) wait_us: u64,
@@ -39,7 +40,8 @@ impl Measured {
         [self.wait_us, self.handle_us, self.depth, self.panics]
     }
 
-    /// Adds what the same actor did within a shorter time up to the same moment.
+    /// Adds the figures of the same actor from a shorter period that ends at the same time, and so lies within this
+    /// one.
     fn include(&mut self, shorter: Self) {
         self.wait_us = self.wait_us.max(shorter.wait_us);
         self.handle_us = self.handle_us.max(shorter.handle_us);
@@ -48,7 +50,7 @@ impl Measured {
         self.restarts = self.restarts.max(shorter.restarts);
     }
 
-    /// Adds what the same actor did at another time.
+    /// Adds the figures of the same actor from another period.
     pub(crate) fn merge(&mut self, other: Self) {
         self.wait_us = self.wait_us.max(other.wait_us);
         self.handle_us = self.handle_us.max(other.handle_us);
@@ -67,7 +69,8 @@ pub(crate) type WindowsByName = HashMap<&'static str, HashMap<Box<str>, Windows>
 /// The worst actors of the last hour.
 #[derive(Debug)]
 pub(crate) struct Recent {
-    /// Short spans, for the windows of minutes.
+    /// Spans of ten seconds, for the windows of one and of five minutes. `long` has spans of a minute, for the window
+    /// of an hour.
     short: Spans,
     long: Spans,
 }
@@ -94,8 +97,8 @@ impl Recent {
         }
     }
 
-    /// Returns the figures of the actors that were kept, by window. A window begins with the span in which its length
-    /// ends: up to ten seconds early, and a minute for the window of an hour.
+    /// Returns the figures of the kept actors, by window. A window includes the whole span in which it begins. So it
+    /// may begin up to ten seconds too early, and the window of an hour up to a minute.
     pub(crate) fn windows(&self, moment: u64) -> WindowsByName {
         let mut found = WindowsByName::new();
         let [minute, five_minutes, hour] = [0, 1, 2];
@@ -103,7 +106,7 @@ impl Recent {
         self.short.add_to(&mut found, moment, five_minutes);
         self.long.add_to(&mut found, moment, hour);
         for windows in found.values_mut().flat_map(HashMap::values_mut) {
-            // The spans of the hour may have kept others of many equal actors than the short ones.
+            // If many actors are equal, the long spans may have kept others than the short spans.
             windows[five_minutes].include(windows[minute]);
             windows[hour].include(windows[five_minutes]);
         }
@@ -138,7 +141,7 @@ struct Span {
 #[derive(Debug, Default)]
 struct KeptActors {
     actors: HashMap<Box<str>, Measured>,
-    /// The least values that were kept at the last cut. Whoever is not above one of them is not among the worst.
+    /// The smallest values that were kept at the last cut. An actor that exceeds none of them is not among the worst.
     floor: [u64; Measured::COUNT],
 }
 
@@ -151,8 +154,8 @@ impl Spans {
         }
     }
 
-    /// Returns the span of a moment, and drops the spans that no window includes any more. A moment before the newest
-    /// span, which another thread was quicker to begin, belongs to the newest.
+    /// Returns the span of a moment, and drops the spans that are in no window any more. If another thread has already
+    /// begun a newer span, returns that one.
     fn at(&mut self, moment: u64) -> &mut Span {
         let number = moment / self.length_us;
         let first = self.first_number(moment, self.window_us);
@@ -177,7 +180,7 @@ impl Spans {
         moment.saturating_sub(window_us) / self.length_us
     }
 
-    /// Adds the figures of the window with this index.
+    /// Adds the figures of the window with this index to `found`.
     fn add_to(&self, found: &mut WindowsByName, moment: u64, window: usize) {
         let first = self.first_number(moment, WINDOWS_US[window]);
         for span in self.spans.iter().filter(|span| span.number >= first) {
@@ -215,7 +218,7 @@ impl Span {
 }
 
 impl KeptActors {
-    /// Keeps the worst actors by each measure.
+    /// Drops all but the worst actors by each measure.
     fn cut(&mut self) {
         if self.actors.len() <= KEPT_BY_MEASURE {
             return;
@@ -229,7 +232,8 @@ impl KeptActors {
             let (_, least, _) = values.select_nth_unstable_by(KEPT_BY_MEASURE - 1, |a, b| b.cmp(a));
             *floor = *least;
         }
-        // Equal values at the floor are kept only as far as there is room, so that many equal actors stay bounded.
+        // Many actors may have the same value as the floor. Only as many as there is room for are kept, so that memory
+        // stays bounded.
         let mut room = [KEPT_BY_MEASURE; Measured::COUNT];
         for (room, (index, floor)) in room.iter_mut().zip(self.floor.iter().enumerate()) {
             let above = self

@@ -1,4 +1,4 @@
-//! A snapshot of the tree for operators: how many actors are in each state, the actors of each group that are in the
+//! Takes a snapshot of the tree for operators: the number of actors in each state, the actors of each group with the
 //! most trouble, and the first actors by each ranking.
 
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use super::ranking::{Trouble, leaders};
 use super::recent::{KEPT_BY_MEASURE, Measured, Windows, WindowsByName};
 use super::tree::Tree;
 
-/// The time of a snapshot, on both clocks.
+/// The time of a snapshot on two clocks: that of the tree, and the wall clock.
 #[derive(Clone, Copy)]
 struct Moment {
     /// In microseconds since the tree was created.
@@ -39,7 +39,7 @@ impl Moment {
     }
 }
 
-/// An actor in memory that may be listed. Its figures are made only if it is.
+/// An actor in memory that may be listed. Its figures are computed only if it is listed.
 struct Candidate {
     trouble: Trouble,
     inner: Arc<NodeInner>,
@@ -57,8 +57,8 @@ fn whole_milliseconds(micros: u64) -> Duration {
 }
 
 impl Tree {
-    /// Takes a snapshot of the tree with up to `actors_max` actors of each group, and of each kind by each ranking as far
-    /// as the tree remembers them.
+    /// Takes a snapshot of the tree with up to `actors_max` actors of each group. It also has that many actors of each
+    /// kind by each ranking, if the tree still remembers them.
     pub fn snapshot(&self, actors_max: usize) -> TreeSnapshot {
         self.snapshot_at(Instant::now(), actors_max)
     }
@@ -115,8 +115,8 @@ impl Tree {
 }
 
 impl Candidate {
-    /// Takes the actor's windows out of `recent`, so that those of stopped actors remain there. What is in hand or waits
-    /// counts in each window.
+    /// Moves the actor's windows out of `recent`, where those of stopped actors then remain. The batch in progress and
+    /// the waiting commands count in each window.
     fn new(inner: &Arc<NodeInner>, recent: &mut WindowsByName, moment: u64) -> Self {
         let recorded = recent
             .get_mut(inner.kind.name())
@@ -177,7 +177,7 @@ impl Candidate {
     }
 }
 
-/// Returns the actors that have stopped.
+/// Returns the figures of the actors that have stopped.
 fn stopped_actors(recent: WindowsByName) -> impl Iterator<Item = ActorFigures> {
     recent.into_iter().flat_map(|(kind, names)| {
         names.into_iter().map(move |(name, windows)| ActorFigures {
@@ -236,7 +236,7 @@ impl Group {
         }
     }
 
-    /// Equal actors stand in the order of their start.
+    /// Equal actors are in the order of their start.
     fn sort_and_cut(&mut self, actors_max: usize) {
         self.worst
             .sort_unstable_by_key(|one| (Reverse(one.trouble), one.inner.id));

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::node::Node;
 use super::panics::{self, CaughtPanic};
 
-/// The end of supervised work.
+/// The way in which supervised work ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TaskEnd<T> {
     Returned(T),
@@ -61,8 +61,8 @@ impl Drop for RunningTask {
     }
 }
 
-/// Does a piece of an actor's work. A panic ends only this piece: it is counted, the actor goes on, and this returns
-/// `None`.
+/// Runs a part of an actor's work. A panic ends only this part: it is counted, the actor goes on, and this function
+/// returns `None`.
 pub async fn survive_panic<T>(node: &Node, work: impl Future<Output = T>) -> Option<T> {
     match catch_panic(work).await {
         Ok(returned) => Some(returned),

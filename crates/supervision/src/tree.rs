@@ -1,8 +1,7 @@
 //! The tree of supervised actors: a root, one group per kind and arbiter, and the actors.
 //!
 //! The tree also holds the shared counters, the worst figures of the last hour, the last panics, the quarantine and the
-//! clock. While a failed actor is in the tree, the
-//! process is not ready.
+//! clock. While a failed actor is in the tree, the process is not ready.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,8 +56,8 @@ struct TreeInner {
 }
 
 impl Tree {
-    /// Creates a tree for actors of these kinds. Operators see the kinds in this order, and the metrics have a count of
-    /// restarts for each from the start.
+    /// Creates a tree for actors of these kinds. Operators see the kinds in this order. The metrics show each kind with
+    /// zero restarts from the start.
     pub fn new(clock: SharedClock, kinds: &'static [NodeKind]) -> Self {
         let counters = Counters::default();
         for kind in kinds {
@@ -139,7 +138,7 @@ impl Tree {
         self.0.clock.now()
     }
 
-    /// Returns the place of a kind in the order that the tree was created with.
+    /// Returns the position of a kind in the order that was given to `new`.
     pub(crate) fn rank(&self, kind: NodeKind) -> usize {
         let kinds = self.0.kinds;
         kinds

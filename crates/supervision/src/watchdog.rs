@@ -61,8 +61,8 @@ impl Heartbeat {
         self.since.store(moment.max(1), Ordering::Relaxed);
     }
 
-    /// Ends the batch and returns when it began; `None` if there was none. The level of the batch does not pass to the next
-    /// one.
+    /// Ends the batch and returns when it began; `None` if there was none. Resets the level, so that the next batch
+    /// begins without one.
     pub(crate) fn finish(&self, actor: &str) -> Option<u64> {
         let since = self.since.swap(0, Ordering::Relaxed);
         let level = self.level.swap(BatchLoad::Light as u8, Ordering::Relaxed);

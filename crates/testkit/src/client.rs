@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::answer::Answer;
 use crate::patience::PATIENCE;
 
-/// Less than the time after which the service closes an idle connection, so that no request meets the closing.
+/// The time after which an idle connection is closed. It is shorter than that of the service, so that no request is
+/// sent on a connection that the service is closing.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// A caller of the API. Clones share their connections, which belong to the async runtime that uses them first.

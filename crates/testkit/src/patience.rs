@@ -1,4 +1,4 @@
-//! Waiting for an event that must come. Deadlines are generous: they end a test that hangs and measure nothing.
+//! Waits for events that must happen. Deadlines are generous: they end a test that hangs, and measure nothing.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Seconds in which the machine gave this process no processor. What a service answers late or refuses then says
-//! nothing about it.
+//! Detects times in which the machine gave this process no processor. An answer that the service gives late, or a
+//! refusal, says nothing about the service then.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
-/// The watch looks at its clock at this interval.
+/// The interval at which the watch checks its clock.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// If the watch is woken up later than this, the machine stood still.
+/// If the watch is woken up later than this, the machine counts as having stood still.
 const LATE: Duration = Duration::from_millis(500);
 const TIMES_MAX: usize = 5;
 
-/// A thread of its own that measures how late it is woken up. It ends with this value.
+/// A thread of its own that measures how late it is woken up. It ends when this value is dropped.
 struct Watch {
     late: Arc<AtomicBool>,
     _end: Sender<()>,
@@ -42,7 +42,8 @@ impl Watch {
     }
 }
 
-/// Calls `act`, and again, up to 5 times, while it panics and the machine stood still meanwhile.
+/// Calls `act`. If it panics while the machine stood still, calls it again, up to 5 times in all. Other panics are
+/// passed on.
 pub async fn without_standstill(act: impl AsyncFn()) {
     for _ in 1..TIMES_MAX {
         let watch = Watch::start();

@@ -1,5 +1,5 @@
-//! Histograms for the metrics page, each with buckets that suit what it measures. A clone shares the values of its
-//! original. No label may be taken from data: the number of series must not grow with the number of customers.
+//! Histograms for the metrics page, each with suitable buckets. A clone shares the values of its original. Labels must
+//! never contain data of customers, because each value of a label adds a series.
 
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;

@@ -1,5 +1,6 @@
-//! Time and chance as arguments, the jitter of delays, the waits that a Retry-After asks for, histograms, recent counts, and the trace
-//! that a task works for, which the service and its other crates share. Nothing here knows of actors, of invoices or of a database.
+//! The code about time that the service and its other crates share: clocks and randomness as arguments, jitter of
+//! delays, the waits that a Retry-After asks for, histograms, recent counts, and the trace of a task. Nothing here
+//! knows of actors, invoices or a database.
 
 pub mod clock;
 pub mod histograms;

@@ -1,17 +1,19 @@
-//! Counts what happens, second by second, for a rate of the last seconds.
+//! Counts events by second, for their rate within the last seconds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// A rate is that of so many whole seconds.
+/// The number of whole seconds over which a rate is computed.
 pub const RECENT_SECONDS: u64 = 10;
-/// More than are counted, so that the present second is not one of them.
+/// The number of seconds that are stored: more than `RECENT_SECONDS`, so that counting the present second overwrites
+/// none of these.
 const SLOTS: u64 = 16;
 
-/// The count of one second. A slot is used again after `SLOTS` seconds; what is counted at that moment may be lost.
+/// The count of one second. After `SLOTS` seconds its slot is used again; an event that is counted at that moment may
+/// be lost.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The second since the begin, plus one. 0 means that the slot was never used.
+    /// The number of the second since `begun`, plus one; 0 if the slot was never used.
     second: AtomicU64,
     count: AtomicU64,
 }
@@ -32,12 +34,12 @@ impl Default for RecentCount {
 }
 
 impl RecentCount {
-    /// Counts one.
+    /// Counts one event.
     pub fn up(&self) {
         self.up_at(self.begun.elapsed().as_secs());
     }
 
-    /// Returns the count of the last `RECENT_SECONDS`, without the present second.
+    /// Returns the number of events within the last `RECENT_SECONDS` whole seconds. The present second is not included.
     pub fn recent(&self) -> u64 {
         self.recent_at(self.begun.elapsed().as_secs())
     }

@@ -1,5 +1,5 @@
-//! The trace that a task works for (W3C Trace Context, <https://www.w3.org/TR/trace-context/>), and the spans of work in
-//! it. Spans go to a sink, if the process has one; without it nothing of them is kept but their ids.
+//! The trace that a task works for (W3C Trace Context, <https://www.w3.org/TR/trace-context/>), and the spans in it.
+//! Finished spans go to a sink, if the process has one. Without a sink, a span has only its ids.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::clock::{Clock, SystemClock, new_id, system_rng};
 
-/// The header that carries a trace from a caller to whom it calls.
+/// The header with which a caller passes its trace on.
 pub const TRACEPARENT: &str = "traceparent";
 
 const SAMPLED: u8 = 1;
@@ -24,7 +24,7 @@ tokio::task_local! {
 
 static SINK: OnceLock<Box<dyn SpanSink>> = OnceLock::new();
 
-/// A place in a trace: the span that further work is part of.
+/// A place in a trace: the span below which further work is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: u128,
@@ -37,14 +37,14 @@ pub struct TraceContext {
 pub struct MalformedTrace;
 
 impl Default for TraceContext {
-    /// Begins a trace.
+    /// Begins a new trace.
     fn default() -> Self {
         Self::from(new_id())
     }
 }
 
 impl From<Uuid> for TraceContext {
-    /// Begins the trace with this id.
+    /// Begins a new trace with this id.
     fn from(id: Uuid) -> Self {
         Self {
             trace_id: id.as_u128(),
@@ -55,7 +55,7 @@ impl From<Uuid> for TraceContext {
 }
 
 impl fmt::Display for TraceContext {
-    /// Writes the header `traceparent` of a call that is part of the span.
+    /// Writes the header `traceparent` for a call below this span.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             trace_id,
@@ -69,15 +69,15 @@ impl fmt::Display for TraceContext {
 impl FromStr for TraceContext {
     type Err = MalformedTrace;
 
-    /// Reads a header. If it is malformed, its caller has no trace that could go on. Capital letters and what a later
-    /// version adds at the end are accepted.
+    /// Reads a `traceparent` header. Fails if it is malformed. Accepts capital letters, and anything that a later
+    /// version adds at the end.
     fn from_str(header: &str) -> Result<Self, MalformedTrace> {
         parse(header).ok_or(MalformedTrace)
     }
 }
 
 impl TraceContext {
-    /// Returns the trace that the present task works for.
+    /// Returns the trace that the current task works for; `None` if it works for none.
     pub fn current() -> Option<Self> {
         CURRENT.try_with(|trace| *trace).ok()
     }
@@ -102,16 +102,16 @@ impl TraceContext {
     }
 }
 
-/// The part that a span has in the exchange between two programs.
+/// The role of a span in the exchange between two programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanKind {
-    /// A request of somebody else.
+    /// Answers a request of another program.
     Server,
-    /// A request to somebody else.
+    /// Sends a request to another program.
     Client,
     /// Work inside the process.
     Internal,
-    /// Work that was left for later, and is taken up now.
+    /// Does work that was queued earlier.
     Consumer,
 }
 
@@ -122,11 +122,11 @@ pub enum AttributeValue {
     Number(i64),
 }
 
-/// The span above another one in its trace.
+/// The span directly above another span in its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParentSpan {
     pub id: u64,
-    /// True if another process has begun it.
+    /// True if another process began the span.
     pub is_remote: bool,
 }
 
@@ -141,27 +141,27 @@ pub struct EndedSpan {
     pub name: String,
     pub started_at: Timestamp,
     pub duration: Duration,
-    /// Ids, words and numbers of the service. Never what a document says, and never a secret.
+    /// Ids, words and numbers of the service. Never the contents of a document, and never a secret.
     pub attributes: Vec<(&'static str, AttributeValue)>,
     pub has_failed: bool,
 }
 
-/// Takes the spans of the process.
+/// Receives the finished spans of the process.
 pub trait SpanSink: Send + Sync {
     /// Takes a span. Must not block, because requests wait for it.
     fn take(&self, span: EndedSpan);
 }
 
-/// Sets where the spans of this process go. Returns false if that was set before; then nothing changes.
+/// Sets the sink for the spans of this process. Returns false and changes nothing if it was set before.
 pub fn set_sink(sink: Box<dyn SpanSink>) -> bool {
     SINK.set(sink).is_ok()
 }
 
-/// Work for a trace, from its begin until this is dropped.
+/// Work for a trace. The span begins when it is created and ends when it is dropped.
 #[derive(Debug)]
 pub struct Span {
     context: TraceContext,
-    /// `None` if nobody takes the span.
+    /// `None` if the process has no sink or the trace is not sampled.
     recording: Option<Box<Recording>>,
 }
 
@@ -182,13 +182,13 @@ impl Span {
         Self::below(caller, true, kind, name)
     }
 
-    /// Begins a span below one of this process, or of another replica.
+    /// Begins a span below a span of this process or of another replica.
     pub fn child(parent: TraceContext, kind: SpanKind, name: fmt::Arguments<'_>) -> Self {
         Self::below(parent, false, kind, name)
     }
 
-    /// Begins a span in each of these traces, for work that is done for all of them at once. Returns none if nobody
-    /// takes them.
+    /// Begins a span in each of these traces, for work that is done for all of them at once. Returns no spans if the
+    /// process has no sink.
     pub fn begin_in_each(
         parents: impl Iterator<Item = TraceContext>,
         name: &'static str,
@@ -290,7 +290,7 @@ impl Drop for Span {
     }
 }
 
-/// Returns a random id. An id of zeros is none.
+/// Returns a random id. Never zero, which means "no id" in the standard.
 fn new_span_id() -> u64 {
     system_rng().random_range(1..=u64::MAX)
 }

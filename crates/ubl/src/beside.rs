@@ -1,5 +1,5 @@
-//! The parts of a UBL document that no field of a trade document carries. They are kept as texts
-//! and go back into the UBL that is written later.
+//! The parts of a UBL document for which a trade document has no field. They are kept as texts and written again when
+//! the document is written as UBL later.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
@@ -14,24 +14,23 @@ use crate::parse::{CAC, CBC, EXT, Limits, parse};
 use crate::serialize::serialize_fragment;
 use crate::write::to_element;
 
-/// A part of a UBL document that no field carries.
+/// A part of a UBL document for which a trade document has no field: an element or an attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beside {
-    /// The path of the parent of an element, or of an attribute, such as
-    /// `/Invoice/cac:InvoiceLine[2]` or `/Invoice/cbc:ID/@schemeID`. The numbers count the elements
-    /// that the document carries.
+pub struct UnmappedPart {
+    /// The path of the element's parent, or of the attribute, such as `/Invoice/cac:InvoiceLine[2]` or
+    /// `/Invoice/cbc:ID/@schemeID`. The numbers count only elements that were read into fields.
     pub path: String,
-    /// The element with the prefixes `cbc`, `cac` and `ext`, or the value of the attribute.
+    /// The element as XML with the prefixes `cbc`, `cac` and `ext`, or the value of the attribute.
     pub value: String,
 }
 
-impl Beside {
-    /// True if the part is a whole child of the root.
+impl UnmappedPart {
+    /// True if the part is a whole element directly below the root.
     pub fn is_root_child(&self) -> bool {
         self.path.matches('/').count() == 1
     }
 
-    /// Returns the name of the child of the root that the part is, or belongs to.
+    /// Returns the name of the element directly below the root that the part is, or that contains it.
     pub fn root_child(&self) -> &str {
         let step = self.path.split('/').nth(2).unwrap_or_else(|| {
             let tag = self.value.trim_start_matches('<');
@@ -41,13 +40,13 @@ impl Beside {
     }
 }
 
-/// Returns what stands beside a document after fields of it were emptied: the elements that it lacks
-/// now, with their own parts, and the other parts.
+/// Returns the parts of a document after some of its fields were emptied: the elements that these fields would have
+/// written, with their own parts inside, and the other parts.
 pub fn empty_fields(
     document: &TradeDocument,
     emptied: &TradeDocument,
-    parts: &[Beside],
-) -> Vec<Beside> {
+    parts: &[UnmappedPart],
+) -> Vec<UnmappedPart> {
     let (Ok(mut whole), Ok(rest)) = (to_element(document), to_element(emptied)) else {
         return parts.to_vec();
     };
@@ -64,25 +63,24 @@ pub fn empty_fields(
         .partition(|part| !part.is_root_child() && names.contains(part.root_child()));
     merge(&mut whole, &own);
     let path = format!("/{}", whole.name);
-    let elements = gone.iter().map(|(place, _)| Beside {
+    let elements = gone.iter().map(|(place, _)| UnmappedPart {
         path: path.clone(),
         value: serialize_fragment(&whole.children[*place]),
     });
     elements.chain(others).collect()
 }
 
-/// Returns everything in the tree that nobody has read. What stands inside of read elements comes
-/// first.
-pub(crate) fn collect(root: &Element) -> Vec<Beside> {
+/// Returns everything in the tree that was not read into a field. Parts inside of elements that were read come first.
+pub(crate) fn collect(root: &Element) -> Vec<UnmappedPart> {
     let mut all = Vec::new();
     collect_in(root, &format!("/{}", root.name), &mut all);
     all
 }
 
-fn collect_in(element: &Element, path: &str, parts: &mut Vec<Beside>) {
+fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
     let attributes = element.attributes.iter();
     for attribute in attributes.filter(|one| !one.is_read.get()) {
-        parts.push(Beside {
+        parts.push(UnmappedPart {
             path: format!("{path}/@{}", attribute.name),
             value: attribute.value.clone(),
         });
@@ -101,7 +99,7 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<Beside>) {
         );
     }
     for child in children.filter(|child| !is_touched(child) && has_content(child)) {
-        parts.push(Beside {
+        parts.push(UnmappedPart {
             path: path.to_owned(),
             value: serialize_fragment(child),
         });
@@ -118,15 +116,17 @@ fn has_content(element: &Element) -> bool {
         || element.children.iter().any(has_content)
 }
 
-/// Puts the parts back into a tree that the writer made. A part without a place in it is left out:
-/// an element that the document itself has, a child of an element that has gone, or one that this
-/// kind of document does not know.
-pub(crate) fn merge(root: &mut Element, parts: &[Beside]) {
-    // The reference that holds the IRN has no number among those that were read.
+/// Puts the parts back into a tree that the writer made. A part that has no place there is left out: an element that
+/// the document has itself, a child of an element that no longer exists, or an element that this kind of document does
+/// not allow.
+pub(crate) fn merge(root: &mut Element, parts: &[UnmappedPart]) {
+    // The reader did not count the reference that holds the IRN, so it is taken out while paths with numbers are
+    // resolved.
     let irn = root.children.iter().position(is_irn_reference);
     let irn = irn.map(|place| (place, root.children.remove(place)));
     let mut parts: Vec<_> = parts.iter().collect();
-    // The numbers in paths count the elements that were read. Whole elements come after those.
+    // Numbers in paths count only elements that were read, so whole elements are added last. The deepest parts come
+    // first.
     parts.sort_by_key(|part| Reverse(part.path.matches('/').count()));
     let children = root.children.iter().enumerate();
     let lines: Vec<_> = children
@@ -147,7 +147,7 @@ fn is_irn_reference(element: &Element) -> bool {
         && element.peek_at("cbc:DocumentDescription") == IRN_DESCRIPTION
 }
 
-fn merge_part(root: &mut Element, lines: &[usize], part: &Beside) -> Option<()> {
+fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Option<()> {
     let is_credit_note = root.name == "CreditNote";
     let (path, attribute) = match part.path.split_once("/@") {
         Some((path, attribute)) => (path, Some(attribute)),
@@ -162,21 +162,21 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &Beside) -> Option<()> 
         let mut element = parse_fragment(&part.value)?;
         let is_type = ["cbc:InvoiceTypeCode", "cbc:CreditNoteTypeCode"].contains(&&*element.name);
         element.name = translate(&element.name, is_credit_note);
-        // A type that an invoice has is none of a credit note.
+        // The type code of an invoice does not fit a credit note, and the other way round.
         if is_type && !path.starts_with(&format!("/{}", parent.name)) {
             return None;
         }
         return add_element(parent, element);
     };
     if parent.name == "cbc:BaseQuantity" && parent.text.is_empty() {
-        // The writer leaves out a base of one.
+        // The writer leaves out a base quantity of one, so it is added for the attribute.
         "1".clone_into(&mut parent.text);
     }
     set_attribute(parent, name, &part.value);
     Some(())
 }
 
-/// Takes the rate from lines that are not subject to tax (BR-O-05). The reader fills in the one of the sum of the tax.
+/// Removes the rate from lines that are not subject to tax (BR-O-05). The reader has copied it from the document's tax.
 fn remove_odd_rates(element: &mut Element) {
     if element.name == "cac:ClassifiedTaxCategory" && element.peek_at("cbc:ID") == "O" {
         element.children.retain(|child| child.name != "cbc:Percent");
@@ -184,8 +184,8 @@ fn remove_odd_rates(element: &mut Element) {
     element.children.iter_mut().for_each(remove_odd_rates);
 }
 
-/// Returns the child at a step of a path. Makes the next one if the writer made none. `lines` are
-/// the places of the lines in the root, of which there may be many.
+/// Returns the child at a step of a path. Adds an empty one if it is the next of its name. `lines` holds the positions
+/// of the lines among the root's children, so that documents with many lines are fast.
 fn descend<'a>(
     parent: &'a mut Element,
     lines: &[usize],
@@ -220,7 +220,7 @@ fn is_line(name: &str) -> bool {
     matches!(name, "cac:InvoiceLine" | "cac:CreditNoteLine")
 }
 
-/// Returns the name in an invoice or in a credit note.
+/// Translates the names that differ between an invoice and a credit note.
 fn translate(name: &str, is_credit_note: bool) -> String {
     let pairs = [
         ("cac:InvoiceLine", "cac:CreditNoteLine"),
@@ -236,7 +236,7 @@ fn translate(name: &str, is_credit_note: bool) -> String {
     }
 }
 
-/// Sets an attribute. The writer's own one gives way: it is the unit that the reader mapped.
+/// Sets an attribute. Replaces the value that the writer set, which may be a unit that the reader changed.
 fn set_attribute(element: &mut Element, name: &str, value: &str) {
     element
         .attributes
@@ -265,7 +265,7 @@ fn add_element(parent: &mut Element, element: Element) -> Option<()> {
         .find(|child| child.name == element.name);
     match same {
         Some(child) if child.is_default => *child = element,
-        // The writer has made the element for other fields: the children of this one join it.
+        // The writer has made the element for other fields, so it gets the children of this one.
         Some(child) if !repeats => {
             for part in element.children {
                 add_element(child, part);

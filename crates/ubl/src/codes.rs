@@ -1,6 +1,5 @@
-//! The codes of the authority's lists beside those of UBL. A trade document has the authority's
-//! codes; UBL has those of the United Nations (UNTDID 1001, 4461, 5153 and 5305). The same number
-//! often means two things in the two.
+//! Maps the authority's codes to those of UBL and back. A trade document has the authority's codes. UBL has those of
+//! the United Nations (UNTDID 1001, 4461, 5153 and 5305). The same number often has different meanings in the two.
 
 use rust_decimal::Decimal;
 use trade_document::Coded;
@@ -12,9 +11,8 @@ pub(crate) enum Root {
     CreditNote,
 }
 
-/// The authority's document types that UBL has: code, name, root and code of UNTDID 1001. The type
-/// that stands first is the one that a UBL code becomes. The authority's 380 and 381 are swapped
-/// against UNTDID.
+/// The authority's document types that UBL has, too: code, name, root element and code of UNTDID 1001. If several rows
+/// have the same UBL code, reading it gives the first row. The authority's 380 and 381 are swapped in UNTDID.
 const DOCUMENT_TYPES: [(&str, &str, Root, &str); 10] = [
     ("381", "Commercial Invoice", Root::Invoice, "380"),
     ("380", "Credit Note", Root::CreditNote, "381"),
@@ -28,27 +26,27 @@ const DOCUMENT_TYPES: [(&str, &str, Root, &str); 10] = [
     ("397", "Final Settlement", Root::Invoice, "218"),
 ];
 
-/// The codes of UNTDID 1001 that mean a credit note, also where they stand in an invoice.
+/// The codes of UNTDID 1001 that mean a credit note, even in an element `Invoice`.
 const CREDIT_CODES: [&str; 13] = [
     "81", "83", "261", "262", "296", "308", "381", "396", "420", "458", "502", "503", "532",
 ];
-/// The codes of UNTDID 1001 that mean a debit note, beside 383 itself.
+/// The codes of UNTDID 1001, other than 383, that mean a debit note.
 const DEBIT_CODES: [&str; 2] = ["84", "527"];
 
-/// The codes of UNTDID 1001 for documents that the buyer issues: those that charge, and those that credit. There is no
-/// self-billed debit note (527) among the authority's types.
+/// The codes of UNTDID 1001 for documents that the buyer issues: invoices, and credit notes below. The authority has no
+/// type for a self-billed debit note (527).
 const SELF_BILLED_INVOICES: [&str; 5] = ["389", "471", "473", "500", "501"];
 const SELF_BILLED_CREDITS: [&str; 2] = ["261", "502"];
 
-/// Returns the code of UBL for the credit note that takes back a document of this type of the authority. The buyer issues
-/// that of a self-billed document, too.
+/// Returns the UBL code of the credit note that cancels a document of this authority's type. The credit note for a
+/// self-billed document is self-billed, too.
 pub(crate) fn credit_code(own: &str) -> &'static str {
     let is_self_billed =
         document_type(own).is_some_and(|(_, code)| SELF_BILLED_INVOICES.contains(&code));
     if is_self_billed { "261" } else { "381" }
 }
 
-/// Returns root and code of UBL for one of the authority's document types.
+/// Returns the root element and the UBL code of one of the authority's document types.
 pub(crate) fn document_type(code: &str) -> Option<(Root, &'static str)> {
     DOCUMENT_TYPES
         .iter()
@@ -56,8 +54,8 @@ pub(crate) fn document_type(code: &str) -> Option<(Root, &'static str)> {
         .map(|(_, _, root, foreign)| (*root, *foreign))
 }
 
-/// Returns the authority's document type for a code of UBL, and true if both mean the same. `name`
-/// is the attribute beside the code, by which the writer tells two types with one code apart.
+/// Returns the authority's document type for a UBL code, and true if both mean the same. `name` is the attribute with
+/// that name: the writer stores the type's name there, because two types may have the same code.
 pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) -> (Coded, bool) {
     let same = |row: &&(&str, &str, Root, &str)| row.2 == root && row.3 == foreign;
     let by_name = DOCUMENT_TYPES
@@ -90,7 +88,7 @@ pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) 
     )
 }
 
-/// The title of the authority's document type; empty for one that UBL does not have.
+/// Returns the name of the authority's document type; empty for a type that UBL does not have.
 pub(crate) fn document_type_name(own: &str) -> &'static str {
     DOCUMENT_TYPES
         .iter()
@@ -98,9 +96,9 @@ pub(crate) fn document_type_name(own: &str) -> &'static str {
         .map_or("", |row| row.1)
 }
 
-/// The authority's tax categories: code, category of UNTDID 5305 (`None`: S, or Z at zero percent)
-/// and tax of UNTDID 5153. The category that stands first is the one that a pair of UBL codes
-/// becomes; the others are named beside it.
+/// The authority's tax categories: code, category of UNTDID 5305 (`None` means S, or Z at zero percent), and tax of
+/// UNTDID 5153. If several rows have the same pair of UBL codes, reading it gives the first row, and the writer adds
+/// the authority's code of the others.
 const TAX_CATEGORIES: [(&str, Option<&str>, &str); 27] = [
     ("STANDARD_VAT", Some("S"), "VAT"),
     ("ZERO_VAT", Some("Z"), "VAT"),
@@ -131,7 +129,7 @@ const TAX_CATEGORIES: [(&str, Option<&str>, &str); 27] = [
     ("STAMP_DUTY", None, "OTH"),
 ];
 
-/// The first rows of `TAX_CATEGORIES`, which need no name beside the pair of codes.
+/// The categories of `TAX_CATEGORIES` that are the first with their UBL codes, so the writer need not add their code.
 const PLAIN_TAX_CATEGORIES: [&str; 5] = [
     "STANDARD_VAT",
     "ZERO_VAT",
@@ -145,7 +143,7 @@ const PLAIN_TAX_CATEGORIES: [&str; 5] = [
 pub(crate) struct UblTax {
     pub category: &'static str,
     pub scheme: &'static str,
-    /// True if the authority's own code has to stand beside the two.
+    /// True if the writer must add the authority's own code, because another category has the same UBL codes.
     pub is_ambiguous: bool,
 }
 
@@ -164,8 +162,8 @@ pub(crate) fn tax_category(own: &str, percent: Option<Decimal>) -> Option<UblTax
     })
 }
 
-/// Returns the authority's tax category for the codes of UBL, and true if both mean the same. `own`
-/// is the authority's code where the writer put it beside them.
+/// Returns the authority's tax category for UBL codes, and true if both mean the same. `own` is the authority's code
+/// that our writer may have added; empty if there is none.
 pub(crate) fn read_tax_category(
     category: &str,
     scheme: &str,
@@ -196,11 +194,11 @@ pub(crate) fn read_tax_category(
     (own, false)
 }
 
-/// The reason that EN 16931 demands beside the category E (BR-E-10).
+/// The reason that EN 16931 requires with the category E (BR-E-10).
 pub(crate) const EXEMPTION_REASON: &str = "Exempted from tax";
 
-/// The authority's payment means whose number means another thing in UNTDID 4461, and the code that
-/// means the same there.
+/// The authority's payment means whose code has another meaning in UNTDID 4461, each with the code that means the same
+/// there.
 const PAYMENT_MEANS: [(&str, &str); 5] = [
     ("42", "2"),
     ("43", "3"),
@@ -210,7 +208,7 @@ const PAYMENT_MEANS: [(&str, &str); 5] = [
 ];
 /// The payment means that have the same code in both lists.
 const SAME_PAYMENT_MEANS: [&str; 7] = ["10", "20", "30", "31", "48", "49", "ZZZ"];
-/// The codes of UNTDID 4461 that come close to a code of the authority.
+/// The codes of UNTDID 4461 for which the authority only has a similar code, each with that code.
 const NEAR_PAYMENT_MEANS: [(&str, &str); 8] = [
     ("42", "30"),
     ("45", "30"),
@@ -222,8 +220,8 @@ const NEAR_PAYMENT_MEANS: [(&str, &str); 8] = [
     ("68", "97"),
 ];
 
-/// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is in
-/// neither list stays.
+/// Returns the code of UNTDID 4461 for one of the authority's payment means. A code that is in no table is returned
+/// unchanged.
 pub(crate) fn payment_means(own: &str) -> &str {
     PAYMENT_MEANS
         .iter()
@@ -243,10 +241,10 @@ pub(crate) fn read_payment_means(foreign: &str) -> (&'static str, bool) {
     (near.map_or("97", |row| row.1), false)
 }
 
-/// The unit of everything that is counted by the piece.
+/// The unit of everything that is counted in pieces.
 pub(crate) const EACH: &str = "EA";
 
-/// Packages of UN/ECE Recommendation 21, with the X that Recommendation 20 puts before them.
+/// The packages of UN/ECE Recommendation 21. Recommendation 20 puts an X before their codes.
 const PACKAGES: [(&str, &str); 34] = [
     ("X4G", "steel box"),
     ("XAM", "ampoule"),
@@ -291,8 +289,7 @@ pub(crate) fn package_name(unit: &str) -> Option<&'static str> {
     is_package.then(|| named.map_or("package", |row| row.1))
 }
 
-/// Words that invoices have in place of a unit's code, and older codes; each is counted by the
-/// piece.
+/// Older codes, and words that invoices have instead of a code, for things that are counted in pieces.
 const PIECES: [&str; 16] = [
     "1", "EACH", "NIU", "NO", "NOS", "PC", "PCE", "PCS", "PIECE", "PIECES", "ST", "STK", "STUK",
     "UN", "UNIT", "UNITS",
@@ -303,12 +300,12 @@ pub(crate) fn is_piece(unit: &str) -> bool {
     PIECES.contains(&&*unit.to_uppercase())
 }
 
-/// True if the unit is one of time, in which services are counted.
+/// True if this is a unit of time. Services are counted in such units.
 pub(crate) fn is_time(unit: &str) -> bool {
     ["HUR", "DAY", "WEE", "MON", "ANN", "MIN", "SEC", "QAN"].contains(&unit)
 }
 
-/// The currencies of ISO 4217 that have another number of digits than two.
+/// The currencies of ISO 4217 whose number of decimal digits is not two.
 const CURRENCY_DIGITS: [(&str, u32); 23] = [
     ("BHD", 3),
     ("BIF", 0),

@@ -1,5 +1,5 @@
-//! A tree of elements. Names have the prefixes `cbc`, `cac` and `ext`, whatever prefixes the text
-//! had; a name of another namespace is `{namespace}name`.
+//! A tree of XML elements. Names get the prefixes `cbc`, `cac` and `ext`, whatever prefixes the XML has. A name in
+//! another namespace is written `{namespace}name`.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,16 +15,16 @@ pub(crate) struct Element {
     pub attributes: Vec<Attribute>,
     pub text: String,
     pub children: Vec<Element>,
-    /// The number of the element in the order of the text. Zero in a tree that was not read from
-    /// one.
+    /// The number of the element in the order of the text; zero if the tree was not read from a text.
     pub id: u32,
-    /// The number among the siblings with the same name, from one; zero if there is no other.
+    /// The number among the siblings with the same name, counted from one; zero if there is no such sibling.
     pub number: u32,
-    /// True if the writer chose the content because the document says nothing of it.
+    /// True if the writer invented the content, because the document has none.
     pub is_default: bool,
-    /// True once a field of the document carries the text.
+    /// True once the text was read into a field of the document.
     is_read: Cell<bool>,
-    /// True once the element has become something else, with everything in it.
+    /// True once the element with all its content was turned into something else, so that it need not be kept as a
+    /// part.
     is_gone: Cell<bool>,
 }
 
@@ -59,7 +59,7 @@ impl Element {
         self
     }
 
-    /// Adds a child that has a text, an attribute or children. UBL forbids empty elements.
+    /// Adds a child, unless it has no text, attribute or child: UBL forbids empty elements.
     pub fn push(&mut self, child: Self) {
         if !child.text.is_empty() || !child.children.is_empty() {
             self.children.push(child);
@@ -158,8 +158,8 @@ impl Element {
     }
 }
 
-/// Returns the path of an element, such as `/Invoice/cac:InvoiceLine[2]/cbc:ID`. A number follows a
-/// name that more than one sibling has.
+/// Returns the path of an element, such as `/Invoice/cac:InvoiceLine[2]/cbc:ID`. A name has a number if several
+/// siblings have this name.
 pub(crate) fn path(root: &Element, target: &Element) -> String {
     let mut path = format!("/{}", root.name);
     let mut element = root;
@@ -187,7 +187,7 @@ pub(crate) fn step(name: &str, number: u32) -> String {
     }
 }
 
-/// Numbers the elements of each name that stand more than once, from one. The others get zero.
+/// Numbers the elements of each name that occurs more than once, from one. The numbers of the others are zero.
 pub(crate) fn numbers<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<u32> {
     let mut totals = HashMap::new();
     for name in names.clone() {
@@ -207,7 +207,7 @@ pub(crate) fn numbers<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<u
         .collect()
 }
 
-/// Makes every run of white space one blank, and removes it at both ends.
+/// Replaces every run of white space by one blank, and removes white space at both ends.
 pub(crate) fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,20 +1,19 @@
-//! The sentences that go with a document: why it cannot be read or written, and what was changed in
-//! reading it.
+//! The messages about a document: why it cannot be read or written, and how reading changed it.
 
 use std::fmt;
 
-/// The kind of a fault or change, by which many of them can be counted. Its text is stable.
+/// The kind of a fault or change, by which they can be counted. Its text never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
-    /// The bytes are no XML, or XML that is not safe to read.
+    /// The bytes are not XML, or it is XML that is not safe to read.
     Xml,
-    /// The document is larger than the limits.
+    /// The document exceeds a limit.
     Limit,
     /// The XML is neither an invoice nor a credit note of UBL 2.
     Format,
-    /// Something that every invoice has is missing.
+    /// A mandatory part of an invoice is missing.
     Missing,
-    /// A date, time or number is not one.
+    /// A text is not a valid date, time or number.
     Malformed,
     Currency,
     DocumentType,
@@ -23,19 +22,19 @@ pub enum Cause {
     Unit,
     Quantity,
     Price,
-    /// The amount of a line is not quantity × price less discounts.
+    /// The amount of a line is not quantity × price less its discounts plus its fees.
     LineAmount,
     NegativeDocument,
     NegativeLine,
     NegativeCharge,
-    /// A number has more digits than are kept, or a time has a zone.
+    /// A number has more digits than are kept, or a date or time has a time zone.
     Precision,
-    /// The sums do not follow from the lines, charges and taxes.
+    /// The totals do not follow from the lines, charges and taxes.
     Totals,
     ItemKind,
     Classification,
     DueDate,
-    /// A discount or fee on the document went to its lines.
+    /// A discount or fee of the document was moved to its lines.
     Allocation,
 }
 
@@ -67,7 +66,7 @@ impl Cause {
         }
     }
 
-    /// True if a change of this kind may change an amount of the document or the meaning of one.
+    /// True if such a change may change an amount of the document or the meaning of an amount.
     pub fn is_about_money(self) -> bool {
         matches!(
             self,

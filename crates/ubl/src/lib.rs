@@ -1,10 +1,10 @@
-//! UBL 2.1 (OASIS), in the core of the European standard EN 16931: writes a trade document as XML,
-//! and reads XML that others wrote into one.
+//! UBL 2.1 (OASIS), within the European standard EN 16931: writes a trade document as XML, and reads XML, also of other
+//! programs, into a trade document.
 //!
-//! The document has the authority's codes; `codes` holds them beside those of UBL. A part of the
-//! XML that no field carries is kept as text (`Beside`), so that it can be written again. Every
-//! difference between the XML and the document is told in one sentence (`Change`). This crate does
-//! not judge a document: an invoice without a tax number is read, too.
+//! A trade document has the authority's codes; `codes` maps them to those of UBL. A part of the XML for which there is
+//! no field is kept as text (`UnmappedPart`), so that it can be written again. Each difference between the XML and the
+//! trade document is reported in one sentence (`Change`). This crate does not judge a document: for example, it also
+//! reads an invoice without a tax number.
 
 mod allocate;
 mod beside;
@@ -21,7 +21,7 @@ mod untaxed;
 mod write;
 
 pub use allocate::{Allocated, allocate, fold_fees};
-pub use beside::{Beside, empty_fields};
+pub use beside::{UnmappedPart, empty_fields};
 pub use fault::{Cause, Change, Fault, Unwritable};
 pub use parse::Limits;
 pub use read::{ReadDocument, read, read_with_units};

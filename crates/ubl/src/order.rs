@@ -1,5 +1,5 @@
-//! The order of the children of each element that the writer makes, from the schemas of UBL 2.1
-//! (OASIS, 2013). A star follows the name of a child that may stand more than once.
+//! The order of the children of each element that the writer makes, from the schemas of UBL 2.1 (OASIS, 2013). A star
+//! after the name of a child means that it may occur more than once.
 
 use crate::element::Element;
 
@@ -239,14 +239,14 @@ const CHILDREN: [(&[&str], &str); 32] = [
     ),
 ];
 
-/// The place of a child among the children of its parent.
+/// The position of a child in the order of its parent's children, and whether it may occur more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub position: usize,
     pub repeats: bool,
 }
 
-/// Returns the place of a child, or `None` if such a parent has no such child.
+/// Returns the place of a child; `None` if this parent is not in the table or has no such child.
 pub(crate) fn place(parent: &str, child: &str) -> Option<Place> {
     let (_, children) = find_type(parent)?;
     children

@@ -1,5 +1,5 @@
-//! Bytes to a tree of elements, within limits. A document with a DOCTYPE, or with an entity that
-//! XML itself does not define, is refused, so that no text grows in reading.
+//! Parses bytes into a tree of elements, within limits. A document with a DOCTYPE, or with an entity that XML itself
+//! does not define, is refused, so that no text can grow while it is read.
 
 use std::borrow::Cow;
 
@@ -18,20 +18,20 @@ pub(crate) const EXT: &str =
     "urn:oasis:names:specification:ubl:schema:xsd:CommonExtensionComponents-2";
 pub(crate) const INVOICE: &str = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2";
 pub(crate) const CREDIT_NOTE: &str = "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2";
-/// The namespace of hints to the parser, such as the place of the schema.
+/// The namespace of hints for parsers, such as the location of the schema.
 const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// The maximum length of the name of an element or attribute. The longest of UBL has 43 characters.
 const NAME_BYTES_MAX: usize = 128;
 /// The maximum number of namespace declarations that apply to one element, its own and those of the elements around it.
 const NAMESPACES_MAX: usize = 256;
 
-/// The largest document that is read.
+/// The limits of a document that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub bytes_max: usize,
-    /// The number of elements that may stand in each other.
+    /// The maximum depth of nested elements.
     pub depth_max: usize,
-    /// The number of elements and attributes together.
+    /// The maximum number of elements and attributes together.
     pub elements_max: usize,
     pub lines_max: usize,
 }
@@ -70,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Element, Fault> {
 
 struct Parser<'a> {
     limits: &'a Limits,
-    /// The elements whose end has not come.
+    /// The elements whose end tag was not read yet, the innermost last.
     open: Vec<Element>,
     root: Option<Element>,
     count: usize,

@@ -1,4 +1,4 @@
-//! A tree of elements to the text of XML.
+//! Writes a tree of elements as XML text.
 
 use quick_xml::escape::{escape, partial_escape};
 
@@ -6,7 +6,7 @@ use crate::element::Element;
 use crate::fault::Unwritable;
 use crate::parse::{CAC, CBC, CREDIT_NOTE, EXT, INVOICE};
 
-/// Writes a whole document, with an element a line.
+/// Writes a whole document, each element on a line of its own.
 pub(crate) fn serialize_document(root: &Element) -> Result<String, Unwritable> {
     check_characters(root)?;
     let namespace = if root.name == "Invoice" {
@@ -22,14 +22,14 @@ pub(crate) fn serialize_document(root: &Element) -> Result<String, Unwritable> {
     Ok(xml)
 }
 
-/// Writes an element and everything in it on one line. The prefixes of UBL are not declared.
+/// Writes an element with all its content on one line. Does not declare the prefixes of UBL.
 pub(crate) fn serialize_fragment(element: &Element) -> String {
     let mut xml = String::new();
     write(&mut xml, element, "", None);
     xml
 }
 
-/// Writes an element. `level` is its indentation; `None` writes everything on one line.
+/// Writes an element. `level` is its depth of indentation; `None` writes everything on one line.
 fn write(xml: &mut String, element: &Element, declarations: &str, level: Option<usize>) {
     let name = match split_foreign(&element.name) {
         Some((_, local)) => local,
@@ -53,7 +53,7 @@ fn write(xml: &mut String, element: &Element, declarations: &str, level: Option<
     }
     xml.push('>');
     if element.children.is_empty() {
-        // A bare carriage return would be read as a line feed.
+        // A carriage return is escaped, because a reader would turn it into a line feed.
         xml.push_str(&partial_escape(&*element.text).replace('\r', "&#13;"));
     } else {
         for child in &element.children {
@@ -85,7 +85,7 @@ fn write_attribute(xml: &mut String, name: &str, value: &str) {
     }
 }
 
-/// Returns namespace and name of a name such as `{urn:x}name`.
+/// Splits a name such as `{urn:x}name` into namespace and name.
 fn split_foreign(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix('{')?.rsplit_once('}')
 }

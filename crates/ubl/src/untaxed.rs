@@ -1,5 +1,5 @@
-//! Takes out of a document the discounts and fees that bear no tax and belong to no line, for forms that apply them after
-//! the tax. What is payable stays.
+//! Takes the discounts and fees without tax out of a document, for formats that apply them after the tax. The payable
+//! amount does not change.
 
 use rust_decimal::Decimal;
 use trade_document::{Charge, TradeDocument};
@@ -14,7 +14,8 @@ pub struct SplitCharges {
     pub after_tax: Vec<Charge>,
 }
 
-/// Takes out the charges of a tax of zero percent that no line has. The totals before and with tax are without them.
+/// Takes out the charges whose tax has zero percent and is the tax of no line. The totals before and after tax no
+/// longer include them.
 pub fn split_untaxed(mut document: TradeDocument) -> SplitCharges {
     let charges = std::mem::take(&mut document.charges);
     let lines = &document.lines;

@@ -206,7 +206,7 @@ fn io_kind(cause: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
 /// Returns the causes of an error, the outermost first.
 fn causes<'a>(error: &'a ClientError) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(error.source(), |cause| match cause.downcast_ref() {
-        // The source of an `io::Error` is not the error inside it, but the source of that.
+        // The source of an `io::Error` is not the error inside it, but the source of that inner error.
         Some(outer) => io::Error::get_ref(outer).map(|inner| inner as &(dyn Error + 'static)),
         None => (*cause).source(),
     })

@@ -239,8 +239,8 @@ impl DeliveryDeps {
     }
 }
 
-/// Begins the span of an attempt, in the trace of the request that caused the event. An event that no request caused has
-/// a trace with its own id.
+/// Begins the span of an attempt, in the trace of the request that caused the event. An event that no request caused
+/// has a trace with its own id.
 fn begin_span(event: &Event) -> Span {
     let name = format_args!("delivery {}", event.kind);
     let mut span = match event.trace {

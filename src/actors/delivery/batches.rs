@@ -1,5 +1,6 @@
-//! Handles the requests of all endpoints of this process in batches. A request that arrives while a batch runs waits
-//! for the next batch. A request that fails or panics does not fail the others of its batch.
+//! Runs the database work of all endpoints of this process (reading due deliveries, writing outcomes) in batches. A
+//! request that arrives while a batch runs waits for the next batch. A request that fails or panics does not fail the
+//! others of its batch.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -113,7 +114,8 @@ async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>
         {
             batch.push(next);
         }
-        // The channel does not show its oldest request, which came right after the last one of this batch.
+        // The channel does not show how long its oldest request has waited. That request arrived right after the last
+        // one of this batch, so the arrival of the latter is used.
         let last = batch.last().filter(|_| !requests.is_empty());
         let waiting_since = last.map(|asked| asked.at);
         node.record_queue(batch.len() + requests.len(), waiting_since);

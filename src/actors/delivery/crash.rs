@@ -1,7 +1,8 @@
 //! Finds deliveries that crash the process. An endpoint may have many deliveries in flight, so the first crash is
-//! counted for every delivery that may have been in flight. From then on each of them is recorded in the endpoint's
-//! lane before it begins, so that a second crash is counted exactly. A delivery that was in flight at two crashes goes
-//! alone: nothing else of its endpoint is in flight meanwhile. A third crash makes it a dead letter.
+//! counted for every delivery that may have been in flight. From then on, the id of each of them is stored in the
+//! endpoint's lane before its attempt starts, so that a second crash is counted exactly. A delivery that was in flight
+//! at two crashes must run alone: nothing else of its endpoint is in flight meanwhile. A third crash makes it a dead
+//! letter.
 
 use std::collections::HashSet;
 

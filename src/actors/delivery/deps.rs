@@ -26,11 +26,12 @@ pub struct DeliveryDeps {
     /// The maximum number of concurrent attempts for one endpoint.
     pub max_concurrent: usize,
     pub wakeups: KeyedNotify<EndpointKey>,
-    /// The turn that deliveries must take if they go alone. All endpoints of this process share it.
+    /// Hands out the turn that a delivery must hold to run alone (`dispatch::isolation`). All endpoints of this process
+    /// share it.
     pub turns: Turns,
     /// True during shutdown: attempts in flight are finished, and no new attempt starts.
     pub is_closing: AtomicBool,
-    /// True if the service was started to send nothing.
+    /// True if the service was started with `--paused`: then it sends no webhook.
     pub is_paused: bool,
     pub clock: SharedClock,
     pub incidents: Arc<Incidents>,

@@ -1,5 +1,5 @@
-//! The due deliveries of an endpoint: loaded with one query for all endpoints that ask at the same time, and then how many
-//! attempts a round may run, and which of the loaded deliveries are still to be started.
+//! Loads the due deliveries of endpoints, with one query for all endpoints that ask at the same time. Then decides how
+//! many attempts an endpoint may run in a round and which of the loaded deliveries may still start.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl BatchWork for DueReader {
         let store = &self.0.store;
         let at = self.0.clock.now();
         let (mut recipients, mut next) = tokio::try_join!(
-            webhooks::recipients(store, &keys, at),
+            webhooks::load_endpoints(store, &keys, at),
             delivery_queue::load_due_by_endpoint(
                 store,
                 &keys,

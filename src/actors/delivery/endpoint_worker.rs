@@ -109,7 +109,7 @@ impl EndpointWorker {
         }
     }
 
-    /// Runs one round of deliveries.
+    /// Runs one round of deliveries. Returns `More` if another round must follow.
     async fn run_round(
         &mut self,
         mut new_work: Pin<&mut impl FusedFuture<Output = ()>>,
@@ -218,8 +218,9 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Starts the next delivery, which goes alone: nothing else of the endpoint is in flight until its outcome is
-    /// written. The delivery also needs the turn that all endpoints share. Does nothing if the turn does not come soon.
+    /// Starts the next delivery, which must run alone: nothing else of the endpoint is in flight until its outcome is
+    /// written. The delivery also needs the turn that all endpoints share. Does nothing if the turn is not free within
+    /// `POLL_INITIAL`.
     async fn start_alone(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else {
             return Ok(());
@@ -337,7 +338,8 @@ impl EndpointWorker {
                 as_of,
                 reason: reason.clone(),
             };
-            // Attempts that were in flight together report one after another; the first disables the endpoint.
+            // Attempts that were in flight together report one after another; only the first report disables the
+            // endpoint, and only that one counts as an incident.
             if deps.taxpayers.send(endpoint.taxpayer_id, command).await? {
                 deps.incidents.record_disabled_endpoint(endpoint, &reason);
             }

@@ -1,4 +1,4 @@
-//! The integration settings of an ERP, in the types of the webhook client, which knows no ERP.
+//! Translates the integration settings of an ERP into the types of the webhook client, which knows nothing about ERPs.
 
 use webhook_client::auth::AccessTokenRequest;
 use webhook_client::format::BodyFormat;

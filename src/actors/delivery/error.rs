@@ -1,10 +1,11 @@
-//! Why deliveries stop.
+//! The errors that stop the deliveries to an endpoint.
 
 use database::StoreError;
 
 use crate::actors::taxpayer::handle::TaxpayerError;
 
-/// Why deliveries to an endpoint stopped. The endpoint's lane is released, and the deliveries continue later.
+/// An error that stops the deliveries to an endpoint for now. The endpoint's lane is released, unless the process no
+/// longer holds it, and the deliveries continue later.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
     #[error(transparent)]

@@ -24,7 +24,7 @@ const DELAYED_EVENT_AGE: Duration = Duration::from_hours(72);
 const OLD_TIMESTAMP_AGE: Duration = Duration::from_mins(10);
 /// The number of filler bytes in the message that tests a large body.
 const FILLER_BYTES: usize = 200 * 1_024;
-/// Why messages are large, for a receiver that refuses a large one.
+/// The explanation in the report for a receiver that refuses large messages.
 const WHY_LARGE: &str = "A message carries the whole invoice";
 
 #[derive(Debug)]

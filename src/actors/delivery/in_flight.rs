@@ -21,7 +21,7 @@ pub(super) struct CompletedAttempt {
     pub(super) attempt: AttemptResult,
     /// The time at which the attempt started.
     pub(super) at: Timestamp,
-    /// The endpoint's `updated_at` when the attempt was made. It identifies the version of the endpoint.
+    /// The `updated_at` of the endpoint that the attempt used. It identifies the version of the endpoint.
     pub(super) as_of: Timestamp,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct InFlight {
     held: HashMap<Uuid, i64>,
     /// The ids of those deliveries in flight that were also in flight at an earlier crash.
     suspects: HashSet<Uuid>,
-    /// True while a delivery that goes alone is in flight. No other delivery starts during that time.
+    /// True while a delivery that must run alone is in flight. No other delivery starts during that time.
     is_isolated: bool,
 }
 
@@ -108,8 +108,8 @@ impl InFlight {
         self.running.insert(task.id(), id);
     }
 
-    /// Marks a delivery in flight as one that was in flight at an earlier crash. If it goes alone, no other delivery
-    /// starts until its outcome is written.
+    /// Records that a delivery, which is in flight now, was already in flight at an earlier crash. If it was in flight
+    /// at two crashes, it must run alone: no other delivery starts until its outcome is written.
     pub(super) fn mark_suspect(&mut self, delivery: &Delivery) {
         self.suspects.insert(delivery.id);
         self.is_isolated |= delivery.must_run_alone();

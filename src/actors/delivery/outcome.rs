@@ -163,7 +163,7 @@ impl HealthChange {
         self.after != self.before
     }
 
-    /// True if a parked endpoint has recovered.
+    /// True if these attempts ended a failure streak in which the endpoint was parked.
     pub(super) fn has_recovered(&self) -> bool {
         self.after.is_none() && self.before.as_ref().is_some_and(FailureStreak::was_parked)
     }
@@ -175,7 +175,8 @@ impl HealthChange {
             .filter(|after| after.is_first_park(self.before.as_ref()))
     }
 
-    /// Returns what people are told of the endpoint: that it fails for long, or that it works again after that.
+    /// Returns the notice for the taxpayer's people: the endpoint was parked because it keeps failing, or it works
+    /// again after that. `None` if there is no news.
     pub(super) fn notice(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Notice> {
         let (kind, detail) = match self.first_park() {
             Some(streak) => (NoticeKind::EndpointFailing, failure_words(streak)),

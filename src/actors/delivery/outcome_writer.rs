@@ -52,7 +52,7 @@ pub(super) struct OutcomeReport {
     pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
     /// True if the endpoint has recovered, so that deliveries that wait for a retry are made due at once.
     pub(super) has_recovered: bool,
-    /// The notice to people about the endpoint; `None` if its health is no news.
+    /// The notice to the taxpayer's people about the endpoint; `None` if there is no news.
     pub(super) notice: Option<Notice>,
     /// The endpoint's circuit state if the lane may be released as soon as nothing is due; `None` if the lane must stay
     /// held.

@@ -16,7 +16,7 @@ use crate::store::lanes::{IfTaken, Lease};
 use crate::store::webhooks::replays;
 
 impl DeliveryDeps {
-    /// Removes the deliveries that must wait for a replay from `next`: deliveries of events that the replay has not
+    /// Removes from `next` the deliveries that must wait for a replay: deliveries of events that the replay has not
     /// reached yet, and deliveries of newer events of the same IRNs.
     pub(super) async fn keep_order(
         &self,

@@ -53,7 +53,7 @@ impl DeliveryDeps {
         if self.is_paused {
             return Err(TestDeliveryError::Paused);
         }
-        let found = webhooks::recipient(&self.store, endpoint, now).await?;
+        let found = webhooks::load_endpoint(&self.store, endpoint, now).await?;
         let found = found.ok_or(TestDeliveryError::Refused(Refusal::WebhookNotConfigured))?;
         Ok(DeliveryTarget::try_from(found)?)
     }

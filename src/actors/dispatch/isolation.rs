@@ -1,6 +1,7 @@
-//! Work that was in flight at two crashes, and its lane, are isolated: such work begins alone. Each kind of lane has
-//! one turn, and isolated work begins only when it has got the turn. Work that waits for an answer from outside gives
-//! its turn up after a short time (`TURN_MAX`), so that work that hangs does not hold up the rest.
+//! Work that was in flight at two crashes is isolated, together with its lane: it must begin alone. Each dispatcher has
+//! one turn, a permit that one piece of isolated work holds at a time, and isolated work begins only when it has got
+//! the turn. Work that waits for an answer from outside gives the turn up after a short time (`TURN_MAX`), so that work
+//! that hangs does not hold up the rest.
 
 use std::future::Future;
 use std::pin::pin;
@@ -20,11 +21,11 @@ use crate::store::lanes::claim::{self, Claimable};
 /// answer comes within this time, the work handles the answer while it still has the turn.
 const TURN_MAX: Duration = Duration::from_millis(100);
 
-/// Hands out the turn of one kind of lane to one holder at a time. Clones share the turn.
+/// Hands out one turn, to one holder at a time. Clones share the turn.
 #[derive(Debug, Clone)]
 pub struct Turns(Arc<Semaphore>);
 
-/// The turn of a kind of lane. Dropping it lets the next work begin.
+/// The permit to begin isolated work. Dropping it lets the next isolated work begin.
 #[derive(Debug)]
 pub struct Turn {
     _permit: OwnedSemaphorePermit,

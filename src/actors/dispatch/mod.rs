@@ -1,8 +1,9 @@
-//! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its worker, and renews
-//! the leases of active lanes (`active_leases`). A transaction that creates work may lease the lane itself and send it
-//! to the dispatcher (`direct`). Lanes that were active when a process crashed are taken over (`recovery`); those that
-//! were active at two crashes begin one at a time (`isolation`). For some kinds of lanes the worker is a plain function
-//! (`work`). A lost timer or notification only delays work.
+//! Claims due lanes, fairly between taxpayers and up to a concurrency limit. A lane is the row that schedules a piece
+//! of work and is its lock and lease. Hands each claimed lane to its worker, and renews the leases of active lanes
+//! (`active_leases`). A transaction that creates work may lease the lane itself and send it to the dispatcher
+//! (`direct`). Lanes that were active when a process crashed are taken over (`recovery`); those that were active at two
+//! crashes begin one at a time (`isolation`). For some kinds of lanes the worker is a plain function (`work`). A lost
+//! timer or notification only delays work.
 
 mod active_leases;
 mod direct;
@@ -62,7 +63,7 @@ type Handoff = Arc<dyn Fn(Assignment) -> LocalBoxFuture<'static, WorkStatus> + S
 #[derive(Debug)]
 pub struct Assignment {
     pub lease: Lease,
-    /// The turn of the lane's kind, if the lane's work must begin alone (`run_in_turn`); else `None`.
+    /// The turn of isolated work, which must begin alone (`isolation`); `None` for all other work.
     pub turn: Option<Turn>,
 }
 
@@ -114,7 +115,7 @@ impl Dispatcher {
     {
         let slots = Arc::new(Semaphore::new(config.concurrency_max));
         Self {
-            record_crashes: recovery::count_by_lane(store.clone()),
+            record_crashes: recovery::lane_crash_counter(store.clone()),
             turns: Turns::default(),
             store,
             config,
@@ -128,7 +129,7 @@ impl Dispatcher {
         }
     }
 
-    /// Makes the dispatcher skip lanes whose next step is one that `blocked` returns.
+    /// Makes the dispatcher skip the lanes whose next step `blocked` returns.
     #[must_use]
     pub fn with_blocked_steps(
         self,
@@ -140,7 +141,8 @@ impl Dispatcher {
         }
     }
 
-    /// Makes the dispatcher write here which taxpayer it served last.
+    /// Makes the dispatcher keep the id of the taxpayer that it served last in `last_taxpayer`, where others can read
+    /// it.
     #[must_use]
     pub fn with_last_served(self, last_taxpayer: &Arc<AtomicI64>) -> Self {
         Self {
@@ -197,10 +199,10 @@ impl Dispatcher {
             self.last_taxpayer.store(last, Ordering::Relaxed);
         }
         let count = taken.lanes.len();
-        for turn in taken.lanes {
+        for claimed in taken.lanes {
             self.hand_out(
-                turn.lane.lease.into(),
-                Some(turn.taxpayer_id),
+                claimed.lane.lease.into(),
+                Some(claimed.taxpayer_id),
                 slots.split(1),
             );
         }
@@ -230,7 +232,7 @@ impl Dispatcher {
         }
         let integrator_max = integrator_share(self.config.concurrency_max);
         FairShare {
-            taxpayer_max: share(self.config.concurrency_max),
+            taxpayer_max: taxpayer_share(self.config.concurrency_max),
             held,
             integrator_max,
             held_by_integrator,
@@ -340,12 +342,12 @@ impl Dispatcher {
 }
 
 /// Returns how many lanes one taxpayer may have active: seven eighths of all, so that other taxpayers are served.
-fn share(concurrency_max: usize) -> usize {
+fn taxpayer_share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
 
-/// Returns how many lanes one integrator may have active with all its taxpayers: all but a few, so that the only
-/// integrator of a system loses little.
+/// Returns how many lanes one integrator may have active with all its taxpayers together: 31 of 32, so that a system
+/// with a single integrator loses little.
 fn integrator_share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(32)).max(1)
 }

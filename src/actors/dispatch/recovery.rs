@@ -32,9 +32,9 @@ pub(super) type CountCrashes = Arc<
         + Sync,
 >;
 
-/// Returns the function for lanes that count the crashes of their work themselves. From the second crash on, such a
-/// lane waits, each time longer, and its work then begins alone.
-pub(super) fn count_by_lane(store: Store) -> CountCrashes {
+/// Returns the function for the kinds whose crashes are counted for the whole lane. From the second crash on, the lane
+/// waits, longer after each crash, and its work then begins alone.
+pub(super) fn lane_crash_counter(store: Store) -> CountCrashes {
     Arc::new(move |crashed| count_lane_crashes(store.clone(), crashed).boxed_local())
 }
 
@@ -130,7 +130,7 @@ impl Dispatcher {
             .await?
             .lanes;
         let count = claimed.len();
-        for ClaimedLane { taxpayer_id, lane } in self.count(claimed).await {
+        for ClaimedLane { taxpayer_id, lane } in self.count_crashes(claimed).await {
             self.hand_out(
                 Assignment::from(lane.lease),
                 Some(taxpayer_id),
@@ -142,7 +142,7 @@ impl Dispatcher {
 
     /// Counts the crash for each lane whose holder crashed. Returns the lanes whose work goes on. A lane whose holder
     /// lives and only lost its lease has no crash.
-    async fn count(&self, claimed: Vec<ClaimedLane>) -> Vec<ClaimedLane> {
+    async fn count_crashes(&self, claimed: Vec<ClaimedLane>) -> Vec<ClaimedLane> {
         let crashed: Vec<_> = claimed
             .iter()
             .filter(|one| is_crashed(one))
@@ -163,7 +163,7 @@ impl Dispatcher {
     }
 
     /// Counts the crash for each lane in a transaction of its own. If that fails, the lane waits until its lease ends,
-    /// because its work must not begin uncounted.
+    /// because the crash must be counted before the work begins again.
     async fn count_one_by_one(&self, crashed: Vec<LeasedLane>) -> Vec<Lease> {
         let mut going_on = Vec::new();
         for lane in crashed {

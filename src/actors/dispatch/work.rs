@@ -46,7 +46,7 @@ impl Dispatcher {
     }
 }
 
-/// Releases the lane for this long, or deletes it because nothing is left to do.
+/// Releases the lane until it is due again after `again`. `None` deletes the lane, because nothing is left to do.
 pub async fn release_lane(
     store: &Store,
     lease: &Lease,

@@ -45,12 +45,12 @@ impl Inbound {
         message: NoticeMessage,
     ) -> Result<(), NoticeError> {
         let _slot = self.slots.try_acquire().map_err(|_| NoticeError::Busy)?;
-        timeout(NOTICE_TIMEOUT, self.ask_about(irn, message))
+        timeout(NOTICE_TIMEOUT, self.apply_notice(irn, message))
             .await
             .map_err(|_| NoticeError::TimedOut)?
     }
 
-    async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
+    async fn apply_notice(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing_invoice(irn).await? else {
             return self.receive(irn).await;
         };

@@ -22,7 +22,7 @@ use crate::store::operations::pull_cursors::{self, PullCursor};
 /// The key of the only lane of kind `Pull`.
 const LANE: &str = "transit";
 /// Each poll starts this long before the cursor. The list is ordered by day of signature, so an invoice signed three
-/// days ago and transmitted today stands before the cursor.
+/// days ago and transmitted today comes before the cursor.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);

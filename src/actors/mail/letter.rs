@@ -8,23 +8,23 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope, NoticeTopic};
 use crate::store::operations::mails::Letter;
 
-/// The most notices that a mail lists. The others are counted.
+/// The maximum number of notices that a mail lists. It gives only the number of further notices.
 const LINES_MAX: usize = 20;
 
-/// The notices that a mail is about, earliest first, and whom it is for.
+/// The notices that one mail is about, oldest first, and the data that the mail needs about its recipient.
 pub(super) struct Digest<'a> {
     pub(super) scope: NoticeScope,
     pub(super) topic: NoticeTopic,
     pub(super) notices: &'a [Notice],
-    /// The name and tax number of the account; empty if the mail is about no single one.
+    /// The name and tax number of the account; empty if the mail is not about one account.
     pub(super) account: &'a str,
     /// The address that links begin with.
     pub(super) origin: &'a str,
-    /// The address with which the recipient ends such mails; `None` if these do not end.
+    /// The address at which the recipient can unsubscribe from mails about this topic; `None` if that is not possible.
     pub(super) unsubscribe: Option<&'a str>,
 }
 
-/// The content of a mail about notices, for both its forms.
+/// The content of a mail about notices, for both its text and its HTML form.
 struct Content<'a> {
     subject: &'a str,
     account: &'a str,
@@ -71,9 +71,9 @@ impl Digest<'_> {
         })
     }
 
-    /// Returns the notices that count above all: those about what is still broken, or, if nothing is, those that tell what
-    /// works again. A recovery ends only what was told before it of the same thing.
-    fn standing(&self) -> Vec<&Notice> {
+    /// Returns the notices that the subject and the advice are about: those about things that are still broken or, if
+    /// nothing is broken, the recoveries. A recovery only cancels earlier notices about the same thing.
+    fn main_notices(&self) -> Vec<&Notice> {
         let mut broken: Vec<&Notice> = Vec::new();
         for notice in self.notices {
             if notice.kind.is_recovery() {
@@ -91,17 +91,17 @@ impl Digest<'_> {
         broken
     }
 
-    /// Says what happened: to the only thing, or to how many things.
+    /// Returns the subject: a sentence about the only thing or notice, or a summary with their number, and the account.
     fn subject(&self) -> String {
-        let standing = self.standing();
+        let notices = self.main_notices();
         let count = if self.topic.counts_things() {
-            let things: HashSet<_> = standing.iter().map(|notice| &notice.about).collect();
+            let things: HashSet<_> = notices.iter().map(|notice| &notice.about).collect();
             things.len()
         } else {
-            standing.len()
+            notices.len()
         };
-        let is_recovery = standing.iter().any(|notice| notice.kind.is_recovery());
-        let said = match standing.last() {
+        let is_recovery = notices.iter().any(|notice| notice.kind.is_recovery());
+        let said = match notices.last() {
             Some(only) if count == 1 => only.kind.sentence(&only.about),
             _ => self.topic.summary(count, is_recovery),
         };
@@ -111,12 +111,12 @@ impl Digest<'_> {
         format!("{said} ({})", self.account)
     }
 
-    /// Returns the advice of each kind once. What works again needs none beside what does not.
+    /// Returns the advice for each kind of notice once. Recoveries need no advice while something else is still broken.
     fn steps(&self) -> Vec<&'static str> {
-        let standing = self.standing();
+        let notices = self.main_notices();
         let kinds = NoticeKind::ALL.iter();
         kinds
-            .filter(|kind| standing.iter().any(|notice| notice.kind == **kind))
+            .filter(|kind| notices.iter().any(|notice| notice.kind == **kind))
             .map(|kind| kind.what_to_do())
             .collect()
     }

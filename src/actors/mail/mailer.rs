@@ -1,6 +1,6 @@
-//! Gathers notices into mails and sends them. One lane for mails and one for posts to chats, which all replicas share,
-//! make one of them do it at a time. A mail is stored before it is sent and marked after it was taken, so a crash in
-//! between sends it again under the same id.
+//! Gathers notices into mails and sends them. There is one lane for mails and one for posts to chats. All replicas
+//! share them, so only one replica at a time does the work of each. A mail is stored before it is sent and marked as
+//! sent afterwards, so a crash in between sends it again under the same id.
 
 use std::collections::HashSet;
 use std::slice::from_ref;
@@ -22,20 +22,20 @@ use crate::store::lanes::{self, IfTaken, LaneKind, Lease, Wake};
 use crate::store::operations::mails::{self, MailChannel, NewMail};
 use crate::store::operations::notices::{self, GatherPolicy, NoticeGroup};
 
-/// The key of the lane in which mails are written and sent.
+/// The key of the lane whose holder writes and sends mails.
 const MAILS: &str = "mails";
-/// The key of the lane in which chats are told, so that one that does not answer delays no mail.
+/// The key of the lane whose holder posts to chats. It is a lane of its own, so that a slow chat delays no mail.
 const CHATS: &str = "chats";
 /// The number of lanes of kind `Mail`.
 pub const LANES: usize = 2;
-/// The time between two looks for mails to send.
+/// The interval at which the service looks for mails to write or send.
 pub const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// When people are told.
+/// The times at which people are notified.
 #[derive(Debug, Clone, Copy)]
 pub struct MailPolicy {
     pub gather: GatherPolicy,
-    /// Invoices that stand still are told this long before their deadline.
+    /// People are warned this long before the deadline of a submission that makes no progress.
     pub deadline_before: SignedDuration,
 }
 
@@ -48,13 +48,13 @@ pub struct Mailer {
     pub origin: String,
     pub links: MailLinks,
     pub transport: MailTransport,
-    /// Calls the chats, within the rules for addresses that strangers have chosen.
+    /// Posts to chats. It applies the rules for addresses that customers choose.
     pub chat: GuardedClient,
 }
 
 impl Mailer {
-    /// Makes the lanes due that have something to do. Reads only, if none has.
-    pub async fn look(&self) -> Result<(), StoreError> {
+    /// Makes the lanes due that have something to do. If none has, this only reads.
+    pub async fn wake_due_lanes(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
         let mut keys = Vec::new();
         if self.has_mails(now).await? {
@@ -71,7 +71,7 @@ impl Mailer {
         tx.commit().await
     }
 
-    /// True if a mail is to be written or sent.
+    /// True if a mail must be written or sent now.
     async fn has_mails(&self, now: Timestamp) -> Result<bool, StoreError> {
         let store = &self.store;
         Ok(self.has_due(MailChannel::Mail, now).await?
@@ -85,7 +85,7 @@ impl Mailer {
         Ok(!mails::due(&self.store, now, channel, 1).await?.is_empty())
     }
 
-    /// Does the work of a lane, and releases it.
+    /// Does the work of one of the two lanes, and releases the lane.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         if lease.key == CHATS {
             self.post_due(lease).await?;
@@ -99,7 +99,7 @@ impl Mailer {
         Ok(WorkStatus::Released)
     }
 
-    /// Writes the mails about the notices that have waited for long enough.
+    /// Adds the notices about near deadlines, and writes the mails about notices that have waited for long enough.
     async fn write_due(&self, lease: &Lease) -> Result<(), StoreError> {
         self.note_near_deadlines(lease).await?;
         let groups = notices::due_groups(&self.store, self.clock.now(), self.policy.gather).await?;
@@ -171,7 +171,7 @@ impl Mailer {
         tx.commit().await
     }
 
-    /// Writes a mail with a one-time link for each person who was invited or lost a password.
+    /// Writes a mail with a one-time link for each person who was invited or has lost the password.
     async fn gather_links(&self, lease: &Lease, group: NoticeGroup) -> Result<(), StoreError> {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
@@ -202,7 +202,7 @@ impl Mailer {
                         letter,
                         unsubscribe: None,
                         link_for: Some(NoticeScope::Person(person.owner)),
-                        scope: NoticeScope::Person(person.owner),
+                        scope: group.scope,
                         person: Some(NoticeScope::Person(person.owner)),
                     }),
                     Err(error) => tracing::error!(%error, "a mail could not be written"),

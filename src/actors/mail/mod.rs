@@ -1,5 +1,6 @@
-//! Mails to people: `mailer` gathers notices into mails for those whom `recipients` finds, `letter` writes them, `outbox`
-//! sends them and posts to chats, `transport` hands mails to an SMTP server or, in development, to a folder.
+//! Mails to people: `mailer` gathers notices into mails for the people whom `recipients` finds, `letter` writes the
+//! texts, `outbox` sends mails and posts to chats, and `transport` hands mails to an SMTP server or, in development, to
+//! a folder.
 
 mod letter;
 mod mailer;

@@ -1,4 +1,4 @@
-//! Sends what is due: mails one after the other, and posts to many chats at a time.
+//! Sends the due mails one after the other, and the due posts to chats, several at the same time.
 
 use std::slice::from_ref;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::store::lanes::{IfTaken, Lease};
 use crate::store::operations::chat_hooks;
 use crate::store::operations::mails::{self, Mail, MailChannel, MailOutcome};
 
-/// The maximum number of mails that are sent, and of chats that are told, in one turn.
+/// The maximum number of mails, and of posts to chats, that are sent in one run of a lane's work.
 const MAILS_MAX: u64 = 50;
-/// The maximum number of chats that are told at the same time.
+/// The maximum number of posts to chats that are sent at the same time.
 const CHATS_AT_ONCE: usize = 16;
 /// The longest time that a chat may take for one post.
 const CHAT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The waits between the attempts to send a mail. The last one repeats.
+/// The waits before the second and later attempts to send a mail. The last wait repeats.
 const RETRY_WAITS: [SignedDuration; 5] = [
     SignedDuration::from_mins(1),
     SignedDuration::from_mins(5),
@@ -42,7 +42,8 @@ const RETRY_WAITS: [SignedDuration; 5] = [
 const GIVE_UP_AFTER: SignedDuration = SignedDuration::from_hours(3 * 24);
 
 impl Mailer {
-    /// Sends the mails that are due. After the server was not reached, the others wait without an attempt.
+    /// Sends the mails that are due. Once the server cannot be reached, the remaining mails are postponed without an
+    /// attempt.
     pub(super) async fn send_due(&self, lease: &Lease) -> Result<(), StoreError> {
         let mut unreachable: Option<String> = None;
         let now = self.clock.now();
@@ -61,7 +62,7 @@ impl Mailer {
         Ok(())
     }
 
-    /// Posts what is due to the chats: one post to each, to many of them at the same time.
+    /// Posts the due messages to the chats: one message for each chat, to several chats at the same time.
     pub(super) async fn post_due(&self, lease: &Lease) -> Result<(), StoreError> {
         let now = self.clock.now();
         let due = mails::due(&self.store, now, MailChannel::Chat, MAILS_MAX).await?;
@@ -88,9 +89,9 @@ impl Mailer {
         tx.commit().await
     }
 
-    /// Sends a mail, with its link if it has one, if its recipient is still told.
+    /// Sends a mail, with its one-time link if it has one, unless its recipient should no longer get it.
     async fn send(&self, mail: &Mail) -> Result<Result<(), SendFailure>, StoreError> {
-        if !self.is_still_told(mail).await? {
+        if !self.is_still_recipient(mail).await? {
             return Ok(Err(SendFailure::NotTold));
         }
         Ok(match self.with_link(mail).await? {
@@ -99,7 +100,8 @@ impl Mailer {
         })
     }
 
-    /// Returns a mail with the secret of its link, which it stores as its hash; `None` if the person is gone.
+    /// Creates the invitation for the one-time link of a mail and puts its secret, of which only the hash is stored,
+    /// into the mail. Returns a mail without a link unchanged. Returns `None` if the person no longer exists.
     async fn with_link(&self, mail: &Mail) -> Result<Option<Mail>, StoreError> {
         let Some(NoticeScope::Person(owner)) = mail.link_for else {
             return Ok(Some(mail.clone()));
@@ -122,7 +124,7 @@ impl Mailer {
         }))
     }
 
-    /// Posts a mail to the chat of a taxpayer, in the form that the common chat tools take.
+    /// Posts a mail to the chat of a taxpayer, as the JSON object with the field `text` that common chat tools accept.
     async fn post_to_chat(&self, mail: &Mail) -> Result<(), SendFailure> {
         let taxpayer = mail.recipient.strip_prefix(CHAT).and_then(parse_number);
         let taxpayer = taxpayer.ok_or_else(|| SendFailure::Refused("no address".to_owned()))?;
@@ -172,7 +174,7 @@ impl Mailer {
         MailOutcome::Retry(wait, error)
     }
 
-    /// Returns the outcome of a mail that was not tried, because another one did not reach the server.
+    /// Returns the outcome of a mail that was not tried, because the server could not be reached for an earlier mail.
     fn postpone(&self, mail: &Mail, error: &str) -> MailOutcome {
         if self.is_too_old(mail) {
             return give_up(mail, error.to_owned());

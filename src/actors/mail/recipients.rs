@@ -1,4 +1,5 @@
-//! Finds who gets the mails about some notices, and who still does when a mail is sent.
+//! Finds the recipients of a mail about some notices, and checks when the mail is sent whether they should still get
+//! it.
 
 use database::StoreError;
 use jiff::Timestamp;
@@ -12,10 +13,10 @@ use crate::store::operations::mails::Mail;
 use crate::store::operations::notices::NoticeGroup;
 use crate::store::operations::{chat_hooks, mail_choices};
 
-/// The recipient of what is posted to a chat, before the number of the taxpayer.
+/// The prefix of the recipient of a post to a chat. The id of the taxpayer follows it.
 pub(super) const CHAT: &str = "chat/";
 
-/// A person who gets a mail, or a chat.
+/// A person who gets a mail, or a chat that gets it as a post.
 pub(super) struct Recipient {
     pub(super) address: String,
     /// `None` for a chat.
@@ -23,7 +24,8 @@ pub(super) struct Recipient {
 }
 
 impl Mailer {
-    /// Returns those who are told and want it, and the chat of the account, if it has one.
+    /// Returns the people whom the topic concerns and who have not muted it, and the chat of the account, if it has
+    /// one.
     pub(super) async fn recipients(
         &self,
         group: NoticeGroup,
@@ -32,7 +34,8 @@ impl Mailer {
         let mut told = self.find_recipients(group).await?;
         if group.topic.may_be_muted() {
             let people: Vec<_> = told.iter().filter_map(|one| one.person).collect();
-            let muted = mail_choices::find_muted(&self.store, &people, group.topic, now).await?;
+            let muted =
+                mail_choices::find_muted_people(&self.store, &people, group.topic, now).await?;
             told.retain(|one| {
                 one.person
                     .is_none_or(|person| !muted.contains(&person.to_string()))
@@ -41,7 +44,7 @@ impl Mailer {
         Ok(told)
     }
 
-    /// Returns those whom the topic concerns.
+    /// Returns the people whom the topic concerns, also if they have muted it, and the chat of the account.
     async fn find_recipients(&self, group: NoticeGroup) -> Result<Vec<Recipient>, StoreError> {
         match group.scope {
             NoticeScope::Taxpayer(id) => {
@@ -80,7 +83,7 @@ impl Mailer {
         }))
     }
 
-    /// Returns the name and tax number of the account that a mail is about; empty if it is about none.
+    /// Returns the name and tax number of the account that a mail is about; empty if it is not about one account.
     pub(super) async fn account(&self, scope: NoticeScope) -> Result<String, StoreError> {
         let NoticeScope::Taxpayer(id) = scope else {
             return Ok(String::new());
@@ -90,7 +93,8 @@ impl Mailer {
         Ok(account.unwrap_or_default())
     }
 
-    /// Returns the people of accounts who get a link: the one of the scope, or those with this email and a password.
+    /// Returns the people who get a one-time link: the person of the scope or, if a password was lost, the people who
+    /// sign in with this email, without operators and disabled people.
     pub(super) async fn find_invited_people(
         &self,
         scope: NoticeScope,
@@ -103,7 +107,8 @@ impl Mailer {
                 let found = people::with_email(&self.store, email).await?;
                 let may = found.into_iter().filter(|found| !found.is_disabled);
                 let people = may.map(|found| found.person);
-                // Operators help each other: a mail alone must not open the console.
+                // An operator who has lost the password asks another operator: a mailbox alone must not open the
+                // operators' console.
                 let of_accounts =
                     people.filter(|person| !matches!(person.owner, SessionOwner::Operator(_)));
                 return Ok(of_accounts.collect());
@@ -112,8 +117,9 @@ impl Mailer {
         Ok(found.into_iter().collect())
     }
 
-    /// True if the recipient of a mail is still told of its topic at this address. A mail may have waited for days.
-    pub(super) async fn is_still_told(&self, mail: &Mail) -> Result<bool, StoreError> {
+    /// True if the recipient of a mail should still get it at this address. A mail may have waited for days, and
+    /// meanwhile the person may have left, or changed the address, the role or the choice of topics.
+    pub(super) async fn is_still_recipient(&self, mail: &Mail) -> Result<bool, StoreError> {
         let Some(NoticeScope::Person(owner)) = mail.person else {
             return Ok(true);
         };
@@ -134,7 +140,7 @@ impl Mailer {
         }
         let asked = [NoticeScope::Person(owner)];
         let now = self.clock.now();
-        let muted = mail_choices::find_muted(&self.store, &asked, mail.topic, now).await?;
+        let muted = mail_choices::find_muted_people(&self.store, &asked, mail.topic, now).await?;
         Ok(muted.is_empty())
     }
 }

@@ -1,5 +1,5 @@
-//! Hands mails to an SMTP server, or writes them into a folder. The id of a mail is the id of its message, so that a mail
-//! that is sent again after a crash is known to its receiver.
+//! Sends mails through an SMTP server, or writes them into a folder. The `Message-ID` of a mail contains the id of the
+//! mail, so that a receiver recognises a mail that is sent again after a crash.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use tokio::task::spawn_blocking;
 
 use crate::store::operations::mails::Mail;
 
-/// The longest time that the server may take for one command.
+/// The longest time that the server may take to answer one SMTP command.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The reason why mails cannot be sent at all.
+/// A faulty setting with which no mail can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     #[error("mail.smtp_url cannot be used")]
@@ -28,13 +28,13 @@ pub enum TransportError {
 /// Why a mail was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SendFailure {
-    /// The server was not reached, so other mails need not be tried now.
+    /// The server could not be reached, so other mails need not be tried now.
     Unreachable(String),
-    /// The server, or the folder, did not take it now.
+    /// The mail was not accepted now, but may be accepted later.
     Later(String),
-    /// It will never be taken.
+    /// The mail will never be accepted, so it is not tried again.
     Refused(String),
-    /// Its recipient is not told of such things any more.
+    /// The recipient should no longer get mails about this topic.
     NotTold,
 }
 
@@ -50,7 +50,7 @@ pub struct MailTransport {
     route: Route,
 }
 
-/// Marks a mail that no person wrote (RFC 3834), so that no absence is answered.
+/// The header that marks a mail as written by a program (RFC 3834), so that mailboxes send no automatic replies.
 #[derive(Clone)]
 struct AutoSubmitted;
 
@@ -68,11 +68,11 @@ impl Header for AutoSubmitted {
     }
 }
 
-/// The header with which a mail program offers to end such mails (RFC 2369).
+/// The header with which a mail program offers to unsubscribe (RFC 2369).
 #[derive(Clone)]
 struct ListUnsubscribe(String);
 
-/// Says that one POST to that address does it (RFC 8058).
+/// The header that says that one POST to that address unsubscribes the recipient (RFC 8058).
 #[derive(Clone)]
 struct ListUnsubscribePost;
 
@@ -123,7 +123,7 @@ impl MailTransport {
         })
     }
 
-    /// Sends a mail, or writes its file anew.
+    /// Sends a mail to the server, or writes it to a file, which replaces the file of an earlier attempt.
     pub(super) async fn send(&self, mail: &Mail) -> Result<(), SendFailure> {
         let message = self.message(mail).map_err(SendFailure::Refused)?;
         match &self.route {
@@ -141,7 +141,7 @@ impl MailTransport {
             Route::Smtp(server) => match server.send(message).await {
                 Ok(_) => Ok(()),
                 Err(error) if error.is_permanent() => Err(SendFailure::Refused(error.to_string())),
-                // An error of the client is about this mail, such as an address that this server does not take.
+                // A client error concerns only this mail, for example because the server does not support its address.
                 Err(error) if error.is_transient() || error.is_client() => {
                     Err(SendFailure::Later(error.to_string()))
                 }

@@ -31,8 +31,8 @@ pub struct OutageDetector {
 }
 
 impl OutageDetector {
-    /// Records the start, a change or the end of an outage, as the breakers of the authority show it now. Closes the
-    /// breakers whose outage has ended.
+    /// Records the start, a change or the end of an outage, as the authority's breakers show it now. Closes the
+    /// breakers that are still open although their outage has ended.
     pub async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
         let breakers = authority.breakers();
         let calls: Vec<_> = breakers.iter().map(operation_calls).collect();
@@ -46,9 +46,9 @@ impl OutageDetector {
         Ok(())
     }
 
-    /// Records the start, a change or the end of an outage, as `calls` shows it. If an outage is open and its
-    /// operations have not been called for a while, calls `alive` to find out whether the authority works again.
-    /// Returns the operations whose breaker is open for an outage that had ended before.
+    /// Records the start, a change or the end of an outage, as the observed `calls` show it. If an outage is open and
+    /// its operations have not been called for a while, calls `alive` to find out whether the authority works again.
+    /// Returns the operations whose breakers are still open although their outage had ended before.
     pub(super) async fn observe(
         &self,
         calls: &[OperationCalls],
@@ -127,8 +127,8 @@ fn log(is_new: bool, outage: &Outage, observation: &Observation<'_>) {
     }
 }
 
-/// Returns the observation of one operation. A breaker that opened because of our key, or of a certificate, shows no
-/// outage: it would be told to taxpayers, and it is not theirs to wait for.
+/// Returns the observation of one operation. A breaker that opened because of our key or a certificate counts as no
+/// outage: taxpayers would be notified of a fault that is ours.
 fn operation_calls(view: &BreakerView) -> OperationCalls {
     let is_ours = view.cause.is_some_and(CauseKind::is_ours);
     OperationCalls {

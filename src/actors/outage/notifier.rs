@@ -26,8 +26,9 @@ pub struct OutageNotifier {
 }
 
 impl OutageNotifier {
-    /// Sends the notification of this lane and removes the lane. Sends the taxpayer's earlier notifications first if
-    /// they are still queued, so that no taxpayer learns of an end before the start.
+    /// Sends the notification for which this lane was queued, then deletes the lane. If earlier notifications of the
+    /// taxpayer are still queued, sends them first, so that no taxpayer learns of the end of an outage before its
+    /// start.
     pub async fn notify(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         for notice in outages::queued_notices_up_to(&self.store, lease).await? {
             if !self.send(notice).await? {

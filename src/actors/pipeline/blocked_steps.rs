@@ -1,7 +1,6 @@
-//! The steps that are blocked at present: by a breaker, for all taxpayers or for some, or because an operator has paused
-//! the taxpayer. The dispatcher skips runs whose next step
-//! is blocked. When a breaker is due for a probe (a trial call), it blocks nothing, and the next run's call is the
-//! probe.
+//! The steps that are blocked at present: by a breaker, for all taxpayers or for some, or because an operator has
+//! paused the taxpayer. The dispatcher skips runs whose next step is blocked. When a breaker is due for a probe (a
+//! trial call), it blocks nothing, and the next run's call is the probe.
 
 use authority_client::{Authority, BreakerState, BreakerView, HeldCallers, Operation};
 use jiff::Timestamp;
@@ -29,9 +28,10 @@ pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId
     breaker_view(&views, step).is_some_and(|view| is_taxpayer_held(view, taxpayer))
 }
 
-/// Returns when a step that is blocked can probably be called again; `None` if it is not blocked. Without a taxpayer, it
-/// counts as blocked only if it is so for all. Nobody knows when an outage ends, so the step is expected to stay blocked
-/// for as long again as it has been blocked so far, and at least until the breaker's next probe.
+/// Returns when a blocked step can probably be called again; `None` if the step is not blocked. Without a taxpayer,
+/// only a step that is blocked for all taxpayers counts as blocked. Nobody knows when an outage ends, so the step is
+/// expected to stay blocked for as long again as it has been blocked so far, and at least until the breaker's next
+/// probe.
 pub(super) fn expected_start(
     authority: &Authority,
     step: Step,
@@ -67,8 +67,8 @@ pub(super) fn step_block(
     })
 }
 
-/// Returns the breaker of a step if it is open for a taxpayer, or for all. A breaker that is open for everybody blocks
-/// the step also while a probe is due.
+/// Returns the breaker of a step if it is open for this taxpayer or, without a taxpayer, for everybody. A breaker that
+/// is open for everybody blocks the step even while a probe is due.
 pub(super) fn blocking_view(
     views: &[BreakerView],
     step: Step,

@@ -1,5 +1,5 @@
-//! Counts crashes and panics for the runs whose steps were active. After its second crash a run goes alone: only one
-//! such run begins at a time. After its third crash or its second panic it is quarantined.
+//! Counts crashes and panics for the runs whose steps were active. After its second crash a run must run alone: only
+//! one such run begins at a time. After its third crash or its second panic it is quarantined.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::store::lanes::{self, IfTaken, LaneKind, LaneName, Lease, LeasedLane};
 use crate::store::runs;
 
 impl PipelineDeps {
-    /// Counts a crash for the run of each lane, if the run is still open. Releases the lanes of the runs that go alone,
-    /// and returns the leases of the other lanes: their runs go on now.
+    /// Counts a crash for the run of each lane, if the run is still open. Releases the lanes of the runs that must run
+    /// alone, and returns the leases of the other lanes: their runs go on now.
     pub(super) async fn record_crashes(
         &self,
         crashed: &[LeasedLane],
@@ -58,8 +58,8 @@ impl PipelineDeps {
         tx.commit().await
     }
 
-    /// Releases the lane of a run that goes alone but was claimed without the turn, so that it is claimed again with
-    /// the turn.
+    /// Releases the lane of a run that must run alone but was claimed without the turn (`dispatch::isolation`), so that
+    /// it is claimed again with the turn.
     pub(super) async fn release_to_turn(&self, lease: &Lease, run: &Run) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         release_to_run_alone(&tx, lease, run).await?;

@@ -23,8 +23,8 @@ use crate::store::Store;
 use crate::store::invoices;
 use crate::store::runs;
 
-/// A caller that waits for a run reads the run now and then, because it may end on another replica: first after this
-/// time, and then after twice the time before, up to the longest.
+/// A caller that waits for a run also reads the run from the database, because the run may end on another replica:
+/// first after `LOOK_AFTER`, then each time after twice as long, up to `LOOK_AFTER_MAX`.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
 const LOOK_AFTER_MAX: Duration = Duration::from_secs(1);
 
@@ -68,7 +68,7 @@ impl PipelineHandle {
         if run.is_settled() || Instant::now() >= deadline {
             return Ok(run);
         }
-        // A change before this line is found by the first look.
+        // A change between the command and this line sends no notification. The first read from the database finds it.
         let changes = self.run_changes.join(run.id);
         self.wait(run, changes, deadline).await
     }

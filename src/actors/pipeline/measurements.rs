@@ -15,12 +15,12 @@ use crate::domain::pipeline::prediction::{PastError, PastPredictions, Prediction
 use crate::domain::pipeline::{Run, RunState, Step};
 use crate::store::lanes::claim::ROUND_START;
 
-/// The measurements of this process. Those who work on runs write them, those who predict read them.
+/// The measurements of this process. The workers of runs write them, and the queue estimates read them.
 pub struct RunMeasurements {
     measured: Mutex<Measured>,
-    /// The errors of predictions, relative to the time that the run then took.
+    /// The errors of predictions, as a fraction of the time that the run really took.
     pub prediction_errors: Histogram,
-    /// The runs that ended with the authority's answer.
+    /// Counts the runs that ended with the authority's answer: they succeeded or were refused.
     pub recent_ends: RecentCount,
     /// The id of the taxpayer whose run was claimed last.
     pub last_served: Arc<AtomicI64>,
@@ -30,13 +30,13 @@ pub struct RunMeasurements {
 struct Measured {
     times: StepTimes,
     past: PastPredictions,
-    /// When a step was last answered.
+    /// The time at which a step was last answered.
     answered_at: Option<Timestamp>,
-    /// The steps that this process calls now, and since when.
+    /// For each run whose step this process calls now: the step and the start of its call.
     under_way: HashMap<RunId, (Step, Timestamp)>,
 }
 
-/// A step counts as under way until this value is dropped.
+/// The step of a run that counts as under way until this value is dropped.
 pub struct StepUnderWay<'a> {
     measurements: &'a RunMeasurements,
     run: RunId,
@@ -70,24 +70,25 @@ impl RunMeasurements {
         }
     }
 
-    /// Returns the step of the run that this process calls now, and since when.
+    /// Returns the step of the run that this process calls now, and the start of the call.
     pub fn step_under_way(&self, run: RunId) -> Option<(Step, Timestamp)> {
         self.lock().under_way.get(&run).copied()
     }
 
-    /// Records how long an answered step took, up to the begin of the next step.
+    /// Records how long an answered step took, up to the start of the next step.
     pub fn record_step(&self, step: Step, took: Duration, now: Timestamp) {
         let mut measured = self.lock();
         measured.times.record(step, took, now);
         measured.answered_at = Some(now);
     }
 
-    /// Records that a call of this step gave up waiting for a slot at the authority.
+    /// Records that a call of this step found no free slot at the authority.
     pub fn record_given_up(&self, step: Step, now: Timestamp) {
         self.lock().times.record_given_up(step, now);
     }
 
-    /// Counts a run that is not open any more, and compares its prediction with its end.
+    /// Counts a run that ended with the authority's answer, and compares its end with the prediction. Forgets the
+    /// prediction of a run that stopped for another reason.
     pub fn record_end(&self, run: &Run, now: Timestamp) {
         let past = &mut self.lock().past;
         if !matches!(run.state(), RunState::Succeeded | RunState::Refused) {
@@ -95,18 +96,18 @@ impl RunMeasurements {
         }
         self.recent_ends.up();
         if let Some(thousandths) = past.settle(run.id, now) {
-            // A ratio of 1.5 is 1,500 thousandths, as 1.5 s are 1,500 ms.
+            // The error is a ratio: 1,500 thousandths are 1.5, just as 1,500 ms are 1.5 s.
             let error = Duration::from_millis(thousandths).as_secs_f64();
             self.prediction_errors.observe(error);
         }
     }
 
-    /// Returns the result of a function of the times of the steps.
+    /// Calls `read` with the measured times of the steps, and returns its result.
     pub fn with_times<T>(&self, read: impl FnOnce(&StepTimes) -> T) -> T {
         read(&self.lock().times)
     }
 
-    /// Predicts when a run ends that takes this long after it can go on.
+    /// Predicts the end of a run that can go on at `start` and then takes this long.
     pub fn predict(&self, start: Start, takes: Duration) -> Prediction {
         self.lock().past.predict(start, takes)
     }
@@ -116,12 +117,12 @@ impl RunMeasurements {
         self.lock().past.remember(run.id, prediction, now);
     }
 
-    /// Returns how far the last predictions were off; `None` if none has been judged.
+    /// Returns how far the last predictions were off; `None` if no prediction has been compared with its run's end.
     pub fn past_error(&self) -> Option<PastError> {
         self.lock().past.error()
     }
 
-    /// Returns the time since a step was last answered; `None` if none was.
+    /// Returns the time since a step was last answered; `None` if no step was answered yet.
     pub fn quiet_for(&self, now: Timestamp) -> Option<Duration> {
         let answered_at = self.lock().answered_at?;
         Some(Duration::try_from(now.duration_since(answered_at)).unwrap_or_default())

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | callers start runs and wait for them | `handle` |
 //! | the active runs and their dispatcher | `pool` |
-//! | a run, step by step | `runner` |
+//! | a run, step by step; the errors that stop it | `runner`, `run_error` |
 //! | the call of a step; the decision that follows its outcome | `step_executor`, `next_action` |
 //! | a run that was active when a process ended | `crash` |
 //! | steps that cannot be called at present | `blocked_steps` |
@@ -22,6 +22,7 @@ mod next_action;
 mod pool;
 pub mod queue_position;
 mod resolve_unknown;
+mod run_error;
 pub mod run_holds;
 mod run_span;
 mod runner;

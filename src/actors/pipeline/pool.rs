@@ -92,7 +92,7 @@ impl RunPool {
         }
     }
 
-    /// Takes no further runs. The task of each active run stops after its present call.
+    /// Starts no further runs. The task of each active run stops after its current call.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.tasks.close();

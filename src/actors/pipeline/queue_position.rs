@@ -37,11 +37,11 @@ const STANDSTILL_MIN: Duration = Duration::from_secs(10);
 pub struct QueuePosition {
     /// The run that is claimed next has position 1, and so has one that a process works on.
     pub place: QueuePlace,
-    /// Who holds the run's lane now.
+    /// The process that holds the run's lane now; `None` if no process does.
     pub holder: Option<LaneHolder>,
 }
 
-/// The queue of all processes.
+/// The counts of the queue that all processes share.
 #[derive(Debug, Default)]
 struct QueueCounts {
     turns: Turns,
@@ -81,7 +81,7 @@ impl QueueEstimator {
         }
     }
 
-    /// Returns what holds back runs now.
+    /// Returns the pauses and breakers that hold back runs now.
     pub fn holds(&self) -> RunHolds {
         RunHolds {
             breakers: self.authority.breakers(),
@@ -104,8 +104,8 @@ impl QueueEstimator {
         Ok(found.map(|found| found.place))
     }
 
-    /// Returns the position of a run in the queue. Returns None if the run is not open or has no next step, or if this
-    /// process works on no run.
+    /// Returns the position of a run in the queue. Returns `None` if the run is not open or has no next step, or if
+    /// this process is paused and works on no run.
     pub async fn position(&self, run: &Run) -> Result<Option<QueuePosition>, StoreError> {
         let Some(step) = run.next_step().filter(|_| run.state().is_open()) else {
             return Ok(None);
@@ -123,7 +123,8 @@ impl QueueEstimator {
             None
         } else {
             let urgent =
-                views::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
+                views::count_more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key)
+                    .await?;
             Some(counts.turns.position(taxpayer, urgent))
         };
         let now = self.clock.now();
@@ -144,8 +145,8 @@ impl QueueEstimator {
         }))
     }
 
-    /// Returns when the last run in the queue ends, if all of them are submissions; `None` if there is no run, or if
-    /// operators hold back any.
+    /// Predicts when the queue will be empty, as if all runs in it were submissions. Returns `None` if it is empty now,
+    /// or if operators hold back any run.
     pub async fn clear_at(&self) -> Result<Option<QueueEnd>, StoreError> {
         let counts = self.counts().await?;
         let waiting = counts.turns.total();
@@ -169,8 +170,8 @@ impl QueueEstimator {
         ))
     }
 
-    /// Returns the steps of a run. Those that are done without an effect are not stored, but known while this process calls
-    /// the next one.
+    /// Returns the steps of a run and which of them are done. A done step without an effect is not stored at once;
+    /// until then it is only known from the later step that this process calls.
     fn steps<'a>(&self, run: &'a Run, now: Timestamp) -> RunSteps<'a> {
         let all = run.operation().steps();
         let under_way = self.measurements.step_under_way(run.id);
@@ -199,8 +200,8 @@ impl QueueEstimator {
         }
     }
 
-    /// Returns when a step can be called again that a breaker blocks, or that nobody has answered for a while; `None` if
-    /// it can be called now. `waited` is how long the run has waited.
+    /// Returns when a step can be called again if a breaker blocks it, or if no step has been answered for a while;
+    /// `None` if it can be called now. `waited` is the time that the run has waited.
     fn outage_start(
         &self,
         step: Step,
@@ -246,13 +247,13 @@ impl QueueEstimator {
         }
         let groups = views::due_groups(&self.store, LaneKind::Run).await?;
         let mut due = views::sum_by_taxpayer(&groups);
-        // The runs of paused taxpayers are in nobody's way.
+        // The runs of paused taxpayers are not claimed, so no other run waits for them.
         for pause in self.paused.list().iter() {
             due.remove(&pause.taxpayer_id.0);
         }
         let owners = views::counts_by_owner(&self.store).await?;
         let held = owners.iter().filter(|owner| owner.held > 0);
-        // A process that works on no run now will do so, for example after an outage.
+        // A process that holds any lane counts, even if it works on no run now, for example after an outage: it will.
         let names = held.clone().map(|owner| owner.owner.as_str());
         let processes: BTreeSet<&str> = names.collect();
         let at_work = held
@@ -282,9 +283,9 @@ fn call_capacity(limits: &[LimitView], step: Step) -> CallCapacity {
     }
 }
 
-/// Returns how long nothing is expected to move: as long again as no step has been answered, but at most as long as this
-/// run has waited, because none is answered either while a process has no runs. `None` if that is shorter than
-/// `STANDSTILL_MIN`.
+/// Returns how long no step is expected to be answered: for as long again as none has been answered so far, but at most
+/// for as long as this run has waited, because a process without runs gets no answers either. `None` if that is shorter
+/// than `STANDSTILL_MIN`.
 fn standstill(quiet_for: Option<Duration>, waited: Duration) -> Option<Duration> {
     let standstill = quiet_for.map_or(waited, |quiet| quiet.min(waited));
     (standstill >= STANDSTILL_MIN).then_some(standstill)

@@ -1,5 +1,6 @@
-//! The reasons why due runs are not taken although workers are free: operators have paused their taxpayers or stopped the
-//! calls of their next steps, or the authority is out. Every page and answer that speaks of a due run asks here.
+//! The reasons why due runs are not taken although workers are free: operators have paused their taxpayers or stopped
+//! the calls of their next steps, or the authority is out. All pages and responses take the reason from here, so that
+//! they agree.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ pub struct HeldRuns {
 }
 
 impl RunHolds {
-    /// Returns why a due run of this taxpayer is held back that needs `step` next; `None` if it only waits for a worker.
+    /// Returns the reason that holds back a due run of this taxpayer whose next step is `step`; `None` if the run only
+    /// waits for a worker.
     pub fn find(&self, taxpayer: TaxpayerId, step: Option<Step>) -> Option<RunHold> {
         let mut paused = self.paused.iter();
         if paused.any(|pause| pause.taxpayer_id == taxpayer) {
@@ -50,7 +52,7 @@ impl RunHolds {
         holds.any(RunHold::is_by_operator)
     }
 
-    /// Counts the runs that are held back among those that are due.
+    /// Counts the due runs that are held back, by reason.
     pub fn count(&self, due: &[DueGroup]) -> HeldRuns {
         let mut held = HeldRuns::default();
         for group in due {

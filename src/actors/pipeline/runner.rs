@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use authority_client::{Authority, AuthorityFailure, CryptoKeys, RetryPolicy};
-use database::StoreError;
 use rand::RngExt;
 use supervision::Node;
 use timing::clock::{self, SharedClock};
@@ -21,10 +20,11 @@ use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::measurements::RunMeasurements;
 use crate::actors::pipeline::next_action::next_action;
+use crate::actors::pipeline::run_error::RunError;
 use crate::actors::pipeline::run_span::begin_span;
 use crate::actors::pipeline::step_executor::{ExecutionResult, StepError, StepExecutor};
 use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
-use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::pipeline::{Run, RunState, Step, StepResult, parse_run_lane};
 use crate::store::Store;
 use crate::store::lanes::Lease;
@@ -32,7 +32,7 @@ use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::runs;
 use crate::store::runs::step_log;
 
-/// A call that found no slot sooner than this has not waited for one: too many were waiting.
+/// A call that fails to get a slot sooner than this was refused at once, because too many calls already waited for one.
 const SLOT_WAIT_MIN: Duration = Duration::from_secs(1);
 
 pub struct PipelineDeps {
@@ -48,32 +48,12 @@ pub struct PipelineDeps {
     pub durations: Arc<WorkDurations>,
 }
 
-/// Why a step could not be run. The lane is released and the run continues later.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RunError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Taxpayer(#[from] TaxpayerError),
-}
-
-impl RunError {
-    /// True if another process has taken over the lane, so that this process must not release the lane.
-    pub(super) fn is_stale(&self) -> bool {
-        matches!(
-            self,
-            Self::Store(StoreError::Stale)
-                | Self::Taxpayer(TaxpayerError::Store(StoreError::Stale))
-        )
-    }
-}
-
 /// The leased lane of a run whose work starts now.
 pub(super) struct RunStart<'a> {
     pub(super) lease: &'a Lease,
     /// Tells the watchdog of each step.
     pub(super) node: &'a Node,
-    /// True if this run has the turn for runs that go alone.
+    /// True if this run was claimed with the turn of isolated runs (`dispatch::isolation`).
     pub(super) has_turn: bool,
 }
 
@@ -101,7 +81,7 @@ struct StoredIntent {
 }
 
 impl PipelineDeps {
-    /// Takes the lane's run as far as it goes now and releases the lane.
+    /// Calls the steps of the lane's run until it ends, pauses or must wait, and releases the lane.
     ///
     /// The intent to call a step with an effect is stored before the call, together with the steps before it. The
     /// outcome of a step without an effect is stored later, together with the steps after it. If the process crashes
@@ -200,8 +180,8 @@ impl PipelineDeps {
         })
     }
 
-    /// Measures the last step, and the end of the run if it is not open any more. The last record has already released
-    /// its lane.
+    /// Measures the last step and, if the run is not open any more, its end. The last call of `record` has already
+    /// released the run's lane.
     fn finish(&self, session: &RunSession<'_>) -> WorkStatus {
         self.measure_step(session.answered);
         if !session.run.state().is_open() {
@@ -288,9 +268,9 @@ impl PipelineDeps {
         RunSession { run, ..session }
     }
 
-    /// Returns what follows the outcome of a call that took this long. A run whose step is blocked, or whose call has waited
-    /// for a slot in vain, keeps its place in the queue: if it is deferred, it is due now. The dispatcher skips it while its
-    /// step is blocked.
+    /// Returns what follows the outcome of a call that took this long. If the step is blocked, or the call has waited
+    /// in vain for a slot, a deferred run is due now, so that it keeps its place in the queue. The dispatcher skips it
+    /// while its step is blocked.
     fn judge_outcome(
         &self,
         outcome: ExecutionResult,

@@ -122,13 +122,13 @@ impl StepExecutor<'_> {
     }
 
     /// Signs the document. The QR code is made first, because an invoice without one must not be signed. If
-    /// `is_asked_first` is true, the document may already be signed. So we ask the authority for the signature before
-    /// the call, and again after a refusal.
+    /// `may_be_signed` is true, an earlier call may have signed the document. So we ask the authority for the signature
+    /// before the call, and again after a refusal.
     async fn sign(
         &self,
         run: &Run,
         document: &AuthorityDocument,
-        is_asked_first: bool,
+        may_be_signed: bool,
         now: Timestamp,
     ) -> ExecutionResult {
         let qr_code = self
@@ -136,7 +136,7 @@ impl StepExecutor<'_> {
             .map(|keys| keys.qr_code(run.irn.as_str(), now))
             .transpose();
         let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
-        if is_asked_first && let Some(by) = self.resolve_signature(run).await? {
+        if may_be_signed && let Some(by) = self.resolve_signature(run).await? {
             return Ok(ExecutedStep::Done { by, qr_code });
         }
         let by = match self.authority.sign(document.as_json()).await {
@@ -144,7 +144,7 @@ impl StepExecutor<'_> {
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
                 resolve_unknown(unknown, self.resolve_signature(run).await)?
             }
-            Err(refusal) if refusal.is_final() && is_asked_first => self
+            Err(refusal) if refusal.is_final() && may_be_signed => self
                 .resolve_signature(run)
                 .await?
                 .ok_or_else(|| StepError::from(refusal))?,

@@ -35,7 +35,7 @@ impl PipelineHandle {
                 context.queue = (!is_held).then_some(found.place);
             }
         } else if run.state() == RunState::Paused {
-            context.is_held = audit::paused_by_operator(&self.store, &[run.id])
+            context.is_held = audit::find_paused_by_operator(&self.store, &[run.id])
                 .await?
                 .contains(&run.id);
         }
@@ -46,7 +46,7 @@ impl PipelineHandle {
         Ok(run.explain_wait(&context, now))
     }
 
-    /// Returns the replica that holds a lane. A replica that is not known has its id as a name.
+    /// Returns the replica that holds a lane. A replica that is not stored is named by its id.
     async fn worker(&self, run: &Run, holder: LaneHolder) -> Result<Worker, StoreError> {
         let replica = replicas::find(&self.store, &holder.owner).await?;
         Ok(Worker {

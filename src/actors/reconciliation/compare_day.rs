@@ -92,9 +92,11 @@ impl Reconciler {
             .values()
             .flatten()
             .filter(|run| run.state() == RunState::Paused);
-        let held =
-            audit::paused_by_operator(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>())
-                .await?;
+        let held = audit::find_paused_by_operator(
+            &self.store,
+            &paused.map(|run| run.id).collect::<Vec<_>>(),
+        )
+        .await?;
         let records = keys.iter().filter_map(|key| {
             let invoice = invoices.remove(key);
             let runs = by_key.remove(key).unwrap_or_default();

@@ -32,8 +32,9 @@ use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::lanes::LaneName;
 
-/// A taxpayer stays out of groups for this long after one of its commands failed in a transaction of its own, because a
-/// similar command would make a whole group fail.
+/// After one of a taxpayer's commands failed in a transaction of its own, the taxpayer's batches stay out of the
+/// transactions that several taxpayers share (groups) for this long, because a similar command would make a whole group
+/// fail.
 const KEPT_APART_FOR: Duration = Duration::from_mins(1);
 
 /// Everything that the actors of all taxpayers share.
@@ -49,7 +50,7 @@ struct TaxpayerActor {
     id: TaxpayerId,
     shared: SharedParts,
     cached: Option<CachedState>,
-    /// Set while the taxpayer stays out of groups.
+    /// The time until which the taxpayer's batches stay out of groups; `None` if none of its commands has failed so.
     apart_until: Option<Instant>,
 }
 
@@ -92,7 +93,7 @@ impl TaxpayerHandle {
                 })
             },
         );
-        Self::to(registry, store, panic_orders)
+        Self::with_registry(registry, store, panic_orders)
     }
 }
 
@@ -142,8 +143,8 @@ impl Worker for TaxpayerActor {
 }
 
 impl TaxpayerActor {
-    /// Has a committer execute a batch. If a lane is held, waits and tries again. If the batch was left out for another
-    /// reason, executes it alone.
+    /// Has a committer execute a batch in a group. If another transaction has locked a lane that the batch needs, waits
+    /// and tries again. If the batch was left out for another reason, executes it alone.
     async fn execute_in_group(&mut self, batch: CommandBatch<CommandEnvelope>) -> CommandResults {
         let tasks = batch.tasks().iter();
         let ids: Vec<_> = tasks.map(|task| task.id).collect();

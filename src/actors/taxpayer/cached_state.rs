@@ -48,7 +48,8 @@ impl CachedState {
         Ok(states)
     }
 
-    /// Returns the state with the version that the lane had before it was locked. A rollback restores that version.
+    /// Returns the state with the version that the lane had before this transaction locked it. Locking raises the
+    /// version, and a rollback restores it.
     pub(crate) fn before_lock(self) -> Self {
         Self {
             version: self.version - 1,

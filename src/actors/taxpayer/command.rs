@@ -37,7 +37,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
         Size::default()
     }
 
-    /// Asks for the ids of rows that the command may add.
+    /// Adds the numbers of ids that the command needs for the rows that it may add.
     fn add_wanted_id_counts(&self, _: &mut WantedIdCounts) {}
 
     /// Returns the lease that must still be held when the command is executed. `None` if the command needs no lease.
@@ -51,7 +51,7 @@ pub trait TaxpayerCommand: Send + Sync + 'static {
         None
     }
 
-    /// Asks for the rows on which the command is decided.
+    /// Adds the rows on which the command is decided.
     fn add_reads(&self, _: &mut ReadSet, _: &ReadContext<'_>) {}
 
     /// Decides the command. If its transaction fails or panics, the command may be executed again on newly loaded rows.

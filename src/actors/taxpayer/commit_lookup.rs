@@ -16,9 +16,9 @@ use crate::store::{events, idempotency};
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
-/// Finds out whether a commit that returned an error took effect. Waits until the failed transaction has ended. Returns `Ok` if the commit took effect. If it did not, returns `error`, but
-/// `NotCommitted` in place of `Unsettled`, so that the caller may repeat. Returns `Unsettled` if the database stays
-/// unreachable.
+/// Finds out whether a commit that returned an error took effect. Waits until the failed transaction has ended. Returns
+/// `Ok` if the commit took effect. If it did not, returns `error`, but `NotCommitted` in place of `Unsettled`, so that
+/// the caller may repeat. Returns `Unsettled` if the database stays unreachable.
 pub(super) async fn resolve_commit(
     deps: &TaxpayerDeps,
     members: &[Member<'_>],

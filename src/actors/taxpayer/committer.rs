@@ -66,8 +66,8 @@ struct GroupSize {
 }
 
 impl Committers {
-    /// Starts as many committers as the database has use for (`concurrent_groups`). They end when the last clone of
-    /// `Committers` is dropped.
+    /// Starts as many committers as the database can use at the same time (`concurrent_groups`). They end when the last
+    /// clone of `Committers` is dropped.
     pub(super) fn start(
         deps: &Arc<TaxpayerDeps>,
         arbiters: &Arbiters,

@@ -17,6 +17,6 @@ pub struct TaxpayerDeps {
     pub deadlines: DeadlinePolicy,
     pub verification: VerificationPolicy,
     pub panic_orders: PanicOrders,
-    /// The lists that say which stored customers the authority takes.
+    /// The authority's reference lists, against which the countries of customers are checked.
     pub catalog: SharedCatalog,
 }

@@ -1,5 +1,5 @@
-//! The end of a transaction: writes everything that it changes, commits, and wakes whoever has new work or waits for a
-//! change. A table is written with one statement for all taxpayers where that is possible.
+//! The end of a transaction: writes everything that it changes, commits, and wakes the workers that have new work and
+//! the callers that wait for a change. A table is written with one statement for all taxpayers where that is possible.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,8 @@ enum WakeResult {
     Due,
 }
 
-/// Writes all changes and commits. Returns the cached state of each member after the transaction.
+/// Writes all changes and commits, or rolls back if there are none. Returns the cached state of each member after the
+/// transaction.
 pub(super) async fn write_and_commit(
     deps: &TaxpayerDeps,
     tx: Transaction,
@@ -111,7 +112,8 @@ fn notify(
         }
     }
     for unit in units {
-        // Tells the callers that wait for a run that is over, or whose document may have been replaced.
+        // Callers are notified only of runs that they need not wait for any longer, and of due runs, whose documents may
+        // have been replaced.
         let due_runs = &unit.writes.due_runs;
         for run in unit
             .changed_runs()

@@ -89,8 +89,8 @@ impl UnitOfWork {
 
     async fn write_endpoints(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
         let writes = &self.writes;
-        // Locks the lanes before the endpoints' own rows. The endpoints' workers lock in the same order, so the two cannot
-        // deadlock.
+        // Locks the lanes before the endpoints' own rows. The endpoints' workers lock in the same order, so the two
+        // cannot deadlock.
         let lanes = self.rewritten_endpoints();
         let lanes: Vec<_> = lanes.iter().map(EndpointKey::to_string).collect();
         lanes::wake(tx, LaneKind::Endpoint, &lanes, Wake::All).await?;

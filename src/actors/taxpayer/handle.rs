@@ -1,6 +1,6 @@
-//! The handle of the taxpayer actors: puts a command into an envelope, sends it to the actor of its taxpayer and returns
-//! the command's output. The actor's queue holds commands of all types, so the envelope hides the type of the command, and
-//! the handle casts the output back to its type.
+//! The handle of the taxpayer actors: puts a command into an envelope, sends it to the actor of its taxpayer and
+//! returns the command's output. The actor's queue holds commands of all types, so the envelope hides the type of the
+//! command, and the handle casts the output back to its type.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ pub struct TaxpayerHandle {
 }
 
 impl TaxpayerHandle {
-    pub(super) fn to(
+    pub(super) fn with_registry(
         registry: Registry<TaxpayerId, CommandEnvelope, CommandResult>,
         store: Store,
         panic_orders: PanicOrders,
@@ -133,8 +133,8 @@ impl TaxpayerHandle {
         self.send_once(taxpayer, command, None).await
     }
 
-    /// Sends a command with its idempotency key, if the request has one. While the taxpayer is paused, those who act for
-    /// it may only end keys.
+    /// Sends a command with its idempotency key, if the request has one. While an operator has paused the taxpayer,
+    /// refuses the commands of its integrator, contact persons and keys, except commands that end keys.
     pub async fn send_once<C: TaxpayerCommand>(
         &self,
         taxpayer: TaxpayerId,

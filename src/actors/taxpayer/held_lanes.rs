@@ -73,7 +73,7 @@ impl HeldLanes {
             let wanted: Vec<_> = self.lock_wanted().keys().cloned().collect();
             *last = Some(LaneCheck {
                 begun,
-                held: self.look_at(&wanted).await?,
+                held: self.find_locked(&wanted).await?,
             });
         }
         Ok(last
@@ -82,7 +82,7 @@ impl HeldLanes {
     }
 
     /// Returns the wanted lanes that another transaction has locked. The other lanes are locked only during this call.
-    async fn look_at(&self, wanted: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
+    async fn find_locked(&self, wanted: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
         let tx = self.store.begin().await?;
         let held = lanes::lock_unversioned(&tx, wanted).await?;
         tx.rollback().await?;

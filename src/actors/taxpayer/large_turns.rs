@@ -1,8 +1,8 @@
 //! The turns of large commands. A large command occupies the writer of SQLite, or a good part of PostgreSQL, for so
-//! long that the small commands of all other taxpayers would wait for it. So there are only a few places for them.
-//! After each large command its place rests, that is, stays closed for a while, if other taxpayers write. If nobody
-//! else writes, the next large command starts at once. Payers take turns: an integrator with many taxpayers delays the
-//! large command of another integrator by only one of its own.
+//! long that the small commands of all other taxpayers would wait for it. So only a few large commands run at a time,
+//! each in one of a few places. If other taxpayers write, the place of a large command stays closed for a while after
+//! its end: it rests. If nobody else writes, the next large command starts at once. Payers take turns: an integrator
+//! with many taxpayers delays the large command of another integrator by only one of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const REST_FACTOR: u32 = 5;
 /// A taxpayer counts as writing for this long after its last commit. The duration of the large command that just ended
 /// is added, because the taxpayer may have waited for it.
 const BUSY_FOR: Duration = Duration::from_secs(1);
-/// How often a resting place checks whether others still write.
+/// The interval at which a resting place checks whether other taxpayers still write.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) struct LargeTurns {
@@ -51,7 +51,7 @@ impl LargeTurns {
         }
     }
 
-    /// Waits for a place. `payer` is the one who pays for the taxpayer, if that is known.
+    /// Waits for a place. `payer` is the account that pays for the taxpayer; `None` if it is not known.
     pub(super) async fn take(
         turns: &Arc<Self>,
         taxpayer: TaxpayerId,

@@ -11,7 +11,7 @@
 //! | the group commit of several actors' batches | `committer` |
 //! | the commands of one taxpayer in a transaction, and their outcome | `member` |
 //! | the transaction of a group; the transactions of one taxpayer, also for a large command | `transaction`, `own_transaction` |
-//! | the rows that commands ask for, and loading them; values that are unique; the new ids | `read_set`, `unique_values`, `row_ids` |
+//! | the rows that commands ask for, and loading them; values that are unique; the new ids | `read_set`, `load`, `unique_values`, `row_ids` |
 //! | the loaded rows and the changes of a batch | `unit_of_work`, `indexes` |
 //! | the rows that a batch adds | `write_set` |
 //! | the end of a transaction: writing all changes, those of accounts, and the commit | `flush`, `flush_account` |
@@ -37,6 +37,7 @@ pub mod handle;
 mod held_lanes;
 mod indexes;
 mod large_turns;
+mod load;
 mod member;
 mod own_transaction;
 pub mod panic_orders;

@@ -1,6 +1,6 @@
 //! The transactions of one taxpayer: of a batch that its group left out, and of a large command. Reading, deciding and
-//! rendering thousands of lines takes long, so a large command is decided on a snapshot, while others write. Only then the
-//! taxpayer's lane is locked. The changes are written if nobody has written for this taxpayer since the snapshot.
+//! rendering thousands of lines takes long, so a large command is decided on a snapshot, while others write. Only then
+//! is the taxpayer's lane locked. The changes are written if nobody has written for this taxpayer since the snapshot.
 
 use database::{Sharing, StoreError};
 

@@ -6,10 +6,10 @@ use dashmap::DashMap;
 
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// The most panics that one order may ask for. A command that panics twice is quarantined.
+/// The maximum number of panics that one order may ask for. A command that panics twice is quarantined.
 pub const PANICS_MAX: u32 = 2;
 
-/// The panics that are ordered and not yet made. The default accepts no orders.
+/// The panics that were ordered and have not happened yet. The default accepts no orders.
 #[derive(Debug, Clone, Default)]
 pub struct PanicOrders {
     /// `None` outside the development environment.

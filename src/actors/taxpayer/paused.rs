@@ -1,5 +1,5 @@
-//! The taxpayers that operators have paused, as this process last read them from the database. Nobody is asked, so a
-//! command costs a look into memory.
+//! The taxpayers that operators have paused, as this process last read them from the database. Commands check this list
+//! in memory, so the check needs no query.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -27,7 +27,7 @@ impl PausedTaxpayers {
         pause.cloned()
     }
 
-    /// True if the taxpayer is paused and this actor is one whose commands are refused meanwhile.
+    /// True if the taxpayer is paused and this actor's commands are refused meanwhile.
     pub(super) fn is_held_back(
         &self,
         taxpayer: TaxpayerId,

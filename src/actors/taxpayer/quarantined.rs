@@ -20,9 +20,9 @@ use crate::domain::quarantine::{END_UNKNOWN_MESSAGE, QuarantineState, Quarantine
 use crate::store::Store;
 use crate::store::operations::quarantine;
 
-/// How often quarantined commands are stored.
+/// The interval at which quarantined commands are stored.
 pub const STORE_EVERY: Duration = Duration::from_millis(500);
-/// Larger contents are not kept, so that the quarantine stays small.
+/// The maximum size of kept contents in bytes. Without a bound, the quarantine could become large.
 const CONTENTS_BYTES_MAX: usize = 256 * 1024;
 const NOT_KEPT_MESSAGE: &str = "The command was replayed or dropped before";
 

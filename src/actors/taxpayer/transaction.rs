@@ -14,10 +14,11 @@ use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::flush::write_and_commit;
 use crate::actors::taxpayer::handle::{CommandEnvelope, CommandError, CommandResult};
+use crate::actors::taxpayer::load::{self, BatchStart};
 use crate::actors::taxpayer::member::{
     CommandResults, ExecutedBatch, Member, Outcome, claims, step_leases,
 };
-use crate::actors::taxpayer::read_set::{self, BatchStart, ReadContext, ReadSet};
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::{ReservedIds, WantedIdCounts};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -231,7 +232,7 @@ pub(super) async fn load_members<'a>(
         });
     }
     let now = deps.clock.now();
-    let units = read_set::load(deps, tx, now, starts).await?;
+    let units = load::load(deps, tx, now, starts).await?;
     let claims = claims(locked.iter().flat_map(|one| one.member.tasks));
     let used_keys = idempotency::taken_keys(tx, &claims, now).await?;
     let members = locked

@@ -1,8 +1,8 @@
-//! How much each taxpayer has used this process within the last minutes and the last hour.
+//! Counts what each taxpayer has used of this process within the last minutes and the last hour.
 //!
-//! Memory is bounded, however many taxpayers there are: a span of time that counts very many of them keeps those that
-//! are first by any measure, and forgets the others. Then a taxpayer may be counted too low, never too high. Up to
-//! `CUT_AT` taxpayers in a span, the counts are exact.
+//! Memory is bounded, however many taxpayers there are: a span of time that counts more than `CUT_AT` taxpayers keeps
+//! only those with the highest counts by each measure. Then the count of a taxpayer may be too low, but never too high.
+//! Up to `CUT_AT` taxpayers in a span, the counts are exact.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -15,7 +15,7 @@ use supervision::Window;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// The number of taxpayers at which a span is cut, and how many it then keeps by each measure.
+/// A span with more taxpayers than this is cut. It then keeps the number of taxpayers below by each measure.
 const CUT_AT: usize = 1_024;
 const KEPT_BY_MEASURE: usize = 64;
 
@@ -25,7 +25,7 @@ const SHORT_WINDOW_S: u64 = 5 * 60;
 const LONG_WINDOW_S: u64 = 60 * 60;
 
 words! {
-    /// What taxpayers are ordered by.
+    /// The measures by which taxpayers can be ranked.
     UsageMeasure {
         Writes = "writes",
         Wait = "wait",
@@ -36,7 +36,7 @@ words! {
     }
 }
 
-/// What a taxpayer did within some time.
+/// The use of this process by a taxpayer within some time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct UsageCounts {
     /// Commands that were stored.
@@ -49,7 +49,7 @@ pub struct UsageCounts {
     pub deliveries: u64,
     /// Runs that the authority refused.
     pub refusals: u64,
-    /// Requests with its key, and commands, that were refused with 429.
+    /// Requests with the taxpayer's key, and commands, that were refused with status 429.
     pub throttled: u64,
 }
 
@@ -121,7 +121,7 @@ impl Spans {
 }
 
 impl TaxpayerUsage {
-    /// Records the end of a command that was sent so long ago.
+    /// Records a command that ended now, after it took this long.
     pub fn record_command(&self, taxpayer: TaxpayerId, is_stored: bool, took: Duration) {
         let counts = UsageCounts {
             writes: u64::from(is_stored),
@@ -167,7 +167,7 @@ impl TaxpayerUsage {
         }
     }
 
-    /// Returns the first `max` taxpayers by a measure, without those of which it is 0.
+    /// Returns the `max` taxpayers with the highest counts by a measure, the highest first. Leaves out counts of 0.
     pub fn top(
         &self,
         by: UsageMeasure,
@@ -203,8 +203,8 @@ impl TaxpayerUsage {
 }
 
 impl Spans {
-    /// Adds to the span of a second, and drops the spans that no window includes any more. A second before the newest
-    /// span, which another thread was quicker to begin, belongs to the newest.
+    /// Adds to the span of a second, and drops the spans that no window includes any more. If another thread has
+    /// already begun a newer span, adds to that one.
     fn record(&mut self, second: u64, taxpayer: TaxpayerId, counts: &UsageCounts) {
         let number = second / self.length_s;
         let first = self.first_number(second, self.window_s);
@@ -225,7 +225,8 @@ impl Spans {
         }
     }
 
-    /// Returns the counts of a window. It begins with the span in which its length ends.
+    /// Returns the counts of the window that ends at `second`. The span in which the window begins is included as a
+    /// whole.
     fn sum(&self, second: u64, window_s: u64) -> HashMap<TaxpayerId, UsageCounts> {
         let first = self.first_number(second, window_s);
         let mut sums: HashMap<TaxpayerId, UsageCounts> = HashMap::new();
@@ -243,7 +244,7 @@ impl Spans {
 }
 
 impl Span {
-    /// Keeps the first taxpayers by each measure.
+    /// Keeps only the `KEPT_BY_MEASURE` taxpayers with the highest counts by each measure.
     fn cut(&mut self) {
         let mut kept = HashSet::new();
         for by in UsageMeasure::ALL {

@@ -38,9 +38,9 @@ pub struct WriteSet {
     /// The parts of UBL files that no field of the imported invoices carries.
     pub(crate) ubl_parts: Vec<(InvoiceId, UblParts)>,
     pub(crate) new_corrections: Vec<StoredCorrection>,
-    /// Corrections that have come further, in order.
+    /// The new states of corrections that the batch has advanced, in the order of the commands.
     pub(crate) corrections: Vec<Correction>,
-    /// The new import profile; `None` if it stays.
+    /// The new import profile; `None` if it does not change.
     pub(crate) import_profile: Option<ImportProfile>,
     pub(crate) first_contact: Option<FirstContact>,
     pub(crate) logo: Change<LogoFile>,
@@ -65,7 +65,7 @@ pub struct WriteSet {
     pub(crate) keys: Vec<NewKey>,
     /// The ids of revoked API keys.
     pub(crate) revoked_keys: Vec<String>,
-    /// New signing secrets of endpoints in order; each one replaces the endpoint's one before it.
+    /// New signing secrets of endpoints in order; each one replaces the previous secret of its endpoint.
     pub(crate) secrets: Vec<(EndpointKey, SigningSecret)>,
     /// The first secrets of endpoints that were added.
     pub(crate) first_secrets: Vec<(EndpointKey, SigningSecret)>,

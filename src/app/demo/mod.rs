@@ -16,10 +16,10 @@ mod story;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use secrecy::SecretString;
 
-use crate::app::composition::ServeMode;
 use crate::app::error::StartError;
 use crate::app::first_start;
 use crate::app::serve::Application;
+use crate::app::serve_mode::ServeMode;
 use crate::cli::DemoFault;
 use crate::config::authority::AuthorityMode;
 use crate::config::{Environment, Settings};

@@ -18,7 +18,7 @@ use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
 use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, demo_invoice};
 
-/// How long the demo waits for the notifications, and for the invoice in the buyer's inbox.
+/// The time that the demo waits for the notifications, and for the invoice in the buyer's inbox.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const INVOICE_NO: &str = "DEMO0001";
 /// The largest difference between the timestamp of a notification and the receiver's clock.

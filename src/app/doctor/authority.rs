@@ -17,8 +17,8 @@ const NAME: &str = "authority-name";
 const HEALTH: &str = "authority";
 const KEY: &str = "authority-key";
 const CLOCK: &str = "authority-clock";
-/// The reference number of no invoice. To ask for it has no effect, and only a caller with a valid key is told that there
-/// is none.
+/// An IRN that no invoice has. Asking for it has no effect, and the authority tells only a caller with a valid key that
+/// there is no such invoice.
 const NO_INVOICE: &str = "DOCTOR-00000000-20000101";
 
 pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {
@@ -45,7 +45,7 @@ pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {
         }),
         within(REMOTE_WAIT, HEALTH, health),
         within(REMOTE_WAIT, KEY, async {
-            vec![check_key(&authority, entity).await]
+            vec![check_api_key(&authority, entity).await]
         }),
     );
     [name, health, key].concat()
@@ -58,7 +58,7 @@ async fn check_name(settings: &Settings) -> CheckResult {
         return CheckResult::fail(NAME, "authority.base_url names no host")
             .advise("set authority.base_url");
     };
-    // In a URL the address of IPv6 stands in brackets.
+    // In a URL, an IPv6 address stands in brackets.
     let name = host.trim_matches(['[', ']']);
     let found = lookup_host((name, port)).await;
     judge_name(host, found.map(Iterator::count))
@@ -112,8 +112,9 @@ fn advice_for(cause: &Cause) -> &'static str {
     }
 }
 
-/// Asks for our entity, or for an invoice that does not exist.
-async fn check_key(authority: &Authority, entity: Option<&str>) -> CheckResult {
+/// Checks the API key with a call that has no effect: asks for our entity or, if its id is not set, for an invoice that
+/// does not exist.
+async fn check_api_key(authority: &Authority, entity: Option<&str>) -> CheckResult {
     match entity {
         Some(id) => judge_key(authority.fetch_entity(id).await.map(drop), true),
         None => judge_key(authority.confirm(NO_INVOICE).await.map(drop), false),
@@ -175,7 +176,7 @@ mod tests {
             (503, "", None, Verdict::Warn),
         ] {
             let server = Server::json(status, body).await;
-            let judged = check_key(&server.authority(), entity).await;
+            let judged = check_api_key(&server.authority(), entity).await;
             assert_eq!(judged.result, expected, "{status} {body}: {judged}");
             let calls = server.received_requests();
             assert!(

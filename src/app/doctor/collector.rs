@@ -1,4 +1,4 @@
-//! The collector of traces: whether it takes an export without spans.
+//! Checks that the collector of traces accepts an export without spans.
 
 use crate::app::doctor::report::CheckResult;
 use crate::config::Settings;

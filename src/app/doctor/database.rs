@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::inspection::{self, ConnectionCounts, DatabaseServer, SchemaState};
 use crate::store::reseal::{self, OpenedSample};
 
-/// Stands for a key that is missing. No secret is opened with it.
+/// A placeholder for an encryption key that cannot be used. No secret is opened with it.
 const NO_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 const KEY: &str = "encryption-key";
 const DATABASE: &str = "database";
@@ -27,7 +27,7 @@ const CONNECTIONS: &str = "database-connections";
 const MIGRATIONS: &str = "database-migrations";
 const WRITE: &str = "database-write";
 const CLOCK: &str = "database-clock";
-/// A name of a migration is shown for at most this many.
+/// The maximum number of migrations that are listed by name.
 const MIGRATIONS_NAMED_MAX: usize = 5;
 
 /// The results of the checks that need the database.
@@ -59,7 +59,7 @@ pub(super) async fn check(settings: &Settings) -> DatabaseChecks {
             receivers: Vec::new(),
         };
     }
-    // The database is looked at without a usable key, too.
+    // The database is checked even if the encryption key cannot be used.
     let (vault, key) = match vault {
         Ok(vault) => (Ok(vault), None),
         Err(unusable) => (Vault::new(NO_KEY), Some(unusable)),
@@ -126,7 +126,7 @@ async fn check_store(
     let key = async {
         match unusable_key {
             Some(unusable) => vec![unusable],
-            None => vec![check_key(store, &schema).await],
+            None => vec![check_encryption_key(store, &schema).await],
         }
     };
     let written = async { vec![judge_write(inspection::try_write(store, &schema).await)] };
@@ -151,7 +151,7 @@ async fn check_store(
     }
 }
 
-async fn check_key(store: &Store, schema: &SchemaState) -> CheckResult {
+async fn check_encryption_key(store: &Store, schema: &SchemaState) -> CheckResult {
     if !schema.missing.is_empty() {
         return CheckResult::warn(
             KEY,

@@ -32,7 +32,8 @@ struct Disk {
     is_writable: bool,
 }
 
-/// Runs checks that may hang with their disk. Their thread is left behind then.
+/// Runs checks in a thread of their own, because they may hang with their disk. After the time limit, the thread is
+/// left behind.
 async fn in_thread(
     name: &'static str,
     checks: impl FnOnce() -> Vec<CheckResult> + Send + 'static,
@@ -69,7 +70,7 @@ fn nearest_present(path: &Path) -> io::Result<PathBuf> {
     Ok(present.unwrap_or(&path).to_owned())
 }
 
-/// Looks at the path, or at the nearest directory above it that exists: a start creates the others.
+/// Inspects the path or, if it does not exist, the nearest directory above it that does: a start creates the rest.
 fn look_at_disk(path: &Path) -> io::Result<Disk> {
     let present = &nearest_present(path)?;
     let found = statvfs(present)?;
@@ -122,14 +123,14 @@ pub(super) async fn check_checkpoints(settings: &Settings) -> Vec<CheckResult> {
         let key = if is_created_later {
             CheckResult::ok(CHECKPOINT_KEY, "not there yet: the first start creates it")
         } else {
-            check_key(&key)
+            check_signing_key(&key)
         };
         vec![key, check_file(&file, &data_dir)]
     })
     .await
 }
 
-fn check_key(path: &Path) -> CheckResult {
+fn check_signing_key(path: &Path) -> CheckResult {
     match read_signing_key(path) {
         Ok(_) => CheckResult::ok(CHECKPOINT_KEY, format!("{} holds a key", path.display())),
         Err(error) => CheckResult::fail(CHECKPOINT_KEY, error.to_string())
@@ -137,7 +138,8 @@ fn check_key(path: &Path) -> CheckResult {
     }
 }
 
-/// A start creates the file, and of the directories only `data_dir`.
+/// Checks that the file can be read and written or, if it does not exist, created. A start creates the file, and of the
+/// directories only `data_dir`.
 fn check_file(path: &Path, data_dir: &Path) -> CheckResult {
     let shown = path.display();
     if !path.exists() {
@@ -213,6 +215,10 @@ mod tests {
         let missing = nowhere.join("checkpoints.log");
         assert_eq!(check_file(&missing, elsewhere).result, Verdict::Fail);
         assert_eq!(check_file(&missing, &nowhere).result, Verdict::Ok);
-        assert_eq!(check_key(&file).result, Verdict::Fail, "it holds no key");
+        assert_eq!(
+            check_signing_key(&file).result,
+            Verdict::Fail,
+            "it holds no key"
+        );
     }
 }

@@ -13,7 +13,7 @@ use crate::config::Settings;
 use crate::config::authority::AuthorityMode;
 
 const OPEN_FILES: &str = "open-files";
-/// Where Linux lists the TCP sockets of this machine.
+/// The files in which Linux lists the TCP sockets of this machine.
 const SOCKET_TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// The state of a listening socket in that list.
 const LISTENING: &str = "0A";
@@ -47,7 +47,7 @@ fn check_port(check: &'static str, bind: SocketAddr) -> CheckResult {
     }
 }
 
-/// Takes the address like the service, and releases it without having listened.
+/// Binds the address as the service does, and releases it without listening.
 fn try_to_bind(bind: SocketAddr) -> io::Result<()> {
     let socket = match bind {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
@@ -134,7 +134,7 @@ pub(super) fn check_open_files(settings: &Settings) -> CheckResult {
     }
 }
 
-/// Returns the result for the hard limit, up to which the service raises its own.
+/// Returns the result for the hard limit of open files, up to which the service raises its own limit.
 fn judge_open_files(settings: &Settings, allowed: u64) -> CheckResult {
     let files = allowed.min(OPEN_FILES_WANTED);
     let limits = ListenerLimits::new(&settings.http, usize::try_from(files).unwrap_or(usize::MAX));

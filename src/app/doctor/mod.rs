@@ -1,5 +1,5 @@
 //! The command `doctor`: checks a deployment before a start. It changes nothing, and it prints no secret and no contact
-//! data. Each check has its own time limit, and all run, whatever the others find.
+//! data. Each check has its own time limit, and all checks run, whatever the results of the others.
 //!
 //! | Checks | File |
 //! |---|---|

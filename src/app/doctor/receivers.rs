@@ -24,7 +24,7 @@ use crate::store::webhooks::integrations;
 pub(super) const CHECK: &str = "receivers";
 /// The time limit of the whole check. It is longer than the lookup of each of `ENDPOINTS_MAX` names may take.
 pub(super) const WAIT: Duration = Duration::from_secs(45);
-/// Endpoints beyond this number are not looked at.
+/// The maximum number of endpoints that are checked.
 const ENDPOINTS_MAX: u64 = 200;
 /// The time limit for the lookup of one name.
 const LOOKUP_WAIT: Duration = Duration::from_secs(5);
@@ -39,14 +39,14 @@ struct Receiver {
     policy: AddressPolicy,
 }
 
-/// What is wrong with a receiver.
+/// The fault of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Problem {
     Unresolved,
     Refused,
 }
 
-/// The hosts that were looked at, by what is wrong with them.
+/// The hosts that were checked, by their fault.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ReceiverGroups {
     looked_at: usize,
@@ -77,7 +77,7 @@ async fn look_up(host: String, port: u16) -> io::Result<Vec<IpAddr>> {
     Ok(found.map(|address| address.ip()).collect())
 }
 
-/// Looks at each receiver, at several at a time.
+/// Checks the receivers, up to `LOOKUPS_MAX` at a time, and groups their hosts by fault.
 async fn group<L>(receivers: Vec<Receiver>, look_up: L) -> ReceiverGroups
 where
     L: AsyncFn(String, u16) -> io::Result<Vec<IpAddr>>,
@@ -100,7 +100,7 @@ where
     groups
 }
 
-/// Returns the host of a receiver and what is wrong with it, if anything is.
+/// Returns the host of a receiver and its fault, if it has one.
 async fn find_problem<L>(receiver: &Receiver, look_up: &L) -> (String, Option<Problem>)
 where
     L: AsyncFn(String, u16) -> io::Result<Vec<IpAddr>>,

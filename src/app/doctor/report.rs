@@ -1,4 +1,4 @@
-//! What the checks found, as lines for people and as JSON for programs.
+//! The results of the checks, as lines for people and as JSON for programs.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ pub(super) mod advise {
     pub const CLOCKS: &str = "synchronise the clocks of both machines (NTP)";
 }
 
-/// Clocks that differ by at most this much agree: the time of an answer on its way counts, too, and dates have no fractions
-/// of a second.
+/// Clocks that differ by at most this much count as equal, because an answer takes time to arrive, and dates in HTTP
+/// have no fractions of a second.
 const CLOCKS_AGREE: SignedDuration = SignedDuration::from_secs(3);
 /// With clocks that differ by more than this, deadlines, leases and sign-ins are wrong.
 const CLOCKS_FAIL: SignedDuration = SignedDuration::from_secs(60);
@@ -33,7 +33,7 @@ pub(super) struct CheckResult {
     pub(super) check: &'static str,
     pub(super) result: Verdict,
     pub(super) found: String,
-    /// What to do about it.
+    /// The advice to the operator; `None` if there is nothing to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) to_do: Option<String>,
 }
@@ -115,7 +115,7 @@ impl fmt::Display for CheckResult {
             found,
             to_do,
         } = self;
-        // One line a check, also where an error of a driver has several.
+        // Each check gets one line, even if the text of an error has several.
         let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
         write!(f, "{:<4}  {check:<20}  {found}", result.word())?;
         match to_do {

@@ -1,5 +1,5 @@
-//! The faults of drills. Those of the authority are ordered from its simulator. Calls are made meanwhile, because a
-//! fault that no call meets is no incident.
+//! The faults of drills. A drill orders a fault of the authority from the authority's simulator. Meanwhile it makes
+//! calls, because a fault that no call meets causes no incident.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::app::drill::receiver::Receiver;
 use crate::app::drill::target::{Role, Target};
 use crate::app::drill::{DrillError, DrillFault, Expectation};
 
-/// The calls that are made at a time while the authority fails, and the pause after each.
+/// The number of tasks that call the authority during a fault, and the pause of each task after a call.
 const CALLERS: usize = 4;
 const CALL_EVERY: Duration = Duration::from_millis(500);
 const INVOICES_PATH: &str = "/v1/tax-payers/invoices";
-/// An authority that takes so long to answer is slow.
+/// The delay of each answer of a slow authority, in milliseconds.
 const SLOW_MS: u64 = 3_000;
-/// A fault lasts until it is ended, and at most so long: the simulator ends it if the drill cannot.
+/// The longest time that a fault lasts: then the simulator ends it, even if the drill cannot.
 const FAULT_S_MAX: u64 = 3_600;
 
 /// A fault that was caused, with what is needed to end it.
@@ -32,12 +32,13 @@ pub(super) struct RunningFault {
 impl DrillFault {
     pub(super) fn expectation(self) -> Expectation {
         let (incident, seen_s, gone_s) = match self {
-            // It stays for `authority.outage_clear_after_s` after the authority has begun to answer.
+            // The incident stays for `authority.outage_clear_after_s` after the authority has begun to answer.
             Self::Outage => ("authority-out", 30, 300),
             Self::Slow => ("authority-slow", 30, 60),
             Self::Throttle => ("authority-throttles", 30, 60),
             Self::Key => ("authority-refuses-key", 30, 60),
-            // An endpoint is parked after failing for `webhooks.circuit_open_after_s`, and probed more and more seldom.
+            // An endpoint is parked after failing for `webhooks.circuit_open_after_s`, and then probed at growing
+            // intervals.
             Self::Receiver => ("endpoints-parked", 180, 400),
             Self::Panic => ("work-quarantined", 30, 30),
         };
@@ -96,7 +97,7 @@ impl RunningFault {
         Ok(running)
     }
 
-    /// Ends the fault.
+    /// Ends the fault, and does what the incident asks the operator to do.
     pub(super) async fn end(&self, target: &Target) -> Result<(), DrillError> {
         if self.fault.order().is_some() {
             target.order_fault(Method::DELETE, None).await?;
@@ -107,7 +108,7 @@ impl RunningFault {
         self.mend(target).await
     }
 
-    /// Does what an operator does when the incident says so.
+    /// Does what the incident asks the operator to do.
     pub(super) async fn mend(&self, target: &Target) -> Result<(), DrillError> {
         if self.fault == DrillFault::Panic {
             drop_quarantined(target).await?;
@@ -155,7 +156,7 @@ fn create_invoices(target: &Target) -> JoinHandle<()> {
     })
 }
 
-/// Makes the next command of the taxpayer panic until it is quarantined.
+/// Makes the next command of the taxpayer panic twice, so that it is quarantined.
 async fn order_panic(target: &Target) -> Result<(), DrillError> {
     let order = json!({ "taxpayer_id": target.taxpayer()?, "panics": 2 });
     target
@@ -205,7 +206,7 @@ async fn set_webhook(target: &Target, url: &str, events: &[&str]) -> Result<(), 
         .map(drop)
 }
 
-/// Returns an invoice with a number that no other has.
+/// Returns the request body of an invoice with an unused number.
 fn invoice() -> Value {
     json!({
         "invoice_no": format!("DRILL{}", SystemClock.now().as_millisecond()),

@@ -1,5 +1,5 @@
-//! The command `drill`: causes a fault in a running development service, waits until the service tells the incident,
-//! ends the fault, and waits until the incident is gone. What it saw is printed line by line.
+//! The command `drill`: causes a fault in a running development service, waits until the service reports the incident,
+//! ends the fault, and waits until the incident is gone. Prints its observations line by line.
 //!
 //! | Concept | File |
 //! |---|---|
@@ -21,10 +21,10 @@ use crate::app::drill::fault::RunningFault;
 use crate::app::drill::target::Target;
 use crate::cli::{DrillArguments, DrillFault};
 
-/// How often the incidents are asked for.
+/// The interval at which the incidents are asked for.
 const POLL_EVERY: Duration = Duration::from_millis(250);
 
-/// Why a drill did not go as it must.
+/// The reason why a drill failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DrillError {
     #[error("{url} does not answer: {problem}")]
@@ -57,7 +57,8 @@ pub enum DrillError {
     Receiver(#[from] std::io::Error),
 }
 
-/// The incident that a fault must bring, and how long that and its end may take.
+/// The incident that a fault must cause, with the longest waits until it is seen and, after the fault, until it is
+/// gone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expectation {
     incident: &'static str,
@@ -65,7 +66,7 @@ pub(super) struct Expectation {
     gone_within: Duration,
 }
 
-/// Holds a drill. The fault is ended whatever happens.
+/// Holds a drill. Ends the fault even if the drill fails.
 pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
     let fault = arguments.fault;
     let lasts = arguments.lasts;
@@ -101,8 +102,8 @@ pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
     Ok(())
 }
 
-/// Waits until the incident is told and the fault has lasted as long as it must. Returns the other incidents that were
-/// seen meanwhile.
+/// Waits until the incident is reported and the fault has lasted as long as it must. Returns the names of all other
+/// incidents that were seen meanwhile.
 async fn observe(
     target: &Target,
     expected: Expectation,

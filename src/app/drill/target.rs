@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::app::drill::DrillError;
 use crate::cli::DrillArguments;
 
-/// A slow authority delays some answers by this much, and less than that.
+/// The longest wait for a response. It is long, because the fault may delay responses.
 const ANSWER_WAIT: Duration = Duration::from_mins(1);
 
 const FAULTS_PATH: &str = "/sandbox/faults";
 
-/// Clones share their connections.
+/// A client of the service and of its simulator. Clones share their connections.
 #[derive(Clone)]
 pub(super) struct Target {
     http: reqwest::Client,
@@ -26,7 +26,7 @@ pub(super) struct Target {
     taxpayer: Option<i64>,
 }
 
-/// Whose key a request carries.
+/// The account whose key a request carries.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Role {
     Operator,
@@ -73,7 +73,7 @@ impl Target {
         Ok(incidents.unwrap_or_default())
     }
 
-    /// Sends a request that must succeed. Returns the answer.
+    /// Sends a request that must succeed. Returns the body of the response.
     pub(super) async fn call(
         &self,
         role: Role,
@@ -85,7 +85,7 @@ impl Target {
         answer(&self.service, path, with_body(request, body)).await
     }
 
-    /// Sends a request that may fail: the fault may be why.
+    /// Sends a request and ignores its result, because the fault may make it fail.
     pub(super) async fn try_call(
         &self,
         role: Role,

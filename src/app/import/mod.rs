@@ -1,6 +1,6 @@
 //! The command `import`: sends a file of invoices to a running service. Shows the preview, asks, imports, shows the
-//! progress, and writes the file of errors beside the file. It may be stopped at any time: the same call goes on where
-//! the service is, because a file is imported once.
+//! progress, and writes the file of errors beside the file. It may be stopped at any time: the same call later
+//! continues with the same import, because the service imports a file only once.
 //!
 //! | Concept | File |
 //! |---|---|
@@ -22,12 +22,12 @@ use crate::app::import::report::Progress;
 use crate::app::import::service::Service;
 use crate::cli::ImportArguments;
 
-/// The time between two questions about the progress.
+/// The interval at which the progress is asked for.
 const POLL_EVERY: Duration = Duration::from_millis(500);
-/// The greatest number in the name of a file of errors.
+/// The largest number in the name of a file of errors.
 const ERRORS_FILES_MAX: u32 = 1_000;
 
-/// Why a file was not imported, or not all of it.
+/// The reason why a file, or a part of it, was not imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("cannot read or write {}: {error}", .path.display())]
@@ -93,8 +93,8 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
     }
 }
 
-/// Returns the sentence of an import that refused nothing. It fails if the file has other contents than the account:
-/// who sends a corrected file must not believe that it was taken.
+/// Returns the sentence about an import that refused nothing. Fails if invoices of the file are stored with other
+/// contents: a person who sends a corrected file must not believe that the corrections were stored.
 fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
     let end = report::end(import);
     match report::different_count(import) {
@@ -106,7 +106,7 @@ fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
     }
 }
 
-/// Asks whether to go on. Without somebody to ask the answer would be a guess.
+/// Asks whether to import. Fails if nobody can be asked, because standard input is no terminal.
 fn is_wanted(preview: &Value) -> Result<bool, ImportError> {
     if !stdin().is_terminal() {
         return Err(ImportError::Unasked);
@@ -121,8 +121,8 @@ fn is_wanted(preview: &Value) -> Result<bool, ImportError> {
     Ok(answer == "y" || answer == "yes")
 }
 
-/// Writes the file of errors: `july.csv` gets `july.errors.csv` beside it, or `july.errors.2.csv` if there is one, because
-/// that may be a file which somebody mends. Returns its path.
+/// Writes the file of errors: `july.csv` gets `july.errors.csv` beside it, or `july.errors.2.csv` if that exists
+/// already, because somebody may be correcting the invoices in it. Returns the path of the new file.
 fn write_errors(file: &Path, errors: &[u8]) -> Result<PathBuf, ImportError> {
     let mut number = 1;
     loop {

@@ -8,10 +8,10 @@ use serde_json::Value;
 const LINES_MAX: usize = 20;
 /// The width of the bar, in letters.
 const BAR_LETTERS: u64 = 30;
-/// Without a terminal, a line is written each time so many hundredths are done.
+/// Without a terminal, a line is written each time this many more percent are done.
 const PLAIN_STEP_PERCENT: u64 = 10;
 
-/// Returns a count of an import.
+/// Returns a count from the service's JSON about an import; 0 if it is missing.
 fn count(import: &Value, name: &str) -> u64 {
     import[name].as_u64().unwrap_or_default()
 }
@@ -20,12 +20,12 @@ pub(super) fn is_running(import: &Value) -> bool {
     import["state"] == "running"
 }
 
-/// Returns why an import was stopped; `None` if it was not.
+/// Returns the reason why an import was stopped; `None` if it was not stopped.
 pub(super) fn stop_reason(import: &Value) -> Option<&str> {
     (import["state"] == "stopped").then(|| word(&import["stopped"]))
 }
 
-/// True if this is what the service tells of an import or of a preview.
+/// True if the value is the service's JSON about an import or a preview.
 pub(super) fn is_import(value: &Value) -> bool {
     let has_counts = ["documents", "documents_done", "created"]
         .iter()
@@ -33,7 +33,7 @@ pub(super) fn is_import(value: &Value) -> bool {
     has_counts && value["state"].is_string()
 }
 
-/// Returns the number of invoices that were neither created nor present.
+/// Returns the number of invoices that were neither created nor already stored.
 pub(super) fn refused_count(import: &Value) -> u64 {
     count(import, "failed") + count(import, "unanswered")
 }
@@ -51,7 +51,7 @@ fn duplicates(import: &Value) -> String {
     }
 }
 
-/// Tells what an import would create, refuse and why.
+/// Renders a preview: how many invoices an import would create and refuse, and the causes.
 pub(super) fn preview(import: &Value) -> String {
     let mut text = format!(
         "{} invoices: {} to create, {}, {} refused, {} need an answer\n",
@@ -61,7 +61,7 @@ pub(super) fn preview(import: &Value) -> String {
         count(import, "failed"),
         count(import, "unanswered"),
     );
-    // Writing to a text does not fail.
+    // Writing to a `String` does not fail.
     for warning in list(&import["warnings"]) {
         let _ = writeln!(text, "  {}", word(warning));
     }
@@ -131,7 +131,7 @@ pub(super) fn end(import: &Value) -> String {
     )
 }
 
-/// Shows how far an import is: a bar on a terminal, else a line now and then.
+/// Shows the progress of an import: as a bar on a terminal, else as a line for each step.
 pub(super) struct Progress {
     is_terminal: bool,
     shown_percent: Option<u64>,
@@ -145,7 +145,7 @@ impl Progress {
         }
     }
 
-    /// Returns what to write. Empty if it was written before.
+    /// Returns the text to print; empty if there is nothing new.
     pub(super) fn show(&mut self, import: &Value) -> String {
         let done = count(import, "documents_done");
         let all = count(import, "documents");

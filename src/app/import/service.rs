@@ -1,5 +1,5 @@
-//! The requests to the service. A request whose answer does not come is sent again: that does no harm, because the same
-//! file is imported once.
+//! The requests to the service. A request that gets no response is sent again. That does no harm, because the service
+//! imports a file only once.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::cli::ImportArguments;
 use crate::domain::import::source::ImportForm;
 
 const INVOICES: &str = "/v1/tax-payers/invoices";
-/// A preview of a large file takes long.
+/// The longest wait for a response. It is long, because the preview of a large file takes long.
 const ANSWER_WAIT: Duration = Duration::from_mins(10);
 /// The waits before a request is sent again.
 const RETRY_WAITS_S: [u64; 6] = [1, 2, 4, 8, 15, 30];
@@ -73,7 +73,7 @@ impl Service {
         .await
     }
 
-    /// Reads what has become of the import.
+    /// Reads the current state of the import.
     pub(super) async fn read(&self, import: &Value) -> Result<Value, ImportError> {
         let url = self.import_url(import);
         self.data(|| self.http.get(&url)).await
@@ -102,7 +102,7 @@ impl Service {
             .ok_or_else(|| ImportError::NoImport(self.url.clone()))
     }
 
-    /// Returns the answer of a request that succeeds, now or after a while.
+    /// Sends a request, and again after transient failures. Returns the successful response.
     async fn answer(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ImportError> {
         let mut waits = RETRY_WAITS_S.into_iter();
         loop {
@@ -124,7 +124,7 @@ impl Service {
     }
 }
 
-/// Returns how long the service asks to wait; `None` if the request need not be sent again.
+/// Returns the seconds that the service asks to wait; `None` if the failure is not transient.
 fn retry_after_s(answer: &Response) -> Option<u64> {
     let is_transient = matches!(
         answer.status(),

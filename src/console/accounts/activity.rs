@@ -46,7 +46,7 @@ struct ActivityPage {
     filter: FormState,
     actors: &'static [(ActorKind, &'static str)],
     lines: Vec<ActivityLine>,
-    /// The address of the older lines; `None` on the last page.
+    /// The address of the page with older lines; `None` on the last page.
     older: Option<String>,
 }
 

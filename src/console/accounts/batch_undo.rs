@@ -1,4 +1,5 @@
-//! Undoes a batch that should not have been sent: a preview with the counts and the money, and the result of each invoice.
+//! Undoes a batch that should not have been sent: a preview with the counts and the money, and the result of each
+//! invoice.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -16,14 +17,14 @@ use crate::http::corrections::{Undo, UndoAct, UndoItem, undo};
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 
-/// The maximum number of invoices that the page lists, those that are not undone first.
+/// The maximum number of invoices that the page lists. Those that will not be undone come first.
 const SHOWN_MAX: usize = 100;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/batches/{batch_no}/undo")
             .page(preview)
-            .form(go),
+            .form(undo_batch),
     ]
 }
 
@@ -34,9 +35,9 @@ struct UndoPage {
     base: String,
     batch_no: String,
     is_preview: bool,
-    /// True if the plan is not the one that was confirmed.
+    /// True if the plan has changed since the person confirmed it.
     has_changed: bool,
-    /// The digest of the plan, to be sent with the confirmation.
+    /// The digest of the plan. The form sends it with the confirmation, so that a changed plan is noticed.
     plan: String,
     credited: usize,
     cancelled: usize,
@@ -115,8 +116,9 @@ async fn preview(
     show(&UndoPage::new(&state, &session, batch_no, planned, true))
 }
 
-/// POST of the confirmed preview. If an invoice would now be undone otherwise, nothing is done and the preview comes again.
-async fn go(
+/// POST of the confirmed preview: undoes the batch. If the plan has changed since, undoes nothing and shows the new
+/// plan.
+async fn undo_batch(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,

@@ -47,14 +47,14 @@ struct BatchPage {
     batch: Batch,
     created: usize,
     duplicates: usize,
-    /// The duplicates whose contents are not those of the existing invoice.
+    /// The number of duplicates whose contents differ from those of the existing invoice.
     different: usize,
     failed: usize,
     items: Vec<ItemLine>,
 }
 
 struct ItemLine {
-    /// The place in the request, counted from 1 as people count.
+    /// The position in the request, counted from 1.
     place: usize,
     item: BatchItem,
     badge: Badge,
@@ -90,7 +90,7 @@ async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query
     show_list(&page.pages, &page)
 }
 
-/// The outcomes of a batch as a file, for the links of the page.
+/// Sends the outcomes of a batch as a file, for the links of the page.
 async fn get_file(
     state: web::Data<ApiState>,
     Reader(session): Reader,

@@ -1,4 +1,4 @@
-//! The acts on many invoices of the list at once, and the invoices that a person chose for one.
+//! The acts on many invoices at once, and the invoices that a person selected for one of them.
 
 use crate::console::accounts::list_filters;
 use crate::console::form_values::FormValues;
@@ -29,7 +29,7 @@ impl BulkAct {
         }
     }
 
-    /// Says what will happen to each invoice of an account that may submit what is approved.
+    /// Says what will happen to each invoice. `submits_after_approval` is the setting of the account.
     pub(super) fn effect(self, submits_after_approval: bool) -> &'static str {
         match self {
             Self::Approve if submits_after_approval => {
@@ -49,7 +49,7 @@ impl BulkAct {
         self != Self::Submit
     }
 
-    /// Returns the status of the invoices that it is for.
+    /// Returns the workflow status that an invoice must have for the act.
     pub(super) fn status(self) -> WorkflowStatus {
         if self.approves() {
             WorkflowStatus::Draft
@@ -58,7 +58,7 @@ impl BulkAct {
         }
     }
 
-    /// Returns why the act is not for this invoice; `None` if it is.
+    /// Returns why the act cannot be done with this invoice; `None` if it can be done.
     pub(super) fn obstacle(self, invoice: &Invoice) -> Option<&'static str> {
         let is_at_rest = matches!(
             invoice.authority.status,
@@ -83,7 +83,7 @@ pub(super) struct BulkBar {
 }
 
 impl BulkBar {
-    /// `query` is that of the list, with its question mark.
+    /// `query` is the query of the list, with its question mark.
     pub(super) fn new(query: &str) -> Self {
         let acts = BulkAct::ALL.iter();
         Self {
@@ -93,10 +93,10 @@ impl BulkBar {
     }
 }
 
-/// The invoices that a person took from the list.
+/// The invoices that a person selected in the list.
 pub(super) enum Selection {
     Ticked(Vec<InvoiceId>),
-    /// All that match this filter.
+    /// All invoices that match this filter, which is a query of the list.
     Matching(String),
 }
 

@@ -36,7 +36,8 @@ use crate::store::accounts::second_factors::{self, FactorRemoval, FactorState};
 use crate::store::accounts::{owners, taxpayers};
 use crate::store::operations::{mails, notices};
 
-/// The `Retry-After` where an address got as many links in a day as it may: the earliest of them may be nearly a day old.
+/// The `Retry-After` for an address that got the maximum number of links within a day. The earliest of these may be
+/// nearly a day old, so another link may be allowed soon.
 const LINK_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -71,7 +72,7 @@ struct ContactsPage {
 struct PersonLine {
     access: ContactAccess,
     second_factor: FactorState,
-    /// True for the person who looks at the page.
+    /// True if this is the person who is looking at the page.
     is_self: bool,
 }
 

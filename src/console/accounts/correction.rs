@@ -1,4 +1,4 @@
-//! Why the authority refused an invoice, in plain words, and the correction that the service suggests.
+//! Explains in plain words why the authority rejected an invoice, and shows the correction that the service suggests.
 
 use actix_web::{HttpRequest, web};
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub(super) struct Reason {
     pub(super) message: String,
     pub(super) expected: String,
     pub(super) actual: String,
-    /// The words of the authority, if the message is a translation of them.
+    /// The words of the authority; empty if they are the message itself.
     pub(super) quoted: String,
 }
 
@@ -139,7 +139,7 @@ pub(super) struct Change {
 }
 
 impl Suggestion {
-    /// Returns the names of the fields that it changes.
+    /// Returns the names of the fields that the suggestion changes.
     pub(super) fn fields(&self) -> impl Iterator<Item = String> {
         self.changes.iter().map(|change| change.field.clone())
     }

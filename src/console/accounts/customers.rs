@@ -1,4 +1,5 @@
-//! The customers of an account: those who owe it something, all of them, and one with its balances and open invoices.
+//! The customers of an account: the list of those who owe something, the list of all, and the page of one customer with
+//! its balances and open invoices.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::customers;
-use crate::store::invoices::owed::{OwedPart, due_first};
+use crate::store::invoices::owed::{OwedPart, load_unsettled};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -32,9 +33,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
-/// The unpaid invoices that are summed up, what was due first at the beginning.
+/// The maximum number of unpaid invoices that are summed up. Those that were due first are taken.
 const OWED_MAX: u64 = 4_000;
-/// The open invoices of one customer that its page shows.
+/// The maximum number of open invoices that the page of a customer shows.
 const INVOICES_SHOWN_MAX: usize = 50;
 
 #[derive(Template)]
@@ -42,7 +43,7 @@ const INVOICES_SHOWN_MAX: usize = 50;
 struct CustomersPage {
     frame: Frame,
     base: String,
-    /// True if all customers are listed, and not only those who owe something.
+    /// True if all customers are listed, not only those who owe something.
     is_all: bool,
     search: String,
     totals: Vec<OwedTotal>,
@@ -55,7 +56,7 @@ struct CustomersPage {
 struct CustomerLine {
     id: CustomerId,
     name: String,
-    /// Number and TIN; empty in the list of those who owe something.
+    /// The customer's number and TIN; empty in the list of those who owe something.
     names: [String; 2],
     balances: Vec<Balance>,
 }
@@ -65,7 +66,7 @@ struct CustomerLine {
 struct CustomerPage {
     frame: Frame,
     base: String,
-    /// The list of its invoices.
+    /// The address of the list of the customer's invoices.
     all_invoices: String,
     customer: Customer,
     address: String,
@@ -94,7 +95,8 @@ async fn list_customers(
     let page = query.page(PER_PAGE);
     let search = query.trimmed_text("q");
     let is_all = search.is_some() || query.flag("all")?;
-    let OwedPart { invoices, is_cut } = due_first(&state.store, session.taxpayer, OWED_MAX).await?;
+    let OwedPart { invoices, is_cut } =
+        load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let today = state.today();
     let balances = owed::balances(&invoices, &catalog, today);
@@ -124,7 +126,7 @@ async fn list_customers(
     show_list(&page.pages, &page)
 }
 
-/// Returns the query of a link, with one name and its value.
+/// Returns a query string with one parameter.
 fn link_query(name: &str, value: &str) -> String {
     let mut pairs = Serializer::new(String::new());
     pairs.append_pair(name, value);
@@ -177,7 +179,8 @@ async fn show_customer(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let customer = find(&state, &session, &ids.1).await?;
-    let OwedPart { invoices, is_cut } = due_first(&state.store, session.taxpayer, OWED_MAX).await?;
+    let OwedPart { invoices, is_cut } =
+        load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
     let own: Vec<_> = invoices
         .into_iter()
         .filter(|invoice| invoice.customer.id == customer.id)

@@ -1,4 +1,5 @@
-//! The log of a webhook's deliveries: the list, one delivery with what was sent and answered, and sending it again.
+//! The log of a webhook's deliveries: the list; one delivery with its request and response; and the form that sends it
+//! again.
 
 use actix_web::web;
 use askama::Template;
@@ -49,10 +50,10 @@ struct DeliveriesPage {
     filter: FormState,
     states: Vec<(&'static str, Badge)>,
     events: Vec<&'static str>,
-    /// The endpoints to choose from, each by the id that callers know and its address; empty if there is one at most.
+    /// The endpoints to choose from, each as its name in the API and its URL; empty if there is no choice.
     endpoints: Vec<(String, String)>,
     rows: Vec<DeliveryLine>,
-    /// The query of this list, for what is done with all that match.
+    /// The query of this list, for the acts on all deliveries that match.
     query: String,
     pages: Pages,
 }
@@ -89,7 +90,7 @@ async fn list_deliveries(
     let endpoints = webhooks::all_owned_by(state.store.reader(), session.taxpayer).await?;
     let name = query.trimmed_text("endpoint");
     let mut keys = endpoints.iter().map(|(one, _)| one.key);
-    // The list is that of one endpoint: without a name, of the first.
+    // The list shows one endpoint: the named one, or the first if none is named.
     let endpoint = keys.find(|key| name.as_ref().is_none_or(|name| key.name() == *name));
     let shown = endpoint.map(EndpointKey::name).unwrap_or_default();
     let values = FormValues::from(&query).with([("endpoint", shown.as_str())].into());

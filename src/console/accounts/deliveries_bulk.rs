@@ -1,5 +1,6 @@
-//! Sends many deliveries of the list again at once. A person ticks rows, or takes all that match the filter; the next page
-//! shows how many and which they are, and starts the replay that sends them. The page of the replay says how far it is.
+//! Sends many deliveries of the list again at once. A person ticks rows, or selects all that match the filter. The next
+//! page shows how many and which deliveries these are, and starts the replay that sends them. The page of the replay
+//! shows its progress.
 
 use actix_web::web;
 use askama::Template;
@@ -32,19 +33,19 @@ use crate::store::webhooks;
 use crate::store::webhooks::delivery_selection::{SelectedCounts, count_by_state, newest};
 use crate::store::webhooks::replays;
 
-/// The number of deliveries that the preview names.
+/// The maximum number of deliveries that the preview lists.
 const SHOWN_MAX: u64 = 25;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/deliveries/bulk")
             .page(preview)
-            .form(go),
+            .form(start_replay),
         path("/dashboard/{taxpayer}/webhooks/replays/{replay}").page(show_replay),
     ]
 }
 
-/// The deliveries that a person took from the list.
+/// The deliveries that a person selected in the list.
 struct Chosen {
     endpoint: Endpoint,
     range: ReplayRange,
@@ -58,7 +59,7 @@ struct PreviewPage {
     endpoint: Endpoint,
     counts: SelectedCounts,
     lines: Vec<DeliveryLine>,
-    /// The hidden fields of the form, which name the same deliveries again.
+    /// The hidden fields of the form, which select the same deliveries again.
     fields: Vec<(&'static str, String)>,
     list_address: String,
 }
@@ -70,14 +71,15 @@ struct ReplayPage {
     base: String,
     replay: Replay,
     badge: Badge,
-    /// True if it waits for the endpoint to be enabled.
+    /// True if the replay waits for the endpoint to be enabled.
     is_held: bool,
-    /// The page of the endpoint.
+    /// The address of the endpoint's page.
     endpoint: String,
     deliveries: String,
 }
 
-/// Returns the deliveries that the fields name. `until` is the newest event that the preview knew of.
+/// Returns the deliveries that the form fields select. The field `until` is the newest event when the preview was
+/// shown, so that later deliveries are not sent without having been shown.
 async fn choose(
     state: &ApiState,
     session: &AccountSession,
@@ -147,8 +149,8 @@ async fn preview(
     })
 }
 
-/// Starts the replay of what the preview showed.
-async fn go(
+/// Starts a replay of the deliveries that the preview showed.
+async fn start_replay(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     form: Form<FormValues>,

@@ -1,4 +1,4 @@
-//! A link with which support sees one delivery, made by an owner.
+//! Makes a link with which support can see one delivery. Only an owner can make it.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -26,7 +26,7 @@ struct LinkPage {
     frame: Frame,
     url: String,
     expires_at: Timestamp,
-    /// The page of the delivery.
+    /// The address of the delivery's page.
     here: String,
 }
 

@@ -42,7 +42,7 @@ pub(super) fn list_changes(
     changes
 }
 
-/// Returns the values of lines that a form has and the invoice has no more.
+/// Returns the values in a form for lines that the invoice no longer has.
 pub(super) fn list_lost_lines(invoice: &Invoice, values: &FormValues) -> Vec<FieldChange> {
     let fields = (invoice.lines.len()..LINES_MAX).flat_map(line_fields);
     let filled = fields.filter(|field| !values.text(&field.name).is_empty());

@@ -29,7 +29,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::imports;
 
-/// The maximum number of invoices that the page lists. All are in the record of the import.
+/// The maximum number of invoices that the page lists. The record of the import has all of them.
 const ITEMS_SHOWN_MAX: usize = 200;
 const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-csrf-token");
 
@@ -48,7 +48,7 @@ struct ImportPage {
     base: String,
 }
 
-/// Shows the result of an import, or its progress, which a script of the page renews while the import runs.
+/// Shows the result of an import, or its progress. A script of the page reloads this part while the import runs.
 #[derive(Template)]
 #[template(path = "accounts/import_shown.html")]
 struct ImportShown {
@@ -65,10 +65,10 @@ struct ImportResult {
     state: ImportState,
     /// The time at which the same file was imported before; `None` for a new file.
     earlier: Option<Timestamp>,
-    /// The hundredths of the file that are imported.
+    /// The progress of the import in percent.
     percent: usize,
     items: Vec<ItemLine>,
-    /// The number of invoices that are not listed, among those that are done.
+    /// The number of processed invoices that are not listed.
     hidden: usize,
 }
 
@@ -83,14 +83,14 @@ struct ItemLine {
     badge: Badge,
 }
 
-/// The sentence that says why a file was not read.
+/// The part of the page that says why a file was not read.
 #[derive(Template)]
 #[template(path = "accounts/import_failure.html")]
 struct ImportFailure {
     message: String,
 }
 
-/// A file that comes from a page of this session, whose token is in a header.
+/// An uploaded file. A header carries the token of the session, because the body is the file itself.
 struct Upload {
     wanted: Result<FileRequest, ApiError>,
 }
@@ -121,7 +121,7 @@ async fn show_import(Reader(session): Reader) -> Answer {
     })
 }
 
-/// GET `/dashboard/{taxpayer}/imports/{import_no}`: shows what became of a file so far.
+/// GET `/dashboard/{taxpayer}/imports/{import_no}`: shows the progress or the result of an import.
 async fn show_result(
     state: web::Data<ApiState>,
     Reader(session): Reader,
@@ -136,7 +136,7 @@ async fn show_result(
     })
 }
 
-/// POST of a file: answers with the part of the page that says what became of it.
+/// POST of a file: answers with the part of the page that shows the result.
 async fn receive_file(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -211,7 +211,7 @@ impl ShownImport {
 }
 
 impl ImportResult {
-    /// Lists the invoices that were not created first, because somebody has to correct them.
+    /// Lists the invoices that were not created first, because somebody has to correct these.
     fn new(session: &AccountSession, shown: ShownImport) -> Self {
         let ShownImport {
             mut import,
@@ -239,7 +239,7 @@ impl ImportResult {
     }
 }
 
-/// A preview has created nothing yet.
+/// Returns the badge of an invoice. In a preview the words say what would happen, because nothing was created.
 fn item_badge(state: ImportState, outcome: ImportOutcome) -> Badge {
     match (state, outcome) {
         (ImportState::Preview, ImportOutcome::Created) => badge("info", "To create"),

@@ -40,9 +40,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
-/// The number of invoices that are acknowledged with one form: those of the longest page.
+/// The maximum number of invoices that one form acknowledges: as many as the longest page has.
 const CHOSEN_MAX: usize = 100;
-/// The number of invoices that are acknowledged at a time.
+/// The number of invoices that are acknowledged concurrently.
 const AT_A_TIME: usize = 4;
 
 #[derive(Template)]
@@ -50,10 +50,10 @@ const AT_A_TIME: usize = 4;
 struct InboxPage {
     frame: Frame,
     here: String,
-    /// True if the acknowledged invoices are left out.
+    /// True if only invoices that are not acknowledged are listed.
     is_open_only: bool,
     search: String,
-    /// True if a row can be chosen: it is to be acknowledged, and the reader may do it.
+    /// True if any row can be ticked: it is not acknowledged, and the reader has the right to acknowledge it.
     can_choose: bool,
     rows: Vec<InboxRow>,
     pages: Pages,
@@ -62,7 +62,7 @@ struct InboxPage {
 struct InboxRow {
     line: InboxLine,
     facts: DocumentFacts,
-    /// The amount in the digits of its currency; as the supplier wrote it if the currency is not known.
+    /// The amount with the decimal digits of its currency, or as the supplier wrote it if the currency is unknown.
     payable: String,
 }
 
@@ -91,7 +91,7 @@ struct ReceivedLine {
     amount: String,
 }
 
-/// GET …/inbox: the newest first; with `open=true` those that are not acknowledged, and with `q` those with this text.
+/// GET …/inbox: lists the newest first. `open=true` leaves out acknowledged invoices, and `q` searches for a text.
 async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
     let page = query.page(PER_PAGE);
     let search = query.trimmed_text("q").unwrap_or_default();
@@ -247,7 +247,7 @@ async fn acknowledge_chosen(
     ))
 }
 
-/// Acknowledges an invoice, or returns the reason why not in words.
+/// Acknowledges an invoice. If this fails, returns the reason in words.
 async fn acknowledge_one(
     state: &ApiState,
     session: &AccountSession,
@@ -274,7 +274,7 @@ fn acknowledged_notice(outcomes: &[Result<(), String>]) -> String {
     }
 }
 
-/// Returns the facts of a document that a reader looks for first. Facts that the document lacks are left out.
+/// Returns the main facts of a document. Facts that the document lacks are left out.
 fn facts(document: &Value) -> Vec<(&'static str, String)> {
     let places = [
         ("Supplier", "/accounting_supplier_party/party_name"),
@@ -309,7 +309,7 @@ fn lines(document: &Value) -> Vec<ReceivedLine> {
         .unwrap_or_default()
 }
 
-/// Groups the digits of a number. A supplier may have written something else, which stays.
+/// Groups the digits of a number. Any other text that a supplier wrote is returned unchanged.
 fn group_number(text: String) -> String {
     if text.parse::<Amount>().is_ok() {
         group_digits(&text)

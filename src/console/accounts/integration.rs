@@ -16,7 +16,7 @@ use crate::domain::integration::{Auth, AuthType, DataFormat, Format, Integration
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader as BodyReader;
-use crate::http::forms::{integration, reader};
+use crate::http::forms::{integration, integration_fields, reader};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks::integrations;
@@ -46,7 +46,7 @@ struct IntegrationPage {
 
 /// A field of the form.
 struct FieldLine {
-    /// The name of the field after the object that contains it, as faults write it: `auth.username`.
+    /// The path of the field in the API: the object that contains it, and its name, such as `auth.username`.
     name: String,
     label: &'static str,
     is_secret: bool,
@@ -162,11 +162,11 @@ fn page(
             .iter()
             .map(|kind| (kind.as_str(), option_label(kind.as_str())))
             .collect(),
-        auth_fields: integration::auth_fields(auth_type)
+        auth_fields: integration_fields::auth_fields(auth_type)
             .iter()
             .map(|name| FieldLine::new("auth", name, kept.contains(name)))
             .collect(),
-        format_fields: integration::format_settings(data_format)
+        format_fields: integration_fields::format_settings(data_format)
             .iter()
             .map(|name| FieldLine::new("format", name, false))
             .collect(),
@@ -217,10 +217,10 @@ impl FieldLine {
 fn to_api_body(values: &FormValues) -> Map<String, Value> {
     let mut body = values.object(&["erp_system", "auth_type", "data_format", "origin"]);
     let auth = AuthType::parse(values.text("auth_type"))
-        .map(integration::auth_fields)
+        .map(integration_fields::auth_fields)
         .unwrap_or_default();
     let format = DataFormat::parse(values.text("data_format"))
-        .map(integration::format_settings)
+        .map(integration_fields::format_settings)
         .unwrap_or_default();
     for (object, fields) in [("auth", auth), ("format", format)] {
         let filled = fields.iter().filter_map(|field| {

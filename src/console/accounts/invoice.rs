@@ -1,5 +1,6 @@
-//! The page of one invoice: the document, its payments, why it was rejected, and the forms for what an accountant may do
-//! with it (`invoice_actions`, `invoice_submission`, `invoice_edit`). What a developer wants to know is behind a tab.
+//! The page of one invoice: the document, its payments, why it was rejected, and the forms for what an accountant may
+//! do with it (`invoice_actions`, `invoice_submission`, `invoice_edit`). What a developer wants to know is behind a
+//! tab.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -70,10 +71,10 @@ struct InvoicePage {
     invoice: Invoice,
     type_name: String,
     seller: Taxpayer,
-    /// The address of the customer; `None` if it is not stored.
+    /// The address of the customer; `None` if no address is stored.
     buyer: Option<Address>,
     breakdown: Breakdown,
-    /// Where the document that was sent to the authority is not the stored invoice.
+    /// The differences between the document that was sent to the authority and the stored invoice.
     differences: Differences,
     qr: Option<QrPicture>,
     /// The address of the public page of a signed invoice.
@@ -84,31 +85,31 @@ struct InvoicePage {
     /// The newest correction of the invoice.
     correction: Option<CorrectionProgress>,
     activity: Vec<Happening>,
-    /// The fields that the reasons of a rejection name, to be changed in place.
+    /// The fields that the reasons of a rejection name. The page has a form to change them.
     edit_fields: Vec<EditField>,
-    /// The faults of the forms: the field, and the sentence.
+    /// The faults of the forms, each as its field and its message.
     faults: Vec<(String, String)>,
     forms: Forms,
 }
 
 /// The progress of a correction.
 struct CorrectionProgress {
-    /// True if the page is shown anew, because the correction goes on by itself.
+    /// True if the correction is still running. The page then reloads itself.
     is_running: bool,
     badge: Badge,
     reason: Option<String>,
     plan: PlanTable,
 }
 
-/// The paid amount of an invoice, the amounts of its credit notes, and the rest.
+/// The paid amount of an invoice, the amounts of its credit notes, and the remaining amount.
 struct MoneyWords {
     paid: Amount,
     /// The amount and the number of each signed credit note.
     credited: Vec<(Amount, String)>,
     left: Amount,
-    /// True if what is left has to be paid back.
+    /// True if the remaining amount must be paid back to the customer.
     is_refund: bool,
-    /// The number of the invoice that replaces it.
+    /// The number of the invoice that replaces this one; `None` if there is none.
     replacement: Option<String>,
 }
 
@@ -151,7 +152,7 @@ struct Payment {
 pub(super) struct Forms {
     pub(super) status: FormState,
     pub(super) payment: FormState,
-    /// What the stored invoice lacks for its submission.
+    /// The form for the data that the stored invoice lacks for its submission.
     pub(super) submission: FormState,
     pub(super) edit: FormState,
     pub(super) suggestion: Option<Suggestion>,
@@ -190,7 +191,7 @@ async fn show_invoice(
     render(&state, &request, &session, invoice, Forms::default()).await
 }
 
-/// The files of an invoice, for the links of the page.
+/// Sends a file of an invoice, for the links of the page.
 async fn get_file(
     state: web::Data<ApiState>,
     Reader(session): Reader,
@@ -202,7 +203,7 @@ async fn get_file(
     invoice_files::make(&state, &request, &stored, file).await
 }
 
-/// Returns the invoice whose id is in the path. Fails if it is not an invoice of this taxpayer.
+/// Returns the invoice whose id is in the path. Fails if it does not belong to this taxpayer.
 pub(super) async fn find(
     state: &ApiState,
     session: &AccountSession,
@@ -213,7 +214,7 @@ pub(super) async fn find(
     found.ok_or_else(ApiError::invoice_not_found)
 }
 
-/// Returns the same with what its document needs beside it.
+/// Returns the invoice together with the stored data that its document needs.
 pub(super) async fn find_stored(
     state: &ApiState,
     session: &AccountSession,
@@ -342,7 +343,8 @@ impl CorrectionProgress {
     }
 }
 
-/// Returns the runs that were rejected and that still matter: a submission does not if the invoice was changed since.
+/// Returns the rejected runs that still matter. A rejected submission does not matter any more if the invoice was
+/// changed afterwards.
 fn refused_runs(
     invoice: &Invoice,
     runs: &[Run],

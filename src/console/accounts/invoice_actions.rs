@@ -27,7 +27,7 @@ use crate::store::invoices::payments;
 
 /// The form field with which a person confirms that the same payment is to be recorded again.
 const CONFIRMATION_FIELD: &str = "again";
-/// Within this time after a payment, the page asks before it records the same payment again.
+/// If the same payment was recorded within this time, the page asks before it records the payment again.
 const SAME_PAYMENT_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -64,7 +64,7 @@ async fn set_status(
     }
 }
 
-/// An invoice with another status, and what its approver should know.
+/// An invoice with its new status, and the warnings for its approver.
 struct ChangedStatus {
     invoice: Invoice,
     warnings: Vec<String>,
@@ -144,8 +144,8 @@ async fn record_payment(
     Ok(session.send(state, Pay(read.value)).await?.invoice)
 }
 
-/// Reads the amount of a part payment; `None` if none was typed. Fails for another payment with an amount, which would be
-/// ignored.
+/// Reads the amount of a part payment; `None` if none was typed. Fails if an amount was typed for another kind of
+/// payment, which would ignore it.
 fn payment_amount(form: &FormValues, currency_digits: u32) -> Result<Option<Amount>, Fault> {
     let typed = form.text("amount");
     if typed.is_empty() {
@@ -192,7 +192,7 @@ async fn check_not_repeated(
     Err(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
 }
 
-/// Adds the members to a body that identify the invoice.
+/// Adds the members that identify the invoice to a body.
 fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
     body.insert("unique_no".to_owned(), invoice.id.to_string().into());
     body.insert(

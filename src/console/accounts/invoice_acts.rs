@@ -22,7 +22,7 @@ pub(super) struct HeadAct {
     pub(super) effect: &'static str,
 }
 
-/// A status to which the invoice can be set back. Its form is folded, and asks before the change.
+/// A status to which the invoice can be set back. Its form is folded and asks a question before the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StatusAct {
     pub(super) value: &'static str,
@@ -73,7 +73,7 @@ const TRANSMIT: HeadAct = HeadAct {
 };
 
 impl Acts {
-    /// `code` is the invoice type code, if it is known.
+    /// `code` is the invoice type code; `None` if it is unknown.
     pub(super) fn new(
         invoice: &Invoice,
         code: Option<&str>,
@@ -124,7 +124,8 @@ impl Acts {
     }
 }
 
-/// Returns why no credit note of a signed invoice can be made here; `None` if one can. `code` is the invoice type code.
+/// Returns why no credit note for a signed invoice can be made here; `None` if one can. `code` is its invoice type
+/// code.
 pub(super) fn credit_obstacle(
     invoice: &Invoice,
     code: Option<&str>,
@@ -141,7 +142,7 @@ pub(super) fn credit_obstacle(
     })
 }
 
-/// Returns why an invoice of this type has no credit note that this service makes; `None` if it may have one.
+/// Returns why this service makes no credit note for an invoice of this type; `None` if it does.
 pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
     if code.map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote) {
         return Some("This is a credit note itself.");
@@ -151,8 +152,8 @@ pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
     )
 }
 
-/// Returns the run that stands still and that an account can set going: it waits for its next attempt, or has failed for
-/// too long. A run in quarantine needs an operator.
+/// Returns the stopped run that the account can continue: it waits for its next attempt, or has failed for too long. A
+/// run in quarantine needs an operator instead.
 pub(super) fn stopped_run(runs: &[Run]) -> Option<&Run> {
     let is_stopped = |run: &&Run| match run.state() {
         RunState::Waiting => true,
@@ -162,8 +163,8 @@ pub(super) fn stopped_run(runs: &[Run]) -> Option<&Run> {
     runs.iter().find(is_stopped)
 }
 
-/// A draft is approved first, unless the authority has rejected it already. An invoice that the authority has validated
-/// but not signed is sent again.
+/// Returns the act that submits the invoice. A draft must be approved first, unless the authority has rejected it
+/// already. An invoice that the authority has validated but not signed is sent again.
 fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadAct> {
     let is_settable = SettableStatus::parse(invoice.status.as_str()).is_some()
         || matches!(
@@ -182,7 +183,7 @@ fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadAct
     }
 }
 
-/// True for a run that goes on, or that may go on when an operator or the account wants it.
+/// True for a run that will continue, by itself or when an operator or the account continues it.
 fn is_open(state: Option<RunState>) -> bool {
     matches!(
         state,

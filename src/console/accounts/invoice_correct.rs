@@ -1,5 +1,5 @@
-//! Corrects a signed invoice: a page with its fields as they are, a preview of the documents that lead to what was entered,
-//! and the start. The page of the invoice shows the progress.
+//! Corrects a signed invoice. A page shows its fields, a preview shows the documents that the correction needs, and a
+//! confirmation starts it. The page of the invoice shows the progress.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -33,7 +33,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 
-/// The field that says that the invoice should not have been made.
+/// The form field that cancels the invoice instead of changing it.
 const CANCEL: &str = "cancel";
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -54,7 +54,7 @@ struct CorrectPage {
     frame: Frame,
     address: String,
     number: String,
-    /// Empty for an invoice that no form here can hold, which can only be cancelled.
+    /// The fields of the form; empty for a full document or an invoice with many lines, which can only be cancelled.
     groups: Vec<FieldGroup>,
     form: FormState,
     faults: Vec<(String, String)>,
@@ -104,7 +104,7 @@ struct PreviewPage {
     number: String,
     changes: Vec<FieldChange>,
     plan: PlanTable,
-    /// The values of the form, to be sent again with the confirmation.
+    /// The values of the form, which the confirmation sends again.
     fields: Vec<(String, String)>,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct PlanTable {
     pub(super) before: Amount,
     pub(super) after: Amount,
     pub(super) paid: Amount,
-    /// The amount that is left to pay, or to be paid back.
+    /// The amount that is still to be paid or, if `is_refund`, to be paid back.
     pub(super) balance: Amount,
     pub(super) is_refund: bool,
 }
@@ -154,7 +154,7 @@ impl PlanTable {
     }
 }
 
-/// GET of the preview: what the cancellation would do.
+/// GET of the preview: shows what the cancellation would do.
 async fn preview_cancel(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -164,7 +164,7 @@ async fn preview_cancel(
     show_preview(&state, &session, &ids.1, FormValues::from(&query)).await
 }
 
-/// POST of the fields: what the correction would do.
+/// POST of the fields: shows what the correction would do.
 async fn preview(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -224,7 +224,7 @@ async fn show_preview(
     })
 }
 
-/// Returns the names of all fields of the form, with those of the boxes that take lines out.
+/// Returns the names of all fields of the form, including the checkboxes that remove lines.
 fn field_names(invoice: &Invoice) -> Vec<String> {
     let groups = groups(invoice).into_iter();
     let names = groups.flat_map(|group| {
@@ -234,7 +234,7 @@ fn field_names(invoice: &Invoice) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// POST of the confirmed preview.
+/// POST of the confirmed preview: starts the correction.
 async fn start(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -283,7 +283,7 @@ fn read_wish(
     Ok(Wish::Become(Box::new(draft)))
 }
 
-/// Makes the body of Create Invoice (Standard) for the invoice as it should be.
+/// Makes the body of Create Invoice (Standard) for the corrected invoice.
 fn wanted_body(invoice: &Invoice, update: &UpdateBody) -> Map<String, Value> {
     let mut body = update.body.clone();
     let lines = body.remove("lines").unwrap_or_default();

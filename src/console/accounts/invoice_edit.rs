@@ -1,5 +1,6 @@
-//! Changes a stored invoice as Update Invoice does: on a page with all its fields, or on the page of the invoice with the
-//! fields that its rejection names. Also makes the credit note of a signed invoice, which is then open for changes.
+//! Changes a stored invoice like the API call Update Invoice: on a page with all its fields, or on the page of the
+//! invoice with the fields that its rejection names. Also makes a credit note for a signed invoice as a draft, which
+//! can then be edited.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -38,7 +39,7 @@ use crate::http::state::ApiState;
 use crate::http::stored_invoice::StoredInvoice;
 use crate::store::invoices;
 
-/// The numbers that are tried for a credit note.
+/// The maximum number of invoice numbers that are tried for a credit note.
 const CREDIT_NOTES_MAX: u32 = 99;
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -59,9 +60,9 @@ struct EditPage {
     groups: Vec<FieldGroup>,
     form: FormState,
     faults: Vec<(String, String)>,
-    /// The time of the last change that the page knows of, in microseconds.
+    /// The time of the invoice's last change when the page was rendered, in microseconds since 1970.
     seen: i64,
-    /// The values that are not the stored ones, if the invoice has changed since they were typed.
+    /// If the invoice was changed while the form was open: the typed values that differ from the stored ones.
     conflicts: Option<Vec<FieldChange>>,
 }
 
@@ -101,7 +102,8 @@ impl EditPage {
     }
 }
 
-/// Refuses an invoice that no form here can hold. The authority's lock is checked by the command.
+/// Refuses an invoice that the form cannot show. The command itself checks that the authority has not locked the
+/// invoice.
 fn check_editable(invoice: &Invoice) -> Result<(), ApiError> {
     invoice.status.after(Transition::Edit)?;
     if invoice.is_full() || invoice.lines.len() > LINES_MAX {
@@ -111,7 +113,7 @@ fn check_editable(invoice: &Invoice) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// POST of either form. The fields that it does not have keep their values. With `then=submit` the changed invoice is
+/// POST of either form. Fields that the form does not have keep their values. With `then=submit` the changed invoice is
 /// submitted at once.
 async fn edit(
     state: web::Data<ApiState>,
@@ -148,8 +150,8 @@ async fn edit(
     }
 }
 
-/// Shows what was typed for an invoice that has changed meanwhile, beside what is stored. To save it is a new decision:
-/// only this page knows the invoice as it is now.
+/// Shows the typed values of an invoice that was changed meanwhile, beside the stored ones. Saving them is a new
+/// decision: only this page carries the time of the latest change.
 async fn show_conflict(
     state: &ApiState,
     session: &AccountSession,
@@ -173,7 +175,7 @@ async fn show_conflict(
 /// An invoice after its form was sent.
 struct Saved {
     invoice: Invoice,
-    /// The invoice as the sender of the form knows it now.
+    /// The last change of the invoice that the sender of the form now knows of.
     seen: SeenInvoice,
     notice: &'static str,
 }
@@ -185,7 +187,8 @@ async fn save(
     present: &FormValues,
     values: &FormValues,
 ) -> Result<Saved, ApiError> {
-    // Before the fields: a fault would show the form again as if its sender knew the present invoice.
+    // Checked before the fields: after a fault the form is shown again, and its sender would seem to know the present
+    // invoice.
     let seen = seen_invoice::read(values, invoice)?;
     if UpdateBody::new(invoice, values).body == UpdateBody::new(invoice, present).body {
         return Ok(Saved {
@@ -233,7 +236,8 @@ async fn revise(
     })
 }
 
-/// Submits the invoice after its change, unless it has changed since it was seen. What it still lacks is told on its page.
+/// Submits the changed invoice, unless it was changed again since. If it lacks something for the submission, its page
+/// says so.
 async fn submit_revised(
     state: &ApiState,
     session: &AccountSession,
@@ -250,7 +254,7 @@ async fn submit_revised(
     }
 }
 
-/// POST of the button Credit note: makes a draft with the content of the signed invoice, which refers to it.
+/// POST of the button Credit note: makes a draft with the contents of the signed invoice and a reference to it.
 async fn make_credit_note(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -295,8 +299,8 @@ async fn make_credit_note(
     Ok(go_to(&address, notice))
 }
 
-/// Returns a number that no invoice has: that of the invoice with `CN` and a digit, since the authority takes letters
-/// and digits only.
+/// Returns an unused invoice number: the number of the invoice followed by `CN` and digits, because the authority
+/// accepts only letters and digits.
 async fn free_number(
     state: &ApiState,
     session: &AccountSession,
@@ -314,7 +318,7 @@ async fn free_number(
     })
 }
 
-/// Makes the body of Create Invoice (Standard) for a credit note over the whole invoice.
+/// Makes the body of Create Invoice (Standard) for a credit note on the whole invoice.
 fn credit_note_body(state: &ApiState, stored: &StoredInvoice, number: &str) -> Map<String, Value> {
     let values = present_values(stored, &state.catalog.get());
     let UpdateBody { mut body, .. } = UpdateBody::new(&stored.invoice, &values);

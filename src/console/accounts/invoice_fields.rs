@@ -1,5 +1,5 @@
-//! The fields of a stored invoice that a person can change: their names, which are those of Update Invoice, their labels
-//! and present values, and the body of Update Invoice that a form makes of them.
+//! The fields of a stored invoice that a person can change: their names, which are those of Update Invoice, their
+//! labels and present values, and the body of Update Invoice that a form makes of them.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ impl EditField {
 pub(super) struct FieldGroup {
     pub(super) title: String,
     pub(super) fields: Vec<EditField>,
-    /// The name of the box that takes the line out of the invoice; empty if the group is no line.
+    /// The name of the checkbox that removes the line from the invoice; empty if the group is not a line.
     pub(super) removal: String,
 }
 
@@ -73,12 +73,13 @@ const LINE_FIELDS: [(&str, &str); 12] = [
 ];
 /// The fields of a line whose values are numbers in the body.
 const AMOUNTS: [&str; 4] = ["quantity", "unit_price", "discount_rate", "discount_amount"];
-/// The name of the box that takes a line out of the invoice.
+/// The last part of the name of the checkbox that removes a line from the invoice.
 const REMOVAL: &str = "remove";
-/// The lines that the form can show. An invoice with more is corrected by the system that made it.
+/// The maximum number of lines that the form can show. An invoice with more must be corrected in the system that made
+/// it.
 pub(super) const LINES_MAX: usize = 100;
 
-/// The members of the body beside the fields.
+/// The members of the body that are not fields of the form.
 const TYPE: &str = "invoice_type";
 const CATEGORY: &str = "invoice_category";
 
@@ -111,7 +112,7 @@ pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
         .collect()
 }
 
-/// Returns the fields of the line at this place.
+/// Returns the fields of the line with this index.
 pub(super) fn line_fields(at: usize) -> Vec<EditField> {
     let names = LINE_FIELDS.iter();
     names
@@ -119,8 +120,8 @@ pub(super) fn line_fields(at: usize) -> Vec<EditField> {
         .collect()
 }
 
-/// Returns the fields that these paths name, without those that cannot be changed here: the stored customer keeps its
-/// data, except that a missing TIN is filled in.
+/// Returns the fields that these paths name. Leaves out those that cannot be changed here: a stored customer keeps its
+/// data, but a missing TIN can be added.
 pub(super) fn named_fields(
     invoice: &Invoice,
     paths: impl IntoIterator<Item = String>,
@@ -155,7 +156,7 @@ fn field(name: String) -> EditField {
     }
 }
 
-/// Returns what a person calls the field at a path of the stored invoice. A path without a label is returned as it is.
+/// Returns the label of the field at a path of the stored invoice. A path without a label is returned as it is.
 pub(super) fn label(path: &str) -> String {
     let found = |names: &[(&str, &'static str)], name: &str| {
         let entry = names.iter().find(|(known, _)| *known == name);
@@ -171,7 +172,7 @@ pub(super) fn label(path: &str) -> String {
     known.unwrap_or_else(|| path.to_owned())
 }
 
-/// Splits `lines.0.quantity` into the place of the line and the name of its field.
+/// Splits `lines.0.quantity` into the index of the line and the name of its field.
 fn line_path(path: &str) -> Option<(usize, &str)> {
     let (at, name) = path.strip_prefix("lines.")?.split_once('.')?;
     Some((at.parse().ok()?, name))
@@ -190,7 +191,7 @@ pub(super) fn form_name(stored: &str) -> String {
     }
 }
 
-/// Returns the present values of all fields, and those that the form does not show.
+/// Returns the present values of all fields, and also of members that the form does not show.
 pub(super) fn present_values(stored: &StoredInvoice, catalog: &Catalog) -> FormValues {
     let invoice = &stored.invoice;
     let mut pairs = header_values(stored, catalog);
@@ -280,16 +281,17 @@ fn header_values(stored: &StoredInvoice, catalog: &Catalog) -> Vec<(String, Stri
         .collect()
 }
 
-/// The body of Update Invoice, and the places that its lines have in the form.
+/// The body of Update Invoice, and the indexes that its lines have in the form.
 pub(super) struct UpdateBody {
     pub(super) body: Map<String, Value>,
     kept: Vec<usize>,
-    /// The faults of typed numbers, at the fields of the form. The body has their texts, which its reader refuses.
+    /// The faults of typed numbers, at the fields of the form. The body contains these numbers as typed, so that the
+    /// API refuses them.
     number_faults: Vec<Fault>,
 }
 
 impl UpdateBody {
-    /// Makes the body from all values. Lines whose box is ticked are left out.
+    /// Makes the body from all values. Leaves out lines whose checkbox is ticked.
     pub(super) fn new(invoice: &Invoice, values: &FormValues) -> Self {
         let kept: Vec<_> = (0..invoice.lines.len())
             .filter(|at| values.text(&format!("lines.{at}.{REMOVAL}")).is_empty())
@@ -316,7 +318,7 @@ impl UpdateBody {
         }
     }
 
-    /// Renames the paths of faults to the fields of the form, and says of typed numbers how to write them.
+    /// Renames the paths of faults to fields of the form. For typed numbers, says how to write them.
     pub(super) fn to_form_faults(&self, faults: &Faults) -> Faults {
         let renamed = faults.clone().rename_fields(|path| match line_path(path) {
             Some((at, name)) => {
@@ -333,7 +335,7 @@ impl UpdateBody {
     }
 }
 
-/// Makes the object of the filled fields below a path. Adds the faults of its numbers to `faults`.
+/// Makes an object of the fields below a path that are not blank. Adds the faults of its numbers to `faults`.
 fn members(values: &FormValues, below: &str, names: &[&str], faults: &mut Vec<Fault>) -> Value {
     let mut filled = Map::new();
     for name in names {

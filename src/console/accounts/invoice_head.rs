@@ -1,5 +1,5 @@
-//! The head of the pages of one invoice: its number, customer and amount, how far it has come, what can be done with it,
-//! and the way to its neighbours in the list.
+//! The head of the pages of one invoice: its number, customer and amount, its progress, the acts that are possible, and
+//! links to the next invoices of the list.
 
 use crate::console::accounts::invoice_acts::{Acts, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
@@ -51,7 +51,7 @@ pub(super) struct InvoiceHead {
     pub(super) newer: Option<InvoiceId>,
     pub(super) older: Option<InvoiceId>,
     pub(super) tab: InvoiceTab,
-    /// The field of that name of the forms that act on the invoice.
+    /// The value of the form field `seen` (`seen_invoice`).
     pub(super) seen: i64,
 }
 
@@ -110,7 +110,7 @@ pub(super) async fn find_credits(state: &ApiState, invoice: &Invoice) -> Result<
     Ok(Credits::new(invoice, correcting))
 }
 
-/// Returns the invoice that was created before this one or after it.
+/// Returns the invoice that was created just before or just after this one.
 async fn neighbour(
     state: &ApiState,
     invoice: &Invoice,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::{
-    IfUnchanged, OpenRun, OrderRun, RecheckRun, SeenInvoice, StoppedRun,
+    IfUnchanged, OpenAuditedRun, OpenRun, RecheckRun, SeenInvoice, StoppedRun,
 };
 use crate::console::accounts::invoice::{Forms, find, refusal_form, render};
 use crate::console::accounts::invoice_acts::stopped_run;
@@ -28,7 +28,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::runs;
 
-/// A page waits for the authority at most so long. Then it shows that the invoice waits.
+/// The longest time that a page waits for the authority. After it, the page shows that the invoice waits.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -41,7 +41,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST of the button Submit: submits the stored invoice, as Submit with nothing but an IRN does.
+/// POST of the button Submit: submits the stored invoice, like the API call Submit with only an IRN.
 async fn submit(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -71,8 +71,8 @@ async fn submit_seen(
 }
 
 impl Forms {
-    /// Returns the forms of a page whose invoice lacks something that the authority wants, or has changed meanwhile. Returns
-    /// any other error as it is.
+    /// Returns the forms of the page if the invoice lacks something for its submission, or was changed meanwhile.
+    /// Returns any other error unchanged.
     pub(super) fn for_submission(error: ApiError) -> Result<Self, ApiError> {
         let is_stale = error.status == StatusCode::PRECONDITION_FAILED;
         if error.faults.is_empty() && !is_stale {
@@ -87,20 +87,21 @@ impl Forms {
     }
 }
 
-/// Returns the command that submits the stored invoice, unless it has changed since it was seen.
+/// Returns the command that submits the stored invoice. The command fails if the invoice was changed since it was seen.
 async fn submission(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
     seen: SeenInvoice,
-) -> Result<IfUnchanged<OrderRun>, ApiError> {
+) -> Result<IfUnchanged<OpenAuditedRun>, ApiError> {
     Ok(IfUnchanged {
         seen: Some(seen),
-        command: OrderRun(OpenRun(prepare(state, session, invoice).await?)),
+        command: OpenAuditedRun(OpenRun(prepare(state, session, invoice).await?)),
     })
 }
 
-/// Submits the stored invoice after another command of the same form, which has stored the form's claim.
+/// Submits the stored invoice after another command of the same form, which has already stored the form's idempotency
+/// claim.
 pub(super) async fn perform_submission(
     state: &ApiState,
     session: &AccountSession,
@@ -135,7 +136,7 @@ async fn start(
     Ok(state.pipeline.wait_until_settled(run, deadline).await?)
 }
 
-/// POST of the button Try now: makes the run of the invoice that stands still call the authority at once.
+/// POST of the button Try now: makes the stopped run of the invoice call the authority at once.
 async fn retry(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
@@ -182,11 +183,11 @@ async fn transmit(
         irn: invoice.irn.clone(),
         payload: RunPayload::Transmit,
     };
-    let run = start(&state, &session, OrderRun(OpenRun(request))).await?;
+    let run = start(&state, &session, OpenAuditedRun(OpenRun(request))).await?;
     Ok(go_to_run(&session, &invoice, &run))
 }
 
-/// Leads to the page of the invoice and says what came of the run.
+/// Redirects to the page of the invoice, with a notice about the outcome of the run.
 pub(super) fn go_to_run(session: &AccountSession, invoice: &Invoice, run: &Run) -> HttpResponse {
     let address = format!("{}/invoices/{}", base(session), invoice.id);
     go_to(&address, outcome_sentence(run))

@@ -1,5 +1,5 @@
-//! The list of an account's invoices, with the filters of the API call List Invoices. Its tabs are filters, too. Counts are
-//! bounded, so that the page of a large account is as fast as any other.
+//! The list of an account's invoices, with the filters of the API call List Invoices. Its tabs are filters, too. Counts
+//! have an upper limit, so that the page is fast even for a large account.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -45,11 +45,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const PER_PAGE: u64 = 25;
-/// The invoices of the list are counted up to this number.
+/// The invoices of the list are counted up to this number. A larger number is shown as `10,000+`.
 pub(super) const COUNTED_MAX: u64 = 10_000;
 /// The invoices of a tab are counted up to this number.
 pub(super) const TAB_COUNTED_MAX: u64 = 1_000;
-/// The totals are those of all invoices that match, if there are at most so many.
+/// The totals are shown if no more than this number of invoices match. They then include all of these.
 const SUMMED_MAX: u64 = 2_000;
 
 #[derive(Template)]
@@ -59,23 +59,23 @@ struct InvoicesPage {
     base: String,
     tabs: Vec<Tab>,
     views: Vec<SavedView>,
-    /// The filters and the order as a view keeps them; empty without any.
+    /// The filters and the order as a saved view stores them; empty if there are none.
     view_query: String,
     filter: FormState,
     kept: KeptFilters,
-    /// The filters that the page keeps folded: the types of their inputs, their names and their labels.
+    /// The filters that the page keeps folded, each as the type of its input, its name and its label.
     folded: [(&'static str, &'static str, &'static str); 6],
-    /// True if one of them is set.
+    /// True if one of the folded filters is set.
     is_unfolded: bool,
     statuses: Vec<(&'static str, Badge)>,
     payment_statuses: Vec<(&'static str, Badge)>,
     authority_statuses: Vec<(&'static str, Badge)>,
     is_filtered: bool,
-    /// The filters and the order as a query, with its question mark; empty without any.
+    /// The filters and the order as a query with its question mark; empty if there are none.
     query: String,
     columns: Vec<SortColumn>,
     rows: Vec<InvoiceRow>,
-    /// `None` if too many invoices match to be summed up.
+    /// The totals by currency; `None` if too many invoices match.
     sums: Option<Vec<CurrencySum>>,
     bulk: BulkBar,
     /// The number of invoices that match, such as `10,000+`.
@@ -83,7 +83,7 @@ struct InvoicesPage {
     pages: Pages,
 }
 
-/// A tab: a set of filters. `count` is empty if the invoices are not counted.
+/// A tab, which is a set of filters. `count` is empty if its invoices are not counted.
 struct Tab {
     label: &'static str,
     address: String,
@@ -108,7 +108,7 @@ struct InvoiceRow {
     is_overdue: bool,
 }
 
-/// The total of the invoices of one currency, less the credit notes.
+/// The total of the invoices in one currency, minus the credit notes.
 struct CurrencySum {
     currency: String,
     payable: Amount,
@@ -119,7 +119,7 @@ struct CurrencySum {
 const ALL_TAB: (&str, &str) = ("All", "");
 const PAID_TAB: (&str, &str) = ("Paid", "payment_status=PAID");
 
-/// Returns the words of a tab, and its filters as a query.
+/// Returns the label of a tab, and its filters as a query.
 pub(super) fn tab_words(tab: WorkTab) -> (&'static str, &'static str) {
     match tab {
         WorkTab::Attention => (
@@ -141,20 +141,20 @@ pub(super) fn tab_words(tab: WorkTab) -> (&'static str, &'static str) {
     }
 }
 
-/// Writes a count that may be too low.
+/// Writes a count. Adds a plus sign if there are more than were counted.
 pub(super) fn count_text(count: u64, is_more: bool) -> String {
     let more = if is_more { "+" } else { "" };
     format!("{}{more}", group_digits(&count.to_string()))
 }
 
-/// The columns by which the list can be ordered: their names, the words of `sort`, and their classes.
+/// The columns by which the list can be ordered, each as its label, the word of the parameter `sort`, and its class.
 const SORT_COLUMNS: [(&str, &str, &str); 3] = [
     ("Issued", "invoice_date", ""),
     ("Due", "due_date", ""),
     ("Payable", "payable", "num"),
 ];
 
-/// The whole list with its filters as a file, or the ticked invoices, for the links and buttons of the page.
+/// Sends the invoices as a file: all that match the filters, or the ticked ones.
 async fn get_file(
     state: web::Data<ApiState>,
     Reader(session): Reader,
@@ -173,7 +173,7 @@ async fn get_file(
     exports::invoices_file(&state, holder, list, format).await
 }
 
-/// The part of the list that is shown, with its counts and sums.
+/// The page of the list that is shown, with the counts and totals.
 struct FoundPart {
     invoices: Vec<Invoice>,
     total: u64,
@@ -278,7 +278,7 @@ async fn list_invoices(
     show_list(&page.pages, &page)
 }
 
-/// The form of the list, and the words of the filters that it keeps without a field.
+/// The fields of the list's form, and the labels of filters that have no field.
 const FORM: ListForm = ListForm {
     fields: &[
         "q",
@@ -323,7 +323,7 @@ fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
         .collect()
 }
 
-/// Returns the columns with the addresses that order the list by them, and the other way round.
+/// Returns the columns. The address of each orders the list by it or, if it is ordered so already, the other way round.
 fn sort_columns(base: &str, values: &FormValues) -> Vec<SortColumn> {
     let filters = list_query(values, &["sort"]);
     let separator = if filters.is_empty() { "?" } else { "&" };
@@ -344,7 +344,7 @@ fn sort_columns(base: &str, values: &FormValues) -> Vec<SortColumn> {
     SORT_COLUMNS.map(column).into()
 }
 
-/// Returns the filters and the order as a query, without the number of the page and without these parameters.
+/// Returns the filters and the order as a query, without the page number and without the parameters in `without`.
 pub(super) fn list_query(values: &FormValues, without: &[&str]) -> String {
     let mut pairs = Serializer::new(String::new());
     for name in FILTER_NAMES.into_iter().chain(["sort", "per_page"]) {
@@ -360,7 +360,7 @@ pub(super) fn list_query(values: &FormValues, without: &[&str]) -> String {
     }
 }
 
-/// Returns the invoices less the credit notes.
+/// Returns the totals of the invoices minus the credit notes, by currency.
 fn sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<CurrencySum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
     for document in amounts {

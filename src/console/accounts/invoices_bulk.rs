@@ -1,13 +1,13 @@
-//! Approves or submits many invoices of the list at once. An accountant ticks rows, or takes all that match the filter;
-//! the next page shows how many and which they are, and its form has the id of each, so that no other invoice is acted
-//! on. The page after it says what came of each. Each invoice is a command of its own, as if its own button were pressed,
-//! so that what is done stays done.
+//! Approves or submits many invoices of the list at once. An accountant ticks rows, or selects all that match the
+//! filter. The next page shows how many and which invoices these are. Its form has the id of each, so that no other
+//! invoice is affected. The last page shows the outcome of each. Each invoice is a command of its own, like pressing
+//! its own button, so a failure does not undo the others.
 
 use actix_web::web;
 use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 
-use crate::actors::taxpayer::commands::{OpenRun, OrderRun, SetStatus};
+use crate::actors::taxpayer::commands::{OpenAuditedRun, OpenRun, SetStatus};
 use crate::console::accounts::bulk_selection::{BulkAct, Selection, ticked_ids};
 use crate::console::accounts::invoice_submission::prepare;
 use crate::console::accounts::invoices::COUNTED_MAX;
@@ -33,32 +33,32 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::list::{Fields, PagePart, PageStart};
 
-/// The maximum number of invoices that one act takes. A person repeats the act until nothing matches.
+/// The maximum number of invoices of one act. For more, a person repeats the act.
 const INVOICES_MAX: u64 = 1_000;
-/// The maximum number of invoices that a page names.
+/// The maximum number of invoices that a page lists.
 const SHOWN_MAX: usize = 100;
-/// The number of invoices that are changed at a time.
+/// The number of invoices that are changed concurrently.
 const AT_A_TIME: usize = 16;
-/// The remark that the status of each invoice gets.
+/// The remark that is stored with the new status of each invoice.
 const REMARK: &str = "Set in the dashboard, with others";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/bulk")
             .page(preview)
-            .form(go),
+            .form(perform_act),
     ]
 }
 
 /// The invoices of a selection.
 struct Found {
-    /// Those that the act is for.
+    /// The invoices with which the act can be done.
     invoices: Vec<Invoice>,
-    /// The number of those that it is not for, by reason.
+    /// The reasons why the act cannot be done with the other invoices, each with their number.
     obstacles: Vec<(&'static str, usize)>,
-    /// The number of invoices beyond these that match, too.
+    /// The number of invoices beyond the first `INVOICES_MAX` that match, too.
     others: u64,
-    /// True if there may be more of them than were counted.
+    /// True if even more may match, because counting stopped at `COUNTED_MAX`.
     is_more: bool,
 }
 
@@ -69,7 +69,7 @@ async fn find(
     values: &FormValues,
 ) -> Result<Found, ApiError> {
     let mut list = Selection::read(values)?.into_list(state, session.taxpayer)?;
-    // What the act is not for would hide the invoices after it.
+    // Without this filter, invoices with which the act cannot be done would fill the limit.
     if list.filters.ids.is_none() && list.filters.status.is_none() {
         list.filters.status = Some(act.status());
     }
@@ -106,7 +106,7 @@ struct PreviewPage {
     frame: Frame,
     base: String,
     act: BulkAct,
-    /// What will happen to each invoice.
+    /// Says what will happen to each invoice.
     effect: &'static str,
     count: usize,
     others: u64,
@@ -204,11 +204,11 @@ struct ResultLine {
     outcome: Outcome,
 }
 
-/// The outcome for one thing among many.
+/// The outcome of an act for one of many things.
 pub(super) struct Outcome {
     pub(super) is_done: bool,
     pub(super) badge: Badge,
-    /// What it says, or why nothing was done.
+    /// A message about the outcome, or the reason why nothing was done.
     pub(super) text: String,
 }
 
@@ -230,8 +230,8 @@ impl Outcome {
     }
 }
 
-/// Does what the preview showed, with the invoices that it showed and no others.
-async fn go(
+/// Does the act with the invoices that the preview showed.
+async fn perform_act(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     form: Form<FormValues>,
@@ -280,7 +280,7 @@ async fn go(
     })
 }
 
-/// Does the act with one invoice, unless the invoice has changed so that the act is not for it any more.
+/// Does the act with one invoice, unless the invoice was changed so that the act cannot be done any more.
 async fn apply(
     state: &ApiState,
     session: &AccountSession,
@@ -310,7 +310,7 @@ async fn apply(
     }
 }
 
-/// Approves an invoice. Returns what the approver should know.
+/// Approves an invoice. Returns warnings for the approver.
 async fn approve(
     state: &ApiState,
     session: &AccountSession,
@@ -346,12 +346,12 @@ async fn submit(
     invoice: &Invoice,
 ) -> Result<(), ApiError> {
     let request = prepare(state, session, invoice).await?;
-    let command = OrderRun(OpenRun(request));
+    let command = OpenAuditedRun(OpenRun(request));
     state.taxpayers.send(session.taxpayer, command).await?;
     Ok(())
 }
 
-/// Returns the message of an error, and then its faults, unless the message only sums them up.
+/// Returns the message of an error followed by its faults. Without the message if it only summarises the faults.
 pub(super) fn error_text(error: &ApiError) -> String {
     let summary = error.faults.summary();
     let message = Some(error.message.to_string());

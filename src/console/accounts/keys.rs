@@ -46,7 +46,7 @@ struct KeysPage {
     frame: Frame,
     base: String,
     keys: Vec<KeyLine>,
-    /// The valid key that was used last, and when; `None` if there is no valid key.
+    /// The valid key that was used last, with the time; `None` if there is no valid key.
     in_use: Option<(String, Option<Timestamp>)>,
     may_create: bool,
     keys_max: usize,
@@ -88,7 +88,7 @@ impl KeyLine {
 struct NewKeyPage {
     frame: Frame,
     base: String,
-    /// Scheme and host of this service, as the browser knows them.
+    /// Scheme and host of this service, as the browser sees them.
     root: String,
     key: String,
 }
@@ -199,7 +199,7 @@ fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> N
     }
 }
 
-/// Returns the form as a body of the API. The form has the number of days until the key expires, the body the time.
+/// Returns the form as a body of the API. The form has the number of days until the key expires; the body has the time.
 fn to_api_body(values: &FormValues, now: Timestamp) -> Map<String, Value> {
     let mut body = values.object(&["name", "scope"]);
     let number = |name: &str| match values.text(name).parse::<i64>() {

@@ -1,11 +1,11 @@
-//! The one word that says how far an invoice has come, and the steps on its way.
+//! The progress of an invoice: one word for it, and the steps on its way.
 
 use crate::console::badges::{Badge, badge};
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::invoice::{AuthorityState, Invoice};
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 
-/// How far an invoice has come, or what keeps it from going on.
+/// The progress of an invoice, or what holds it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lifecycle {
     Draft,
@@ -65,17 +65,17 @@ impl From<Lifecycle> for Badge {
     }
 }
 
-/// A step on the way of an invoice. `class` is that of its colour; it is empty for a step that is still to come.
+/// A step on the way of an invoice. `class` gives its colour and is empty for a step that is not reached.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LifecycleStep {
     pub(super) label: &'static str,
     pub(super) class: &'static str,
-    /// True for the step at which the invoice is.
+    /// True if this is the present step of the invoice.
     pub(super) is_current: bool,
 }
 
-/// Returns the way of an invoice. The step at which it is held up has the word for that instead of its own. There are
-/// no steps for a cancelled invoice.
+/// Returns the steps of an invoice. If the invoice is held up, its present step shows the reason instead of its own
+/// name. A cancelled invoice has no steps.
 pub(super) fn steps(status: WorkflowStatus, authority: &AuthorityState) -> Vec<LifecycleStep> {
     let word = Lifecycle::new(status, authority.status);
     if word == Lifecycle::Cancelled {
@@ -108,7 +108,7 @@ pub(super) fn steps(status: WorkflowStatus, authority: &AuthorityState) -> Vec<L
     way.iter().enumerate().map(step).collect()
 }
 
-/// Returns the last step that is done. What the authority has seen counts as approved.
+/// Returns the index of the last finished step. An invoice that was sent to the authority counts as approved.
 fn reached_step(status: WorkflowStatus, authority: &AuthorityState, is_held_up: bool) -> usize {
     let stage = status.stage();
     match authority.status {

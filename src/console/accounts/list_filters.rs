@@ -1,5 +1,5 @@
-//! The filters of the list of invoices as its page reads them: with amounts as people type them, and with the labels of
-//! their fields in faults.
+//! Reads the filters of the list of invoices for its page: amounts are read as people type them, and faults name the
+//! labels of the fields.
 
 use jiff::civil::Date;
 
@@ -8,7 +8,7 @@ use crate::domain::kernel::fault::Faults;
 use crate::http::forms::invoice_filters::{self, ListQuery};
 use crate::http::forms::query::Query;
 
-/// The filters that the page keeps folded: the types of their inputs, their names and their labels.
+/// The filters that the page keeps folded, each as the type of its input, its name and its label.
 pub(super) const FOLDED_FILTERS: [(&str, &str, &str); 6] = [
     ("date", "date_from", "Issued from"),
     ("date", "date_to", "Issued until"),

@@ -32,7 +32,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 struct NotificationsPage {
     frame: Frame,
     base: String,
-    /// Scheme and host of the chat; `None` if there is none. The whole address is a secret.
+    /// Scheme and host of the chat's webhook; `None` if there is none. The rest of the address is a secret and not
+    /// shown.
     chat: Option<String>,
     form: FormState,
     topics: Vec<(&'static str, &'static str)>,
@@ -63,7 +64,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     show_with_status(status, &page)
 }
 
-/// Says which people of an account are told about a topic.
+/// Says which people of an account are notified about a topic.
 fn describe_told(topic: NoticeTopic) -> &'static str {
     match topic {
         NoticeTopic::Access => "The person alone",

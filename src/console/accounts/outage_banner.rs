@@ -1,10 +1,10 @@
-//! What an account has to know of an outage: one sentence at the top of its overview, in plain words.
+//! The sentence at the top of an account's overview during an outage, in plain words.
 
 use jiff::Timestamp;
 
 use crate::domain::incident::Incident;
 
-/// The sentences about the incidents that keep invoices from the authority. `{since}` stands for the time.
+/// The sentences about incidents that delay invoices to the authority, gravest first. `{since}` stands for the time.
 const SENTENCES: [(&str, &str); 5] = [
     (
         "authority-out",
@@ -28,8 +28,8 @@ const SENTENCES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the sentences about the gravest of these incidents; `None` if none is about the authority. `waiting` is the
-/// number of the account's invoices that wait.
+/// Returns the sentences about the gravest of these incidents; `None` if none of them concerns the authority. `waiting`
+/// is the number of the account's waiting invoices.
 pub(super) fn banner(incidents: &[Incident], waiting: &str) -> Option<String> {
     let known = SENTENCES.iter().find_map(|(name, sentence)| {
         let incident = incidents.iter().find(|one| one.kind.name == *name)?;

@@ -1,4 +1,5 @@
-//! The first page of an account. Most of it changes by itself (`overview_part`); a new account is led to its first invoice.
+//! The first page of an account. Most of it updates itself (`overview_part`). It leads a new account to its first
+//! invoice.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
@@ -32,7 +33,7 @@ struct OverviewPage {
     frame: Frame,
     base: String,
     taxpayer: Taxpayer,
-    /// The reasons why no invoice can be created; empty if invoices can be created.
+    /// The reasons why the account cannot create invoices; empty if it can.
     obstacles: Vec<&'static str>,
     /// True until all steps are done.
     is_new: bool,
@@ -65,7 +66,7 @@ async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> A
     })
 }
 
-/// GET …/live/overview: streams the part that changes by itself.
+/// GET …/live/overview: streams the part that updates itself.
 async fn live_overview(
     state: web::Data<ApiState>,
     Reader(session): Reader,

@@ -14,9 +14,10 @@ use crate::store::invoices::list::{
 };
 use crate::store::invoices::owed;
 
-/// The invoices that are summed up, what was due first at the beginning.
+/// The maximum number of unpaid invoices that are summed up. Those that were due first are taken.
 const OWED_MAX: u64 = 2_000;
-/// The invoices of the month whose VAT is summed up. An account with more gets it from the summary of the API.
+/// The maximum number of invoices of the month whose VAT is summed up. A larger account gets its VAT from the API's
+/// summary.
 const VAT_MAX: u64 = 300;
 
 /// The sums in one currency.
@@ -43,7 +44,7 @@ struct Sums {
 
 pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money, ApiError> {
     let today = state.today();
-    let owed = owed::due_first(&state.store, taxpayer, OWED_MAX).await?;
+    let owed = owed::load_unsettled(&state.store, taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let totals = totals(&owed.invoices, &catalog, today);
     let mut sums: BTreeMap<_, _> = totals
@@ -73,8 +74,8 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     })
 }
 
-/// Adds the VAT of the invoices of this month that the authority has signed, less that of credit notes. Returns false if
-/// they are too many.
+/// Adds the VAT of this month's signed invoices, minus that of credit notes. Returns false if there are more than
+/// `VAT_MAX` invoices.
 async fn add_vat(
     state: &ApiState,
     taxpayer: TaxpayerId,

@@ -1,5 +1,5 @@
-//! The part of the overview that changes by itself: what needs a person, what is in progress, the money, and how far the
-//! invoices have come.
+//! The part of the overview that updates itself: the tasks for people, the runs in progress, the money, and the number
+//! of invoices by status.
 
 use askama::Template;
 use jiff::SignedDuration;
@@ -22,18 +22,18 @@ use crate::store::invoices::work_tabs::{self, WorkTab};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs::{self, StoppedCounts};
 
-/// Everything is counted up to this number, so that the page of a large account is as fast as any other.
+/// Everything is counted up to this number, so that the page is fast even for a large account.
 pub(super) const COUNTED_MAX: u64 = 1_000;
 
 #[derive(Template)]
 #[template(path = "accounts/overview_live.html")]
 struct OverviewPart {
     base: String,
-    /// What an outage of the authority means for the account.
+    /// The sentence about an outage of the authority; `None` if there is none.
     banner: Option<String>,
     tasks: Vec<Task>,
     needed: Vec<NeededLine>,
-    /// The number of invoices in the tab Waiting; `None` without any.
+    /// The number of invoices in the tab Waiting; `None` if there are none.
     in_progress: Option<String>,
     /// True if operators hold back invoices of the account.
     is_any_held: bool,
@@ -46,7 +46,7 @@ struct OverviewPart {
     webhook: WebhookSummary,
 }
 
-/// Something of which there is some, and that a person has to do.
+/// A kind of task that people of the account have to do, with the number of such tasks.
 struct Task {
     class: &'static str,
     count: String,
@@ -62,7 +62,7 @@ struct StatusCount {
     is_none: bool,
 }
 
-/// The numbers of things that need a person, and of invoices that go on by themselves.
+/// The counts from which the tasks are made, and the number of invoices in progress.
 struct Needs {
     rejected: u64,
     in_progress: u64,
@@ -128,12 +128,12 @@ impl Needs {
     }
 }
 
-/// Writes a count of which at most one more than `COUNTED_MAX` were counted.
+/// Writes a count. A count above `COUNTED_MAX` is written as `1,000+`.
 fn count_text(count: u64) -> String {
     invoices::count_text(count.min(COUNTED_MAX), count > COUNTED_MAX)
 }
 
-/// Returns what needs a person, gravest first.
+/// Returns the tasks for people, the gravest first.
 fn tasks(needs: &Needs, webhook: &WebhookSummary) -> Vec<Task> {
     let mut tasks = vec![
         Task::new(
@@ -188,7 +188,7 @@ fn tasks(needs: &Needs, webhook: &WebhookSummary) -> Vec<Task> {
 }
 
 impl Task {
-    /// Returns a task with the path of its page, below that of the account; `None` if there is nothing to do.
+    /// Returns a task; `None` if its count is 0. `path` is below that of the account.
     fn new(
         class: &'static str,
         count: u64,

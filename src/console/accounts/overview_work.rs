@@ -1,4 +1,4 @@
-//! The runs on the overview: those that need a person, and those that go on by themselves.
+//! The runs on the overview: those that need a person, and those that continue by themselves.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::store::runs;
 /// The number of runs that each part of the page shows.
 const RUNS_MAX: u64 = 6;
 const NEEDED_SHOWN_MAX: usize = 6;
-/// The stopped runs that are looked at for those that need a person.
+/// The number of stopped runs that are searched for those that need a person.
 const STOPPED_MAX: u64 = 200;
 
 /// A run that was rejected or has failed for too long.
@@ -30,23 +30,23 @@ pub(super) struct NeededLine {
     pub(super) name: &'static str,
     pub(super) badge: Badge,
     pub(super) why: String,
-    /// `None` if the invoice does not have to reach the authority by this run.
+    /// The legal deadline of a submission; `None` for other runs, whose invoice is signed already.
     pub(super) deadline: Option<DeadlineWords>,
     /// The address of the invoice, or of a search for it if it is not stored.
     pub(super) address: String,
     pub(super) act: &'static str,
 }
 
-/// A run that goes on by itself.
+/// A run that continues by itself.
 pub(super) struct ProgressLine {
     pub(super) number: String,
     pub(super) name: &'static str,
     pub(super) why: &'static str,
-    /// The time at which it should end; `None` if nobody can know.
+    /// The time at which the run is expected to end; `None` if it cannot be predicted.
     pub(super) expected: Option<Timestamp>,
-    /// True if it waits until an operator acts.
+    /// True if the run waits until an operator acts.
     pub(super) is_held: bool,
-    /// `None` if the invoice does not have to reach the authority by this run.
+    /// The legal deadline of a submission; `None` for other runs, whose invoice is signed already.
     pub(super) deadline: Option<DeadlineWords>,
     pub(super) address: String,
 }
@@ -79,14 +79,14 @@ pub(super) async fn needed_lines(
     Ok(needed.take(NEEDED_SHOWN_MAX).map(line).collect())
 }
 
-/// Returns the legal deadline of a submission. What follows it has none: the invoice is signed by then.
+/// Returns the legal deadline of a submission. Other runs have none, because their invoice is signed already.
 fn legal_deadline(run: &Run, now: Timestamp) -> Option<DeadlineWords> {
     let is_submission = run.operation() == Operation::Submit;
     is_submission.then(|| DeadlineWords::new(run.deadline_at, now))
 }
 
-/// Returns what a person does about a stopped run. The invoice of any other than a submission is signed, and is not changed
-/// for it.
+/// Returns the label of the link to a stopped run. Only the invoice of a rejected submission can be corrected: for
+/// other runs it is signed already.
 fn act(run: &Run) -> &'static str {
     let is_submission = run.operation() == Operation::Submit;
     if is_submission && run.state() == RunState::Refused {
@@ -96,9 +96,9 @@ fn act(run: &Run) -> &'static str {
     }
 }
 
-/// Nobody corrects an invoice that was cancelled, and a submission that was rejected does not matter any more if the
-/// invoice was changed since.
-fn needs_person(known: &Known, run: &Run) -> bool {
+/// False for a cancelled invoice, and for a rejected submission of an invoice that was changed since: nobody has to
+/// correct these.
+fn needs_person(known: &KnownInvoices, run: &Run) -> bool {
     let is_rejected_submission =
         run.operation() == Operation::Submit && run.state() == RunState::Refused;
     known.get(&run.irn.key()).is_none_or(|stored| {
@@ -131,7 +131,7 @@ pub(super) async fn progress_lines(
                 wait_words(run.wait_reason())
             },
             is_held,
-            // During an outage the expected end is a mere guess.
+            // During an outage the prediction is a mere guess, so it is not shown.
             expected: prediction
                 .filter(|prediction| prediction.latest.is_some())
                 .map(|prediction| prediction.expected),
@@ -142,8 +142,8 @@ pub(super) async fn progress_lines(
     Ok(lines)
 }
 
-/// The stored invoices of runs, by IRN key.
-type Known = HashMap<String, KnownInvoice>;
+/// The stored invoices of runs, by the key of their IRN.
+type KnownInvoices = HashMap<String, KnownInvoice>;
 
 struct KnownInvoice {
     id: InvoiceId,
@@ -155,7 +155,7 @@ async fn load_invoices(
     state: &ApiState,
     taxpayer: TaxpayerId,
     runs: &[Run],
-) -> Result<Known, ApiError> {
+) -> Result<KnownInvoices, ApiError> {
     let names = InvoiceNames {
         irn_keys: runs.iter().map(|run| run.irn.key()).collect(),
         ..InvoiceNames::default()
@@ -173,7 +173,7 @@ async fn load_invoices(
     Ok(known.collect())
 }
 
-fn address(base: &str, known: &Known, run: &Run) -> String {
+fn address(base: &str, known: &KnownInvoices, run: &Run) -> String {
     if let Some(stored) = known.get(&run.irn.key()) {
         return format!("{base}/invoices/{}", stored.id);
     }

@@ -1,5 +1,5 @@
-//! The business profile: what the service and the authority know of the taxpayer, what is missing, and a form for the
-//! fields that its owner may change. The settings on the same page are in `settings`.
+//! The business profile: the data of the taxpayer that the service and the authority have, the missing data, and a form
+//! for the fields that the owner may change. The settings on the same page are in `settings`.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -121,7 +121,7 @@ async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> An
     show(&page(&session, taxpayer, PageForms::default()))
 }
 
-/// POST of the form: changes the profile, as PATCH …/profile does. A field that is as the page showed it is left alone.
+/// POST of the form: changes the profile, like PATCH …/profile. Only fields that the person changed are sent.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let mut body = form.0.object(&FIELDS);
     retain_changes(&mut body, &form.0.before().object(&FIELDS));
@@ -169,7 +169,7 @@ pub(super) async fn taxpayer(
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// The forms of the page after a refused attempt. A form that is `None` shows what is stored.
+/// The forms of the page after a refused attempt. A form that is `None` shows the stored values.
 #[derive(Default)]
 pub(super) struct PageForms {
     pub(super) profile: Option<FormState>,

@@ -31,7 +31,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The maximum number of series that the page shows, and of gaps of each.
+/// The maximum number of number series that the page shows, and of gaps in each of them.
 const SERIES_SHOWN_MAX: usize = 20;
 const GAPS_SHOWN_MAX: usize = 20;
 
@@ -43,7 +43,7 @@ struct ReportPage {
     /// YYYY-MM.
     month: String,
     previous: String,
-    /// `None` for the present month.
+    /// The next month; `None` if the page shows the present month.
     next: Option<String>,
     rows: Vec<SumLine>,
     totals: Vec<TotalLine>,

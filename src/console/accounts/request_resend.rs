@@ -1,5 +1,5 @@
-//! Sends a request of the log once more, in the sandbox only: the same path and body, with a new `Idempotency-Key`. The
-//! request runs through the whole API, so that it is checked, limited and logged as every other one.
+//! Sends a logged request again, in the sandbox only: with the same path and body, and a new `Idempotency-Key`. It
+//! passes through the whole API, so it is checked, limited and logged like any other request.
 
 use actix_http::Request;
 use actix_service::{IntoServiceFactory, map_config};
@@ -36,7 +36,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The newest request of this id.
+/// The first page with one entry: the newest request with this id.
 const NEWEST: database::page::Page = database::page::Page {
     number: 1,
     per_page: 1,
@@ -69,7 +69,7 @@ async fn send_again(
     Ok(go_to(&there, &notice))
 }
 
-/// Returns the account of the page, for which the person acts.
+/// Returns the account of the page, on whose behalf the request is sent.
 async fn sent_from(state: &ApiState, session: &AccountSession) -> Result<SentFromPage, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::route_not_found)?;
@@ -91,7 +91,7 @@ async fn sent_from(state: &ApiState, session: &AccountSession) -> Result<SentFro
     })
 }
 
-/// Makes the request within this process, and returns the status of its answer.
+/// Sends the request within this process. Returns the status of the response.
 async fn send(
     state: &web::Data<ApiState>,
     logged: &LoggedRequest,

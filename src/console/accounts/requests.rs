@@ -1,5 +1,5 @@
-//! The request log: the requests made with the keys of an account, the failures among them in groups, and one request with
-//! what was sent and answered. An integrator has the same pages for its own requests and those of its taxpayers.
+//! The request log: the requests made with the keys of an account, the failures in groups, and the page of one request
+//! with its body and response. An integrator has such pages for its own requests and those of its taxpayers.
 
 use actix_web::web;
 use askama::Template;
@@ -73,7 +73,7 @@ struct RequestLine {
 
 struct GroupLine {
     group: ErrorGroup,
-    /// The address of the list of these failures.
+    /// The address of the list of the failures in this group.
     address: String,
 }
 
@@ -83,14 +83,15 @@ struct RequestPage {
     frame: Frame,
     list_address: String,
     line: RequestLine,
-    /// The address of the invoice, or of the list with it; empty if the request names none.
+    /// The address of the invoice, or of the list of invoices filtered by its IRN; empty if the request names no
+    /// invoice.
     invoice_address: String,
     request: BodyText,
     response: BodyText,
     may_send_again: bool,
 }
 
-/// A body as a page shows it.
+/// A body as the page shows it. `note` says if it is cut or missing.
 struct BodyText {
     note: &'static str,
     text: String,
@@ -161,7 +162,7 @@ async fn render_list(
     show_list(&page.pages, &page)
 }
 
-/// Adds the filters that only links of pages set: the invoice by its id and its IRN, and the taxpayer.
+/// Adds the filters that only links of pages set: the invoice by its id or IRN, and the taxpayer.
 fn with_page_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
     let invoice = query.trimmed_text("invoice");
     let irn = query.trimmed_text("irn");
@@ -172,7 +173,7 @@ fn with_page_filters(filter: RequestFilter, query: &Query) -> RequestFilter {
     }
 }
 
-/// Returns a request of the log. Fails if the reader has no such request.
+/// Returns a request of the log. Fails if the reader may not see it.
 pub(super) async fn find(
     state: &ApiState,
     reader: LogReader,
@@ -183,7 +184,8 @@ pub(super) async fn find(
     found.ok_or_else(ApiError::route_not_found)
 }
 
-/// Returns the address of a request's page: among the pages of its taxpayer, or among those of its integrator.
+/// Returns the address of a request's page, under the pages of its taxpayer or, for an integrator's own request, of the
+/// integrator.
 pub(super) fn address(logged: &LoggedRequest) -> String {
     match logged.caller.taxpayer {
         Some(taxpayer) => format!("/dashboard/{taxpayer}/requests/{}", logged.id),
@@ -191,7 +193,7 @@ pub(super) fn address(logged: &LoggedRequest) -> String {
     }
 }
 
-/// True if the request can be made once more: it changes something, and it is known to the last byte.
+/// True if the request can be sent again: it is a write, and its whole body is known.
 pub(super) fn may_send_again(state: &ApiState, logged: &LoggedRequest) -> bool {
     let is_write = ["POST", "PUT", "PATCH"].contains(&logged.method.as_str());
     state.settings.is_sandbox
@@ -239,7 +241,7 @@ async fn show_integrators_request(
     })
 }
 
-/// The log knows the id of an invoice, or its IRN, by which the list finds it.
+/// Returns the address of the invoice. If the log knows only its IRN, returns that of the list filtered by it.
 fn invoice_address(session: &AccountSession, logged: &LoggedRequest) -> String {
     let Some(invoice) = &logged.invoice else {
         return String::new();
@@ -269,7 +271,7 @@ impl From<LoggedRequest> for RequestLine {
     }
 }
 
-/// Returns what a status means, for those who do not know the numbers.
+/// Explains a status to people who do not know the numbers.
 fn status_words(status: u16) -> &'static str {
     match status {
         0..400 => "Succeeded",

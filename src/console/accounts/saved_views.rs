@@ -1,5 +1,5 @@
-//! The filters of the list of invoices that a person keeps under a name: links above the list, and the forms that keep and
-//! delete one.
+//! Saved views: filters of the list of invoices that a person stores under a name. The list shows links to them, and
+//! has forms to save and delete one.
 
 use actix_web::web;
 use url::form_urlencoded;
@@ -28,7 +28,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 const NAME_CHARS_MAX: usize = 40;
-/// A longer query would make an address that some programs on the way refuse.
+/// The maximum length of a view's query. Some proxies refuse longer addresses.
 const QUERY_BYTES_MAX: usize = 2_000;
 
 /// A link to the list with the filters of a view.
@@ -62,7 +62,7 @@ pub(super) async fn load(
     Ok(views.collect())
 }
 
-/// Returns the filters and the order as a view keeps them.
+/// Returns the filters and the order in the form in which a view stores them.
 pub(super) fn filters(values: &FormValues) -> String {
     let query = list_query(values, &["per_page"]);
     query.trim_start_matches('?').to_owned()
@@ -76,7 +76,7 @@ fn read_name(state: &ApiState, form: &FormValues) -> Result<String, ApiError> {
     Ok(read.value)
 }
 
-/// POST …/invoices/views: keeps the filters of the list, as the page has them in its address.
+/// POST …/invoices/views: saves the filters in the list's address under a name.
 async fn keep_view(
     state: web::Data<ApiState>,
     Reader(session): Reader,

@@ -1,5 +1,5 @@
-//! The field `seen` of the forms that act on an invoice: the time of its last change that the page knew of. So a page that
-//! was open for long does nothing to an invoice that has changed since.
+//! The form field `seen`: the time of the invoice's last change when the page was rendered. With it, a form that was
+//! open for long does nothing if the invoice was changed meanwhile.
 
 use jiff::Timestamp;
 
@@ -15,8 +15,8 @@ pub(super) fn field_value(invoice: &Invoice) -> i64 {
     invoice.updated_at.as_microsecond()
 }
 
-/// Returns the invoice as the sender of a form saw it, for the command to check once more. Fails if it has changed, or if
-/// the form does not say.
+/// Returns the version of the invoice that the sender of a form saw, for the command to check again. Fails if the
+/// invoice was changed since, or if the field is missing.
 pub(super) fn read(form: &FormValues, invoice: &Invoice) -> Result<SeenInvoice, Refusal> {
     let present = SeenInvoice::from(invoice);
     if parse(form.text("seen")) == Some(present.updated_at) {
@@ -37,7 +37,8 @@ impl From<&Invoice> for SeenInvoice {
                 kind: UniqueNoType::PortalId,
                 text: invoice.id.to_string(),
             },
-            // An invoice that a command returns has a time that is more exact than the stored one.
+            // The time of an invoice that a command returned is more exact than the stored one, so it is rounded in the
+            // same way.
             updated_at: Timestamp::from_microsecond(field_value(invoice))
                 .unwrap_or(invoice.updated_at),
         }

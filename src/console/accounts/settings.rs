@@ -53,7 +53,7 @@ const SWITCHES: [(&str, &str); 4] = [
     ),
 ];
 
-/// A browser that opens the picture runs nothing in it.
+/// The content policy of the logo: a browser that opens the picture itself runs no script in it.
 const LOGO_CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// The settings as the page shows them.
@@ -107,8 +107,7 @@ fn form_values(settings: &AccountSettings) -> FormValues {
     texts.into_iter().chain(switches).collect()
 }
 
-/// Returns the settings of the form as the API takes them. A blank number unsets the stored one, and a box that is not
-/// checked switches off.
+/// Returns the form as a body of the API. A blank number removes the stored one, and an unchecked box means false.
 fn to_api_body(form: &FormValues) -> Map<String, Value> {
     let mut body = form.object(&["registration_number", "template"]);
     body.entry("registration_number").or_insert(Value::Null);
@@ -122,14 +121,14 @@ fn to_api_body(form: &FormValues) -> Map<String, Value> {
     body
 }
 
-/// Returns the settings that differ from those that the page showed. Another page may have changed the others since.
+/// Returns the settings that the person changed on the page. Others may have been changed on another page since.
 fn to_changes(form: &FormValues) -> Map<String, Value> {
     let mut body = to_api_body(form);
     retain_changes(&mut body, &to_api_body(&form.before()));
     body
 }
 
-/// POST of the settings, as PATCH …/profile takes them.
+/// POST of the settings, like PATCH …/profile.
 async fn save_settings(
     state: web::Data<ApiState>,
     Owner(session): Owner,
@@ -143,7 +142,7 @@ async fn save_settings(
     .await
 }
 
-/// POST of a logo, or of the wish to have none.
+/// POST of a new logo, or of the request to remove it.
 async fn save_logo(
     state: web::Data<ApiState>,
     Owner(session): Owner,
@@ -181,7 +180,7 @@ async fn save(
     Ok(())
 }
 
-/// Leads back to the profile, or shows it with the faults of the form.
+/// Redirects to the profile, or shows it with the faults of the form.
 async fn answer(
     state: &ApiState,
     session: &AccountSession,
@@ -202,7 +201,7 @@ async fn answer(
     }
 }
 
-/// GET of the logo, for the page.
+/// GET of the logo, for the preview on the page.
 async fn show_logo(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
     let taxpayer = profile::taxpayer(&state, &session).await?;
     let stored = logos::owned_by(state.store.reader(), session.taxpayer).await?;

@@ -1,5 +1,5 @@
-//! The first page of an integrator: its taxpayers, worst first, with what each of them needs and what it uses. Each leads
-//! to the pages of that account. The box in the top bar leads to one of them.
+//! The first page of an integrator: its taxpayers, those with the most urgent needs first, with their needs and usage.
+//! Each links to the pages of that account. The search box in the top bar also leads to one of them.
 
 use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
 use askama::Template;
@@ -47,14 +47,14 @@ struct TaxpayersPage {
     need: String,
     totals: OwnedTotals,
     tabs: Vec<NeedTab>,
-    /// The query of the list, for the acts on all that match.
+    /// The query of the list, for the acts on all taxpayers that match.
     filter: String,
     rows: Vec<TaxpayerLine>,
     pages: Pages,
     month: String,
 }
 
-/// A part of the list.
+/// A tab of the list: the taxpayers with one kind of need.
 struct NeedTab {
     label: &'static str,
     address: String,
@@ -78,7 +78,7 @@ const TABS: [(Option<TaxpayerNeed>, &str); 5] = [
     (Some(TaxpayerNeed::Inactive), "Inactive"),
 ];
 
-/// Reads the filters of the list. The usage is that of the present month, in UTC.
+/// Reads the filters of the list. Usage is counted from the beginning of the present month, in UTC.
 pub(super) fn read_list(
     query: &Query,
     integrator: IntegratorId,
@@ -93,7 +93,7 @@ pub(super) fn read_list(
     })
 }
 
-/// Returns the beginning of a day's month and that of the next, in UTC.
+/// Returns the beginning of the day's month and that of the next month, in UTC.
 fn month_bounds(day: Date) -> (Timestamp, Timestamp) {
     let first = day.first_of_month();
     let next = first.saturating_add(1.month());
@@ -105,7 +105,7 @@ fn midnight(day: Date) -> Timestamp {
     start.map_or(Timestamp::MAX, |start| start.timestamp())
 }
 
-/// Returns the query of a list, without its page.
+/// Returns the query of a list, without the page number.
 fn filter_text(search: Option<&str>, need: Option<TaxpayerNeed>) -> String {
     let mut pairs = Serializer::new(String::new());
     if let Some(search) = search {
@@ -117,7 +117,7 @@ fn filter_text(search: Option<&str>, need: Option<TaxpayerNeed>) -> String {
     pairs.finish()
 }
 
-/// GET /dashboard/taxpayers: the taxpayers of an integrator, worst first.
+/// GET /dashboard/taxpayers: lists the taxpayers of an integrator, those with the most urgent needs first.
 async fn show_taxpayers(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -151,7 +151,7 @@ async fn show_taxpayers(
     show_list(&page.pages, &page)
 }
 
-/// GET /dashboard/taxpayers/usage.csv: all taxpayers that match, with their usage in a month.
+/// GET /dashboard/taxpayers/usage.csv: sends all taxpayers that match as a file, with their usage in a month.
 async fn download_usage(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -172,8 +172,8 @@ async fn download_usage(
     Ok(usage_file(name, &rows)?.respond_to(&request))
 }
 
-/// GET /dashboard/taxpayers/open: leads to the only taxpayer that matches, or to the one that has this name or tax number,
-/// else to the list of those that match.
+/// GET /dashboard/taxpayers/open: redirects to the taxpayer with exactly this name or tax number, or to the only one
+/// that matches; otherwise to the list of those that match.
 async fn open_taxpayer(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -202,7 +202,7 @@ async fn open_taxpayer(
     }))
 }
 
-/// Returns the state of a webhook in words.
+/// Returns the health of a webhook as a badge.
 pub(super) fn webhook_badge(health: Option<EndpointHealth>) -> Badge {
     match health {
         None => badge("idle", "Not set up"),

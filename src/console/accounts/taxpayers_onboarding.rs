@@ -1,6 +1,6 @@
-//! The page on which an integrator adds taxpayers: one by a form, or many by a file with a row for each. A row is checked
-//! and stored as a call of Create Taxpayer is, and what is stored stays, so that the same file can be sent again after its
-//! faults are mended.
+//! The page on which an integrator adds taxpayers: one with a form, or many with a file that has a row for each. A row
+//! is checked and stored like a call of Create Taxpayer. Rows that were stored stay stored, so the same file can be
+//! sent again after its faults are corrected.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -59,7 +59,7 @@ const FIELDS: [(&str, &str); 12] = [
 ];
 /// The maximum number of taxpayers in a file.
 const ROWS_MAX: usize = 500;
-/// The number of rows that are stored at a time.
+/// The number of rows that are processed concurrently.
 const AT_A_TIME: usize = 8;
 
 #[derive(Template)]
@@ -67,7 +67,7 @@ const AT_A_TIME: usize = 8;
 struct NewPage {
     frame: Frame,
     form: FormState,
-    /// Why the file was not read.
+    /// The reason why the file was not read; `None` if there is none.
     file_fault: Option<String>,
     fields: [(&'static str, &'static str); 12],
     rows_max: usize,
@@ -85,13 +85,13 @@ pub(super) struct ResultPage {
 
 pub(super) struct ResultLine {
     pub(super) name: String,
-    /// The path of the account; `None` if there is none.
+    /// The path of the account's pages; `None` if no account was created.
     pub(super) path: Option<String>,
     pub(super) outcome: Outcome,
 }
 
 impl ResultPage {
-    /// Shows what was not done first, because somebody has to look at it.
+    /// Lists failures first, because somebody has to look at them.
     pub(super) fn new(frame: Frame, mut lines: Vec<ResultLine>) -> Self {
         lines.sort_by_key(|line| line.outcome.is_done);
         let failed = lines.iter().filter(|line| !line.outcome.is_done).count();
@@ -127,7 +127,7 @@ async fn show_form(integrator: SignedInIntegrator) -> Answer {
     std::future::ready(render(&integrator, FormState::default(), None)).await
 }
 
-/// POST of the form: adds one taxpayer and leads to its pages.
+/// POST of the form: adds one taxpayer and redirects to its pages.
 async fn add_taxpayer(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -147,7 +147,7 @@ async fn add_taxpayer(
     }
 }
 
-/// POST of a file: adds the taxpayers of its rows and says what came of each.
+/// POST of a file: adds a taxpayer for each row and shows the outcomes.
 async fn add_file(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -169,12 +169,12 @@ async fn add_file(
 struct FileRow {
     number: u64,
     body: Map<String, Value>,
-    /// The fault of a cell that stands under no name of the header.
+    /// The fault of a cell beyond the columns of the header; `None` if there is none.
     fault: Option<Fault>,
 }
 
 impl FileRow {
-    /// `columns` are the fields of the header's columns.
+    /// `columns` are the names of the fields, in the order of the header's columns.
     fn read(table: &Table, columns: &[&str], row: &Row) -> Self {
         let cells = row.cells.iter().map(|cell| cell.trim());
         let stray = row.find_stray_cell(&table.header);
@@ -195,7 +195,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
     };
     let name = format!("Line {}: {}", row.number, text("name"));
     let rejection = |why: String| Outcome::not_done(badge("bad", "Rejected"), why);
-    // The cells before the stray one may stand under the names of their neighbours, so nothing of the row is used.
+    // A missing comma may have moved the cells before the extra one to wrong columns, so nothing of the row is used.
     if let Some(fault) = row.fault {
         return ResultLine {
             name,
@@ -240,7 +240,7 @@ async fn onboard(
     Ok(state.taxpayers.send(id, onboarding).await?)
 }
 
-/// Returns fields as the API call takes them. Blank ones are left out.
+/// Returns fields as a body of the API call. Blank ones are left out.
 fn to_api_body<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
     let mut body = Map::new();
     let mut person = Map::new();

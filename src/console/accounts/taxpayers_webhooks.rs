@@ -1,6 +1,6 @@
-//! One act on the webhooks of many taxpayers: an integrator ticks taxpayers, or takes all that match the filter; the next
-//! page names them and asks for address and events. Each taxpayer is a command of its own, so that what is done stays
-//! done.
+//! Changes the webhooks of many taxpayers at once. An integrator ticks taxpayers, or selects all that match the filter.
+//! The next page lists them and asks for address and events. Each taxpayer is a command of its own, so a failure does
+//! not undo the others.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -34,9 +34,9 @@ use crate::store::webhooks;
 
 /// The maximum number of taxpayers that one act takes.
 const TAXPAYERS_MAX: u64 = 500;
-/// The maximum number of taxpayers that the page names.
+/// The maximum number of taxpayers that the page lists.
 const SHOWN_MAX: usize = 50;
-/// The number of webhooks that are changed at a time.
+/// The number of webhooks that are changed concurrently.
 const AT_A_TIME: usize = 8;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -64,7 +64,7 @@ struct ChosenLine {
     badge: Badge,
 }
 
-/// Returns the taxpayers that a person chose. Fails if there are none or too many.
+/// Returns the taxpayers that a person selected. Fails if there are none or too many.
 async fn find_chosen(
     state: &ApiState,
     integrator: &SignedInIntegrator,
@@ -95,7 +95,7 @@ async fn load(state: &ApiState, list: &OwnedList) -> Result<Vec<ListedTaxpayer>,
     Ok(list.page(&state.store, all).await?)
 }
 
-/// GET /dashboard/taxpayers/webhooks: names the chosen taxpayers and asks for address and events. Changes nothing.
+/// GET /dashboard/taxpayers/webhooks: lists the selected taxpayers and asks for address and events. Changes nothing.
 async fn show_form(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -128,7 +128,7 @@ fn render(integrator: &SignedInIntegrator, chosen: &[ListedTaxpayer], form: Form
     )
 }
 
-/// POST of the form: changes the webhook of each chosen taxpayer and says what came of each.
+/// POST of the form: changes the webhook of each selected taxpayer and shows the outcomes.
 async fn change(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
@@ -167,7 +167,7 @@ async fn change(
     show(&ResultPage::new(frame, lines))
 }
 
-/// Reads the form for a taxpayer, whose integration may allow networks of its own.
+/// Reads the form for one taxpayer, because its integration may allow additional networks.
 async fn read_change(
     state: &ApiState,
     integrator: &SignedInIntegrator,
@@ -211,7 +211,7 @@ async fn set(
     }
 }
 
-/// Puts the disabled endpoints of a taxpayer back into service, and delivers what happened meanwhile.
+/// Enables the disabled endpoints of a taxpayer, and delivers the events that happened meanwhile.
 async fn enable(state: &ApiState, one: &ListedTaxpayer) -> Outcome {
     if one.webhook != Some(EndpointHealth::Disabled) {
         let text = "Its webhook is not disabled.".to_owned();

@@ -74,7 +74,7 @@ fn describe_event(entry: &TimelineEntry) -> Happening {
     }
 }
 
-/// Tells how the document that was sent differed from the stored invoice.
+/// Says how the document that was sent differs from the stored invoice.
 fn differences_text(detail: &Map<String, Value>) -> String {
     let found = detail.get("differences").cloned().unwrap_or_default();
     serde_json::from_value(found).map_or_else(

@@ -1,5 +1,5 @@
-//! The actions of an owner on a webhook endpoint: a new signing secret, a test, a grade for the receiver, enabling it again,
-//! replays, and its end.
+//! The acts of an owner on a webhook endpoint: replace the signing secret, test it, grade the receiver, enable it
+//! again, start replays, and remove it.
 
 use actix_web::{HttpRequest, web};
 use askama::Template;
@@ -60,10 +60,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
 #[template(path = "accounts/new_secret.html")]
 pub(super) struct NewSecretPage {
     pub(super) frame: Frame,
-    /// The page of the endpoint.
+    /// The address of the endpoint's page.
     pub(super) here: String,
     pub(super) text: String,
-    /// True if the text is the public key of a pair, which is no secret.
+    /// True if the text is a public key, which is no secret.
     pub(super) is_public: bool,
 }
 
@@ -75,7 +75,7 @@ struct TestPage {
     is_delivered: bool,
     status: Option<u16>,
     duration_ms: u128,
-    /// Why the message did not arrive, and what to do; empty if it arrived.
+    /// Why the message did not arrive, and advice; empty if it arrived.
     why: String,
     what_to_do: &'static str,
     response: String,
@@ -118,7 +118,7 @@ async fn rotate_secret(
     })
 }
 
-/// Counts a test towards its limit, as the API does: each test sends a request to the receiver.
+/// Counts a test towards the limit of tests, like the API, because each test sends a request to the receiver.
 fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
     let id = session.taxpayer.0;
     let owner = KeyOwner {
@@ -258,7 +258,7 @@ async fn cancel_replay(
     ))
 }
 
-/// POST …/remove: deletes an added endpoint, with what was not delivered to it.
+/// POST …/remove: deletes an added endpoint together with its undelivered events.
 async fn remove(
     state: web::Data<ApiState>,
     Owner(session): Owner,

@@ -1,4 +1,4 @@
-//! The catalogue of webhook events: of each its name, when it is sent, and an example.
+//! The catalogue of webhook events: for each event its name, when it is sent, and an example.
 
 use askama::Template;
 

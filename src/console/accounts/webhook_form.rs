@@ -1,4 +1,4 @@
-//! The form with the settings of a webhook endpoint: its events, and its fields as the API takes them.
+//! The form for the settings of a webhook endpoint: its events, and the other settings as the API takes them.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,8 @@ pub(super) struct EventChoice {
     pub(super) is_on: bool,
 }
 
-/// Returns the form as the body of an API call, with these fields as texts. A blank schedule stands for the one of the deployment.
+/// Returns the form as the body of an API call. `texts` are the names of its text fields. A blank schedule means the
+/// default schedule of the deployment.
 pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Value> {
     let mut body = values.object(texts);
     let events: Vec<_> = values
@@ -32,13 +33,13 @@ pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Va
     body
 }
 
-/// Returns a delay as a JSON number. A text that is no number stays a text, so that the API's check refuses it.
+/// Returns a delay as a JSON number. Any other text stays a text, so that the API refuses it.
 fn delay_value(text: &str) -> Value {
     text.parse::<u32>()
         .map_or_else(|_| Value::from(text), Value::from)
 }
 
-/// Returns the settings of an endpoint as its form shows them. `url_field` is the name of the field of the address.
+/// Returns the settings of an endpoint as values of its form. `url_field` is the name of the field for the URL.
 pub(super) fn form_values(endpoint: Option<&Endpoint>, url_field: &str) -> FormValues {
     let Some(endpoint) = endpoint else {
         return FormValues::default();
@@ -64,7 +65,7 @@ pub(super) fn form_values(endpoint: Option<&Endpoint>, url_field: &str) -> FormV
     fields.into_iter().chain(events).collect()
 }
 
-/// Returns all events, and the unknown names that the endpoint has, so that saving keeps them.
+/// Returns all known events, followed by unknown ones that the endpoint has subscribed to, so that saving keeps these.
 pub(super) fn event_choices(endpoint: Option<&Endpoint>, form: &FormState) -> Vec<EventChoice> {
     let kinds = EventKind::ALL
         .iter()

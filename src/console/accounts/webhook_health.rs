@@ -9,7 +9,7 @@ use crate::domain::events::endpoint_health::FailureStreak;
 pub(super) struct Health {
     pub(super) badge: Badge,
     pub(super) note: String,
-    /// The time of the next attempt, if the endpoint is parked because its attempts only fail.
+    /// The time of the next attempt, if deliveries are paused because all attempts fail; else `None`.
     pub(super) until: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! A new webhook endpoint beside the default one: its form, and its signing secret, which only one page shows.
+//! Adds a webhook endpoint beside the default one: the form, and the page that shows the new signing secret once.
 
 use actix_web::http::StatusCode;
 use actix_web::web;

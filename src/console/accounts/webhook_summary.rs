@@ -1,4 +1,4 @@
-//! All webhook endpoints of an account in one: the worst health, and where the failed deliveries are.
+//! A summary of all webhook endpoints of an account: the worst health, and the numbers of failed deliveries.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,13 +14,13 @@ use crate::store::webhooks::{self, EndpointWithStreak};
 pub(super) struct WebhookSummary {
     /// The health of the worst endpoint.
     pub(super) health: Health,
-    /// The label of that endpoint; empty if the account has no other one.
+    /// The label of the worst endpoint; empty if the account has only one.
     pub(super) endpoint: String,
-    /// The page of that endpoint, below that of the account.
+    /// The path of the worst endpoint's page, below that of the account.
     pub(super) path: String,
-    /// The number of endpoints that fail or are out of service.
+    /// The number of endpoints that fail or are disabled.
     pub(super) failing: u64,
-    /// The endpoints with failed deliveries, most first.
+    /// The endpoints with failed deliveries, those with the most first.
     pub(super) dead: Vec<DeadLetters>,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct WebhookSummary {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DeadLetters {
     pub(super) count: u64,
-    /// The label of the endpoint; empty if the account has no other one.
+    /// The label of the endpoint; empty if the account has only one.
     pub(super) endpoint: String,
-    /// The list of these deliveries, below the page of the account.
+    /// The path of the list of these deliveries, below that of the account.
     pub(super) path: String,
 }
 
@@ -75,7 +75,7 @@ fn health((endpoint, failing): &EndpointWithStreak) -> Health {
     Health::from_endpoint(Some(endpoint), failing.as_ref())
 }
 
-/// Returns the label of one of several endpoints; an empty text if there is nothing to tell apart.
+/// Returns the label of an endpoint; an empty text if it is the only one.
 fn label(endpoints: &[EndpointWithStreak], key: EndpointKey) -> String {
     let mut all = endpoints.iter().map(|(endpoint, _)| endpoint);
     let found = all.find(|endpoint| endpoint.key == key);

@@ -1,5 +1,5 @@
-//! The endpoint that a page is about. The pages of the default endpoint are under `/webhooks`, those of another one under
-//! `/webhooks/endpoints/{endpoint}`.
+//! The endpoint that a page is about. The pages of the default endpoint are under `/webhooks`, those of any other
+//! endpoint under `/webhooks/endpoints/{endpoint}`.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ impl Target {
         Self { key, path }
     }
 
-    /// Returns the endpoint that the path names; the default one, if it names none.
+    /// Returns the endpoint that the path names, or the default one if the path names none.
     pub(super) async fn find(
         state: &ApiState,
         session: &AccountSession,
@@ -47,7 +47,7 @@ impl Target {
         self.key.is_default()
     }
 
-    /// Returns the name of the field of the address: each form has those of its API call.
+    /// Returns the name of the form field for the URL, which is that of the API call for this kind of endpoint.
     pub(super) fn url_field(&self) -> &'static str {
         if self.is_default() {
             "webhook_url"
@@ -66,7 +66,7 @@ pub(super) fn endpoint_path(key: EndpointKey) -> String {
     }
 }
 
-/// Returns the description of an endpoint, or else its address.
+/// Returns the description of an endpoint, or its URL if it has none.
 pub(super) fn endpoint_label(endpoint: &Endpoint) -> String {
     let description = endpoint.description.as_ref();
     description.unwrap_or(&endpoint.url).clone()
@@ -80,7 +80,7 @@ pub(super) struct EndpointLine {
     pub(super) open: OpenDeliveries,
 }
 
-/// Returns the endpoints that were added beside the default one, with their numbers of open deliveries.
+/// Returns the endpoints other than the default one, with their numbers of open deliveries.
 pub(super) async fn added_endpoints(
     state: &ApiState,
     session: &AccountSession,

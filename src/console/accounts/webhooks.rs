@@ -1,5 +1,5 @@
-//! A webhook endpoint of a taxpayer: its address, its events, its health, and how its deliveries fared in the last day. The
-//! page of the default endpoint also lists the others.
+//! The page of a webhook endpoint: its URL, its events, its health, and the outcomes of its deliveries in the last day.
+//! The page of the default endpoint also lists the others.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -60,12 +60,12 @@ struct WebhookPage {
     endpoint: Option<Endpoint>,
     health: Health,
     open: OpenDeliveries,
-    /// The outcomes of the deliveries of the last day; empty if nothing was attempted.
+    /// The outcomes of the deliveries of the last day by hour; empty if nothing was attempted.
     charts: Vec<Chart>,
     events: Vec<EventChoice>,
     replays: Vec<ReplayLine>,
     form: FormState,
-    /// The other endpoints; empty on the page of one of them.
+    /// The endpoints other than the default one; empty on their own pages.
     others: Vec<EndpointLine>,
 }
 
@@ -83,7 +83,7 @@ async fn show_webhook(
     render(&state, &session, target, None).await
 }
 
-/// POST of the form: sets address, events and schedule, as the API calls do.
+/// POST of the form: sets URL, events and schedule, like the API calls.
 async fn save(
     state: web::Data<ApiState>,
     Owner(session): Owner,
@@ -102,7 +102,7 @@ async fn save(
     }
 }
 
-/// Returns what is said after this form was saved.
+/// Returns the notice after the form was saved.
 fn saved_notice(form: &FormValues) -> &'static str {
     if form.checked_values("enabled_events").next().is_some() {
         "The webhook was saved. Test it now."

@@ -6,9 +6,9 @@
   const reach = () => document.querySelectorAll(".wide, pre").forEach((box) => {
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   });
-  // A part is updated in place: elements stay, and only what is different in them changes, so what the reader opened stays
-  // open. What has the focus or is selected is neither moved nor taken away, and selected text is not changed, until the
-  // reader lets go of it; what is gone is shown faint until then. Rows are the same if their data-key is.
+  // Updates a part in place: elements stay, and only their differences change, so that what the reader opened stays open.
+  // A node that has the focus or is selected is neither moved nor removed, and its text is not changed, as long as this is
+  // so. If it is gone on the server, it is shown faint until then. Rows with the same data-key are the same row.
   const isInUse = (node) => {
     const selection = getSelection();
     return node.contains(document.activeElement)
@@ -104,7 +104,7 @@
     folded.scrollIntoView();
     folded.querySelector("input:not([type=hidden]), select")?.focus();
   });
-  // A chosen file is sent as a field of the form, in base64.
+  // Sends a chosen file as a field of the form, in base64.
   document.addEventListener("change", (event) => {
     const { into } = event.target.dataset;
     if (!into) return;
@@ -133,7 +133,7 @@
     xml: "application/xml", csv: "text/csv", ndjson: "application/x-ndjson", jsonl: "application/x-ndjson", json: "application/json",
     xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   };
-  // An import or a correction that runs on is shown anew until it is done.
+  // Reloads an import or a correction in progress until it is done.
   const FOLLOW_MS = 2000;
   const follow = (result) => {
     const address = result.querySelector("[data-follow]")?.dataset.follow;
@@ -179,8 +179,8 @@
     form.addEventListener("submit", (event) => { event.preventDefault(); send(true); });
     result.addEventListener("click", (event) => { if (event.target.closest("[data-import]")) send(false); });
   });
-  // A form that ends or replaces something asks once more. A form that was sent is quiet until the next page comes; its
-  // buttons are disabled after the browser has read them.
+  // A form that ends or replaces something asks for confirmation. A form that was sent cannot be sent again until the next
+  // page comes; its buttons are disabled only after the browser has read their values.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     const question = event.submitter?.dataset.confirm;
@@ -194,8 +194,8 @@
       if (busy) event.submitter.textContent = busy;
     });
   });
-  // The tokens that make forms count once stay with the page's entry in the history: a page that Back loads anew gets
-  // those that it had, so that sending its form again is no second wish.
+  // The tokens that make a form take effect only once are stored in the page's history entry. A page that Back reloads
+  // gets its old tokens again, so that sending its form again has no second effect.
   const tokens = () => [...document.querySelectorAll("form input[name=once]")];
   const nameOf = (token) => [token.form.getAttribute("action"), ...token.form.querySelectorAll("input[type=hidden]")]
     .map((part) => (part?.name === "once" || part?.name === "csrf" ? "" : part?.value ?? part)).join(" ");
@@ -203,13 +203,13 @@
   const kept = (isBack && history.state?.once) || {};
   tokens().forEach((token) => { token.value = kept[nameOf(token)] ?? token.value; });
   history.replaceState({ once: Object.fromEntries(tokens().map((token) => [nameOf(token), token.value])) }, "");
-  // What was typed into a form is kept while the person signs in again or confirms who it is, and is then put back: in this
-  // tab, for an hour at most, without passwords and codes.
+  // Keeps what was typed into a form while the person signs in again or confirms the password, and puts it back afterwards:
+  // only in this tab, for at most an hour, and without passwords and codes.
   const TYPED_FOR_MS = 3600 * 1000;
   const fieldsOf = (form) => [...form.elements].filter(({ name, type }) => name && !["hidden", "password", "file", "submit"].includes(type)
     && name !== "code");
   const here = () => location.pathname + location.search;
-  // A form that is too large to be kept is sent nevertheless.
+  // A form that is too large to be kept is sent all the same.
   const keep = (typed) => { try { sessionStorage.setItem("typed", JSON.stringify(typed)); } catch { sessionStorage.removeItem("typed"); } };
   const keepTyped = (form) => {
     if (!form.elements.csrf) return;

@@ -1,5 +1,5 @@
-//! The command that calls an operation, to be pasted into a shell: the variables `URL`, `KEY`, `SIK` and `OPK` are the
-//! address of the service and the keys of a taxpayer, an integrator and an operator.
+//! The shell command that calls an operation. In it, the variables `URL`, `KEY`, `SIK` and `OPK` stand for the address
+//! of the service and the keys of a taxpayer, an integrator and an operator.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) fn command(operation: &Operation) -> String {
     lines.join(" \\\n  ")
 }
 
-/// Without an option the method is POST if there is a body, else GET.
+/// Returns curl's option for the method; empty where curl chooses it itself: POST with a body, else GET.
 fn method_option(operation: &Operation) -> String {
     match (operation.method, operation.json_body()) {
         ("get", None) | ("post", Some(_)) => String::new(),
@@ -45,7 +45,7 @@ fn shown_value(value: &Value) -> String {
     }
 }
 
-/// Returns the variable of the key of this kind.
+/// Returns the variable for this kind of key.
 fn key_variable(scheme: &str) -> &'static str {
     match scheme {
         "integrator_key" => "SIK",

@@ -1,5 +1,5 @@
-//! The pages of error codes, to which `doc_url` of a failure leads. The advice is that of the guide, so it stands in one
-//! place.
+//! The pages of error codes. The `doc_url` of a failure leads to them. The advice is read from a guide, so it is
+//! written only once.
 
 use std::future::{Ready, ready};
 
@@ -15,10 +15,10 @@ use crate::http::endpoint::{Path, path};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The guide and the section that have the table of error codes.
+/// The guide, and its section, that contains the table of error codes.
 const TABLE: (&str, &str) = ("contract", "errors");
 
-/// The page of a code lists at most this many operations.
+/// The maximum number of operations that the page of a code lists.
 const OPERATIONS_SHOWN_MAX: usize = 60;
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -28,7 +28,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// An error code with the statuses that it has and the advice for its receiver.
+/// An error code with its statuses, and the advice for a caller that receives it.
 pub(super) struct CodeRow {
     pub(super) code: &'static str,
     pub(super) status: u16,
@@ -49,12 +49,12 @@ struct ErrorsPage {
 struct ErrorPage {
     frame: Frame,
     row: CodeRow,
-    /// The statuses that the code has, as the guide says it.
+    /// The statuses of the code, in the words of the guide.
     statuses: String,
     /// An answer with the code; empty if the document has no example.
     example: String,
     operations: Vec<Operation>,
-    /// The operations that are not listed.
+    /// The number of operations that are not listed.
     more: usize,
 }
 
@@ -105,7 +105,8 @@ fn code_row(code: ErrorCode) -> CodeRow {
     }
 }
 
-/// Returns the statuses and the advice in the row of the guide's table that names this code. A row may name several.
+/// Returns the statuses and the advice from the row of the guide's table that names this code. One row may name several
+/// codes.
 fn table_row(code: &str) -> Option<(&'static str, &'static str)> {
     let section = guides::with_name(TABLE.0)?.section(TABLE.1)?;
     section.text.lines().find_map(|line| {

@@ -12,7 +12,7 @@ pub(super) struct Guide {
     pub(super) label: &'static str,
     pub(super) text: &'static str,
     pub(super) title: &'static str,
-    /// What stands before the first section, in Markdown.
+    /// The text before the first section, in Markdown.
     pub(super) introduction: &'static str,
     pub(super) sections: Vec<Section>,
 }
@@ -85,7 +85,7 @@ impl From<(&'static str, &'static str, &'static str)> for Guide {
     }
 }
 
-/// Divides a text before each line that begins with `## `, except in blocks of code.
+/// Splits a text before each line that begins with `## `, except inside of code blocks.
 fn split_sections(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut position = 0;
@@ -108,7 +108,7 @@ fn split_sections(text: &str) -> Vec<&str> {
 }
 
 impl Section {
-    /// Returns the title without the marks of code.
+    /// Returns the title without backticks.
     pub(super) fn plain_title(&self) -> String {
         self.title.replace('`', "")
     }
@@ -149,7 +149,7 @@ impl Guide {
         })
     }
 
-    /// Returns the address to which a link of the file leads; `None` if it leads to something that has no page here.
+    /// Returns the address for a link in the file; `None` if its target has no page here.
     fn resolve_link(&self, target: &str) -> Option<String> {
         if target.starts_with("https://") {
             return Some(target.to_owned());
@@ -182,7 +182,7 @@ impl Guide {
     }
 }
 
-/// True if a link of a guide leads to a place in this guide or in another one.
+/// True if a link in a guide leads to a place in this guide or in another guide.
 fn is_guide_link(target: &str) -> bool {
     let file = target.split('#').next().unwrap_or_default();
     file.is_empty() || with_file_name(file).is_some()

@@ -1,4 +1,4 @@
-//! The first page of the documentation, and the list of its pages for programs that read (llms.txt).
+//! The first page of the documentation, and the list of its pages for programs such as language models (llms.txt).
 
 use std::fmt::Write as _;
 use std::future::{Ready, ready};
@@ -45,7 +45,7 @@ fn show_index() -> Ready<Answer> {
     }))
 }
 
-/// GET /docs: redirects to the one address of the first page.
+/// GET /docs: redirects to the address of the first page, so that it has only one.
 fn redirect_to_docs() -> Ready<HttpResponse> {
     let mut answer = HttpResponse::TemporaryRedirect();
     ready(answer.insert_header((LOCATION, "/docs/")).finish())
@@ -59,7 +59,7 @@ fn list_for_programs() -> Ready<HttpResponse> {
 fn program_list() -> String {
     let mut text = format!("# einvoice\n\n> {SUMMARY}\n\n## Guides\n\n");
     for guide in guides::all() {
-        // Nothing fails that is written into a text.
+        // Writing into a `String` never fails.
         let _ = writeln!(text, "- [{}]({}.md)", guide.title, guide.path());
     }
     text.push_str(

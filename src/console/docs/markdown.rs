@@ -1,14 +1,14 @@
-//! Markdown of the guides with links that lead somewhere, and as HTML that the pages may show: without styles of its own,
-//! with headings that links can lead to, and with tables and blocks of code that scroll on a narrow screen.
+//! Renders the Markdown of the guides as HTML that the pages may show: without styles of its own, with anchors at
+//! headings, and with tables and code blocks that scroll on a narrow screen. Also replaces the links in Markdown.
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
-/// Returns the text as HTML. `resolve` turns the target of a link into an address; a link without one becomes plain words.
-/// A heading of the third level, the highest below a section's title, becomes `h2`.
+/// Returns the text as HTML. `resolve` turns the target of a link into an address; a link without an address becomes
+/// plain text. A heading of the third level becomes `h2`, because it is the highest below the title of a section.
 pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
     let events: Vec<_> = parse(text).collect();
     let mut shown = Vec::with_capacity(events.len());
-    // For each open link, true if it has an address.
+    // For each link that is open at this event: true if it has an address.
     let mut open_links = Vec::new();
     for (position, event) in events.iter().enumerate() {
         match event {
@@ -37,7 +37,7 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
                 shown.push(raw(
                     "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">",
                 ));
-                // With alignments the table would have styles of its own, which the pages do not allow.
+                // A table with alignments would have inline styles, which the content policy of the pages forbids.
                 shown.push(Event::Start(Tag::Table(Vec::new())));
             }
             Event::End(TagEnd::Table) => {
@@ -47,7 +47,7 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
             Event::InlineHtml(tag) if &**tag == "<br>" => shown.push(Event::HardBreak),
             Event::InlineHtml(tag) if tag.starts_with("<!--") => {}
             Event::InlineHtml(tag) => shown.push(Event::Text(tag.clone())),
-            // Comments, and pictures, of which only the words are shown.
+            // Comments are dropped. Of pictures only the text is shown.
             Event::Html(_)
             | Event::Start(Tag::Image { .. } | Tag::HtmlBlock)
             | Event::End(TagEnd::Image | TagEnd::HtmlBlock) => {}
@@ -59,8 +59,8 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
     page
 }
 
-/// Returns the text with the addresses into which `resolve` turns the targets of its links. A link without an address
-/// becomes plain words, as does each picture.
+/// Returns the Markdown with each link target replaced by the address from `resolve`. A link without an address becomes
+/// plain text, as does each picture.
 pub(super) fn link(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
     let mut linked = String::with_capacity(text.len());
     let mut done = 0;
@@ -119,7 +119,7 @@ pub(super) fn links(text: &str) -> Vec<String> {
     targets.collect()
 }
 
-/// Returns the anchor of a heading, as code forges make it: letters, digits and hyphens.
+/// Returns the anchor of a heading in the way that code hosts such as GitHub make it: letters, digits and hyphens.
 pub(super) fn slug(title: &str) -> String {
     title
         .to_lowercase()
@@ -158,7 +158,8 @@ fn heading_start(level: HeadingLevel, title: &str) -> Event<'static> {
     })
 }
 
-/// A page has the title of its section as `h1`, so the levels below begin with `h2`.
+/// Returns the level at which a heading is shown. The title of the section is `h1`, so the levels below it begin with
+/// `h2`.
 fn shown_level(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 | HeadingLevel::H2 | HeadingLevel::H3 => HeadingLevel::H2,
@@ -167,7 +168,7 @@ fn shown_level(level: HeadingLevel) -> HeadingLevel {
     }
 }
 
-/// Returns the words up to this end.
+/// Returns the text up to this end event.
 fn plain_text(events: &[Event<'_>], end: TagEnd) -> String {
     let inside = events.iter().take_while(|event| **event != Event::End(end));
     let words = inside.filter_map(|event| match event {

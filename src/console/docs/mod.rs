@@ -1,6 +1,6 @@
-//! The documentation under `/docs/`: guides, the reference of the API, a page for each error code, and a search over all
-//! of them. It needs no session and nothing from elsewhere. The guides are the files in `docs/`, and the reference is the
-//! API document, so neither is written twice.
+//! The documentation under `/docs/`: guides, the reference of the API, a page for each error code, and a search over
+//! all of them. It needs no session and loads nothing from other sites. The guides are the files in `docs/`, and the
+//! reference is made from the API document, so nothing is written twice.
 //!
 //! | Concept | File |
 //! |---|---|

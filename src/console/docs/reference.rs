@@ -1,4 +1,4 @@
-//! The reference: all operations, and a page for each.
+//! The reference: a list of all operations, and a page for each.
 
 use std::future::{Ready, ready};
 
@@ -48,7 +48,7 @@ struct Parameter {
     about: &'static str,
 }
 
-/// An answer that is no failure.
+/// A successful answer of an operation.
 struct SuccessfulAnswer {
     status: &'static str,
     message: &'static str,
@@ -107,7 +107,7 @@ fn parameters(operation: &Operation) -> Vec<Parameter> {
     .collect()
 }
 
-/// Returns the successes. The fields of a body are shown once, also if it comes with several statuses.
+/// Returns the successful answers. The fields of a body that several statuses share are shown only once.
 fn answers(operation: &Operation) -> Vec<SuccessfulAnswer> {
     let succeeded = operation
         .answers()

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::console::docs::operations::{component, text};
 
-/// A table shows at most this many rows.
+/// The maximum number of rows of a table.
 const ROWS_MAX: usize = 150;
-/// Fields that are deeper inside objects than this are not shown. A schema may contain itself.
+/// The maximum nesting of fields that are shown. A schema may contain itself.
 const DEPTH_MAX: usize = 7;
 
 /// A field of a body.
@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) path: String,
     pub(super) kind: String,
     pub(super) is_required: bool,
-    /// What the field means and may be.
+    /// The description of the field, and its allowed values.
     pub(super) about: String,
 }
 
@@ -56,7 +56,7 @@ fn add_fields(rows: &mut Vec<Row>, schema: &'static Value, parent: &str, depth: 
     }
 }
 
-/// Returns the schema behind a reference, or the first of several that is not null.
+/// Returns the schema that a reference names, or the first alternative that is not null.
 fn resolve(schema: &'static Value) -> &'static Value {
     let target = schema["$ref"].as_str().and_then(component);
     let schema = target.unwrap_or(schema);
@@ -89,14 +89,14 @@ fn kind(schema: &'static Value) -> String {
     }
 }
 
-/// Returns the description of a field, followed by what its value may be.
+/// Returns the description of a field, followed by its allowed values.
 fn about(schema: &'static Value) -> String {
     let inner = resolve(schema);
     let described = [schema, inner]
         .into_iter()
         .map(|one| text(one, "description"))
         .find(|words| !words.is_empty());
-    // An optional field of a request: its rule stands with the values that are not blank.
+    // The rule of an optional field of a request is part of its first alternative, the values that are not blank.
     let rule = schema
         .pointer("/anyOf/0")
         .map(|one| text(one, "description"));

@@ -1,4 +1,4 @@
-//! The search over guides, operations and error codes. A page is found if it has every word of the text.
+//! Searches guides, operations and error codes. A page is found if it contains every word of the searched text.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -17,9 +17,9 @@ use crate::http::extract::role::NeedsRole;
 use crate::http::forms::query::Query;
 use crate::http::respond::code::ErrorCode;
 
-/// The pages that one search shows.
+/// The maximum number of pages that one search shows.
 const FOUND_MAX: usize = 40;
-/// The maximum length of the text that is searched for. A longer one is cut off.
+/// The maximum length of the searched text. A longer text is cut.
 const TEXT_CHARS_MAX: usize = 100;
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -31,9 +31,9 @@ struct Entry {
     title: String,
     kind: &'static str,
     address: String,
-    /// The title in small letters.
+    /// The title in lower case.
     title_words: String,
-    /// The whole text of the page in small letters.
+    /// The whole text of the page in lower case.
     words: String,
 }
 
@@ -70,7 +70,7 @@ fn guide_entries(guide: &'static guides::Guide) -> Vec<Entry> {
     std::iter::once(own).chain(sections).collect()
 }
 
-/// An operation is found by its path, its words and the names of the fields of its body.
+/// Returns the entry for an operation, which is found by its path, its description and the names of its body's fields.
 fn operation_entry(operation: &operations::Operation) -> Entry {
     let body = operation.json_body();
     let fields = body.map(|body| body["example"].to_string());
@@ -99,7 +99,7 @@ struct SearchPage {
     more: usize,
 }
 
-/// The text that is searched for.
+/// The searched text.
 struct Searched(String);
 
 impl NeedsRole for Searched {}

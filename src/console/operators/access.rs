@@ -1,5 +1,5 @@
-//! The integrators of the service, and the forms that take away the access of an operator or an integrator, give it
-//! back, or change an operator's role. They do what the command line and `/ops` do.
+//! The list of integrators, and the forms that take away the access of an operator or an integrator, give it back, or
+//! change an operator's role. They do the same as the command line and the API under `/ops`.
 
 use actix_web::web;
 use askama::Template;
@@ -92,7 +92,7 @@ struct AccessForm {
     to: AccessMove,
     #[serde(default)]
     reason: String,
-    /// Sent if the keys of the integrator's taxpayers are to be revoked, too.
+    /// Present if the keys of the integrator's taxpayers must be revoked, too.
     #[serde(default)]
     taxpayer_keys: Option<String>,
 }

@@ -41,7 +41,7 @@ struct BreakersPage {
     is_database_silent: bool,
     replica_count: usize,
     breakers: Vec<BreakerLine>,
-    /// The breakers of calls that pass, and of which none fails or waits.
+    /// The breakers that are closed and whose calls neither fail nor wait.
     calm: Vec<BreakerLine>,
     outages: Vec<OutageLine>,
     pages: Pages,
@@ -92,7 +92,7 @@ async fn show_breakers(
     show_list(&page.pages, &page)
 }
 
-/// Loads a page of outages, the number of all outages, and how many taxpayers were told of these.
+/// Loads a page of outages, the number of all outages, and the number of taxpayers that were notified of each.
 async fn load_outages(
     store: &Store,
     page: Page,

@@ -1,6 +1,6 @@
-//! Acts on many things of a list at once. An operator ticks rows, or takes all that match the filter; the next page
-//! shows how many and which they are, says what will happen and asks for a reason; then a notice says what came of it.
-//! The form of that page has the ids of all of them, and nothing else is moved.
+//! Acts on many things of a list at once. An operator ticks rows, or selects all that match the filter. The next page
+//! shows how many and which things these are, says what will happen, and asks for a reason. Its form has the ids of all
+//! these things, so no other thing is moved. Then a notice shows the outcome.
 
 use std::collections::HashSet;
 
@@ -20,11 +20,11 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The maximum number of things that the preview names.
+/// The maximum number of things that the preview lists.
 const SHOWN_MAX: usize = 20;
-/// The maximum number of different reasons that a notice names.
+/// The maximum number of different reasons that a notice lists.
 const REASONS_MAX: usize = 3;
-/// The reason why something that the preview showed is not moved.
+/// The reason why a thing is not moved that the preview showed.
 const CHANGED: &str = "It has changed since it was shown";
 
 /// An act that a list offers, with its words.
@@ -38,7 +38,7 @@ pub(super) struct Act<T> {
 pub(super) struct ActWords {
     pub(super) word: &'static str,
     pub(super) label: &'static str,
-    /// What has been done, such as "resumed".
+    /// The past participle of the act for the notice, such as "resumed".
     pub(super) done: &'static str,
     /// Says in one sentence what will happen to each thing.
     pub(super) effect: &'static str,
@@ -46,11 +46,11 @@ pub(super) struct ActWords {
 
 /// The buttons above a list.
 pub(super) struct BulkBar {
-    /// The address of the preview.
+    /// The path of the preview page.
     pub(super) preview: String,
     pub(super) filter: String,
     pub(super) acts: Vec<ActWords>,
-    /// True if all that match can be taken.
+    /// True if all things that match the filter can be selected at once.
     pub(super) offers_all: bool,
 }
 
@@ -65,18 +65,18 @@ impl BulkBar {
     }
 }
 
-/// The things that an operator took from a list. At least one of the fields is set.
+/// The things that an operator selected in a list. At least one of the fields is set.
 #[derive(Clone, Copy)]
 pub(super) struct Selection<'a> {
-    /// The filter that they match; `None` if each was ticked.
+    /// The filter that the things match; `None` if each was ticked.
     pub(super) filter: Option<&'a ListQuery>,
-    /// Their ids; `None` for all that match the filter.
+    /// The ids of the things; `None` for all things that match the filter.
     pub(super) ids: Option<&'a [String]>,
 }
 
-/// The things of a selection that the act can move now.
+/// The things of a selection, divided into those that the act can move now and the others.
 pub(super) struct Found<S> {
-    /// At most `SUBJECTS_MAX`.
+    /// The things to move: at most `SUBJECTS_MAX`.
     pub(super) subjects: Vec<S>,
     /// The number of things beyond these that match, too.
     pub(super) others: u64,
@@ -84,7 +84,7 @@ pub(super) struct Found<S> {
     pub(super) refusals: Vec<BulkRefusal>,
 }
 
-/// A thing as the preview names it.
+/// A thing as the preview shows it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SubjectLine {
     pub(super) taxpayer: String,
@@ -94,18 +94,18 @@ pub(super) struct SubjectLine {
 
 /// A list whose things operators can move together.
 pub(super) trait BulkList {
-    /// What an act does to each thing.
+    /// The target of an act, such as the new state of each thing.
     type To: Copy + 'static;
     type Subject;
     const LIST_PATH: &'static str;
     const MOVE_PATH: &'static str;
-    /// The title of the page of the list.
+    /// The title of the list's page.
     const TITLE: &'static str;
-    /// One thing and several, such as "run" and "runs".
+    /// The word for one thing and for several, such as "run" and "runs".
     const NOUNS: [&'static str; 2];
     const ACTS: &'static [Act<Self::To>];
     const AUDITED_AS: AuditAction;
-    /// True if all things can only be taken with a filter.
+    /// True if all things can be selected at once only if a filter is set.
     const NEEDS_FILTER: bool;
     /// The names of the filters.
     const FILTERS: &'static [&'static str];
@@ -137,7 +137,7 @@ pub(super) trait BulkList {
 struct PreviewPage {
     frame: Frame,
     act: ActWords,
-    /// The number of things that are moved, in words, such as "17 runs".
+    /// The number of things to move, in words, such as "17 runs".
     counted: String,
     count: usize,
     others: u64,
@@ -152,9 +152,9 @@ struct PreviewPage {
 struct Request<T> {
     act: Act<T>,
     filter: ListQuery,
-    /// True if all that match the filter are taken.
+    /// True if all things that match the filter are selected.
     takes_all: bool,
-    /// The ids of the ticked things, and in the second form of those that the preview showed.
+    /// The ids of the ticked things. In the confirmation, the ids of all things that the preview showed.
     ids: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ impl<T: Copy + 'static> Request<T> {
         if takes_all && L::NEEDS_FILTER && !filter.has_filter(L::FILTERS) {
             return Err(refusal("Filter the list first: all of it cannot be taken."));
         }
-        // The second form has all ids in one field.
+        // The confirmation sends all ids in one field.
         let ids = values.checked_values("id").flat_map(str::split_whitespace);
         Ok(Self {
             act,
@@ -183,7 +183,7 @@ impl<T: Copy + 'static> Request<T> {
         })
     }
 
-    /// Returns the ids of the form; an error without any, and for more than one act can move.
+    /// Returns the ids of the form. Fails if there are none, or more than one act can move.
     fn chosen_ids(&self) -> Result<&[String], ApiError> {
         if self.ids.is_empty() {
             return Err(refusal(
@@ -196,7 +196,7 @@ impl<T: Copy + 'static> Request<T> {
         Ok(&self.ids)
     }
 
-    /// Returns all that match the filter, if they are taken.
+    /// Returns the selection of all things that match the filter; `None` if things were ticked instead.
     fn all_matching(&self) -> Option<Selection<'_>> {
         self.takes_all.then_some(Selection {
             filter: Some(&self.filter),
@@ -204,12 +204,12 @@ impl<T: Copy + 'static> Request<T> {
         })
     }
 
-    /// Returns the address of the list, filtered as it was.
+    /// Returns the address of the list with its filters.
     fn list_address<L: BulkList>(&self) -> String {
         self.filter.address(L::LIST_PATH)
     }
 
-    /// Returns the fields that repeat the request for these things in the next form.
+    /// Returns the fields with which the next form selects these things.
     fn fields(&self, ids: &[String]) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("act", self.act.words.word.to_owned()),
@@ -222,7 +222,7 @@ impl<T: Copy + 'static> Request<T> {
         fields
     }
 
-    /// Returns the selection as the audit names it.
+    /// Describes the selection for the audit.
     fn describe(&self) -> String {
         match self.filter.filter_text() {
             _ if !self.takes_all => format!("{} ticked", self.ids.len()),
@@ -269,8 +269,8 @@ pub(super) async fn preview<L: BulkList>(
     })
 }
 
-/// Moves what the preview showed. Things that match since then are left for the next time.
-pub(super) async fn go<L: BulkList>(
+/// Moves the things that the preview showed. Things that match the filter only since then are not moved.
+pub(super) async fn move_previewed<L: BulkList>(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     form: Form<FormValues>,
@@ -320,7 +320,7 @@ async fn count<L: BulkList>(
     Ok(found.subjects.len() as u64 + found.others)
 }
 
-/// Returns a refusal for each thing that was shown and is not found any more.
+/// Returns a refusal for each thing that the preview showed and that can no longer be moved.
 fn changed_since_shown<L: BulkList>(
     found: &Found<L::Subject>,
     shown: &[String],
@@ -342,7 +342,7 @@ fn count_phrase<L: BulkList>(count: usize) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// Says how many things were moved, how many were not, and why; and how many others match.
+/// Says how many things were moved, how many were not and why, and how many more match.
 fn notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> String {
     let is = |count: usize| if count == 1 { "is" } else { "are" };
     let moved = outcome.moved.len();
@@ -372,7 +372,7 @@ fn notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> String {
     sentences.join(" ")
 }
 
-/// Returns the most frequent reasons, each with the number of things that it stopped.
+/// Returns the most frequent reasons, each with the number of things that were not moved for it.
 fn group_reasons(refusals: &[BulkRefusal]) -> Vec<String> {
     let mut groups: Vec<(&str, usize)> = Vec::new();
     for refusal in refusals {

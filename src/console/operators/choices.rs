@@ -1,4 +1,4 @@
-//! Rows of links to other views of the same page. A view stands in the address, so that it can be kept and passed on.
+//! Rows of links to other views of the same page. A view is part of the address, so it can be bookmarked and shared.
 
 use supervision::Window;
 
@@ -24,7 +24,7 @@ pub(super) fn find<T: Copy>(all: &[T], is_meant: impl Fn(&T) -> bool) -> Option<
     all.iter().copied().find(is_meant)
 }
 
-/// Returns the window of so many minutes; the default if there is none.
+/// Returns the window with this number of minutes; the default window if there is none.
 pub(super) fn find_window(minutes: &str) -> Window {
     find(&Window::ALL, |known| known.minutes().to_string() == minutes).unwrap_or_default()
 }

@@ -9,8 +9,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::audit;
 
-/// Records in the audit that an operator sees the contact data in a document with this IRN. Call this before the
-/// document is shown.
+/// Records in the audit that an operator sees the contact data in the document of this IRN. Call this before the
+/// document is shown, so that nobody sees it without a record.
 pub(super) async fn record_view(
     state: &ApiState,
     session: &OperatorSession,

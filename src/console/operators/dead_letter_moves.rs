@@ -1,4 +1,4 @@
-//! Replays of many dead letters at once, with one replay for each endpoint.
+//! Sends many dead letters again at once: one replay for each endpoint.
 
 use uuid::Uuid;
 

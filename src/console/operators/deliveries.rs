@@ -33,10 +33,10 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/deliveries").page(list_endpoints),
         path("/console/deliveries/endpoints/move/preview").page(bulk::preview::<Endpoints>),
-        path("/console/deliveries/endpoints/move").form(bulk::go::<Endpoints>),
+        path("/console/deliveries/endpoints/move").form(bulk::move_previewed::<Endpoints>),
         path("/console/deliveries/dead-letters").page(list_dead_letters),
         path("/console/deliveries/dead-letters/move/preview").page(bulk::preview::<DeadLetters>),
-        path("/console/deliveries/dead-letters/move").form(bulk::go::<DeadLetters>),
+        path("/console/deliveries/dead-letters/move").form(bulk::move_previewed::<DeadLetters>),
         path("/console/deliveries/dead-letters/{id}/replay").form(replay),
     ]
 }
@@ -52,7 +52,7 @@ struct EndpointsPage {
     bulk: BulkBar,
 }
 
-/// The endpoints of one host that fail by one cause.
+/// The endpoints of one host that fail for the same reason.
 struct GroupLine {
     text: String,
     address: String,
@@ -83,7 +83,7 @@ struct DeadLetterLine {
     guidance: Guidance,
 }
 
-/// The maximum number of groups that the page of the endpoints names.
+/// The maximum number of groups of failing endpoints that the page lists.
 const GROUPS_MAX: usize = 5;
 
 /// GET /console/deliveries: lists the webhook endpoints of all taxpayers.
@@ -228,7 +228,7 @@ pub(super) fn explain_cause(listed: &ListedEndpoint) -> String {
     cause.map_or_else(String::new, |cause| cause_words(&cause).0)
 }
 
-/// Returns the words for a cause of failures: of one endpoint, and of several.
+/// Describes a cause of failures: for one endpoint, and for several.
 fn cause_words(cause: &str) -> (String, String) {
     let (one, several) = match cause {
         "connect" => ("No connection", "accept no connection"),

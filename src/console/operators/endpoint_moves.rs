@@ -1,4 +1,4 @@
-//! Acts on many webhook endpoints at once: they are enabled, so that what waits for them is sent now.
+//! Enables many webhook endpoints at once, so that the events that wait for them are sent now.
 
 use database::page::Page;
 
@@ -52,7 +52,7 @@ impl BulkList for Endpoints {
     const NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &webhook_endpoints::FILTERS;
 
-    /// Endpoints that work have nothing to try again, so they are left out.
+    /// Endpoints whose deliveries succeed are left out, because nothing has to be tried again.
     async fn find(
         state: &ApiState,
         _: AfterEnable,

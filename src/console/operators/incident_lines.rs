@@ -56,7 +56,7 @@ impl IncidentLine {
 /// The gravest incident in one line, for the top of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Headline {
-    /// The class of its colour.
+    /// The class for the colour of the line.
     pub(crate) class: &'static str,
     pub(crate) text: String,
 }

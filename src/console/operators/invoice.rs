@@ -1,5 +1,5 @@
-//! An invoice as operators see it: read only, with its runs and everything that happened to it. An IRN whose invoice
-//! is not stored here has a page, too.
+//! An invoice as operators see it: read-only, with its runs and its timeline. There is also a page for an IRN whose
+//! invoice is not stored here.
 
 use actix_web::web;
 use askama::Template;

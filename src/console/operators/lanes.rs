@@ -28,7 +28,7 @@ struct LanesPage {
 
 struct OwnerLine {
     count: OwnerCount,
-    /// The name of the replica, or the name in its leases if it is not known any more.
+    /// The name of the replica, or the owner name in its leases if the replica is no longer known.
     replica: String,
 }
 
@@ -99,7 +99,7 @@ fn explanation(kind: LaneKind) -> &'static str {
     }
 }
 
-/// `held` of the due lanes are not taken although workers are free.
+/// Explains the figures of one kind. `held` is the number of due lanes that are not taken although workers are free.
 fn explain_lanes(count: &LaneCount, held: HeldRuns) -> String {
     let LaneCount {
         due,

@@ -1,4 +1,5 @@
-//! The filters of a list, as they stand in its address: shown in the form above the list and kept by its page links.
+//! The filters of a list, which are part of its address. The form above the list shows them, and the links to its pages
+//! keep them.
 
 use database::page::Page;
 use url::form_urlencoded::Serializer;
@@ -8,7 +9,7 @@ use crate::http::forms::query::Query;
 
 /// The rows on one page of a list.
 const PER_PAGE: u64 = 50;
-/// The parameters that choose how a list is shown, not what it holds.
+/// The parameters that change how a list is shown, but not which rows it has.
 const VIEWS: [&str; 3] = ["page", "per_page", "order"];
 
 #[derive(Debug)]
@@ -48,18 +49,19 @@ impl ListQuery {
         list_pages::filter_text(&self.0)
     }
 
-    /// True if the list may lack something: it has one of these filters. A mistyped one filters nothing.
+    /// True if at least one of these filters is set, so that the list may not show everything. A misspelt filter has no
+    /// effect.
     pub(crate) fn has_filter(&self, known: &[&str]) -> bool {
         self.0.pairs().any(|(name, _)| known.contains(&name))
     }
 
-    /// Returns the first parameter that is none of these filters and says nothing about the view.
+    /// Returns the first parameter that is neither one of these filters nor a parameter of the view.
     pub(crate) fn unknown_filter(&self, known: &[&str]) -> Option<&str> {
         let mut names = self.0.pairs().map(|(name, _)| name);
         names.find(|name| !known.contains(name) && !VIEWS.contains(name))
     }
 
-    /// Returns the list with these filters only, as it is shown.
+    /// Returns the list with only these filters, and with the parameters of its view.
     pub(crate) fn with_known_filters(&self, known: &[&str]) -> Self {
         let pairs = self.0.pairs();
         Self(

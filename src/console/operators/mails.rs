@@ -1,4 +1,4 @@
-//! The mails to people: whether they were sent, and why not. What they say is shown in development only.
+//! The mails to people: whether they were sent and, if not, why. Their contents are shown only in development.
 
 use actix_web::web;
 use askama::Template;

@@ -37,35 +37,35 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// Counts that are older than this are told to be old.
+/// If the counts are older than this, the overview says how old they are.
 const STALE_AFTER: SignedDuration = SignedDuration::from_secs(15);
 
 #[derive(Template)]
 #[template(path = "operators/overview.html")]
 struct OverviewPage {
     frame: Frame,
-    /// The address from which the part is renewed; `None` for a past overview.
+    /// The address from which the page updates this part; `None` for a past overview.
     live_from: Option<&'static str>,
     live: String,
-    /// What was found, if the page looks back.
+    /// The past overview that is shown; `None` for the present.
     past: Option<FoundOverview>,
-    /// The minutes of the last hour that can be looked at.
+    /// The times within the last hour from which a past overview can be shown.
     minutes: Vec<Timestamp>,
 }
 
 #[derive(Template)]
 #[template(path = "operators/overview_live.html")]
 struct OverviewPart {
-    /// Says that the counts are old, if they are.
+    /// The sentence that says how old the counts are; `None` if they are fresh.
     stale: Option<String>,
     incidents: Vec<IncidentLine>,
     cards: Vec<Card>,
-    /// Tells of which replica the charts are, if there are several.
+    /// The replica whose requests the charts show; `None` if there is only one.
     charts_of: Option<String>,
     charts: Vec<Chart>,
-    /// The calls that wait or fail.
+    /// The breakers whose calls wait or fail.
     breakers: Vec<BreakerLine>,
-    /// The number of the other calls.
+    /// The number of operations whose calls neither wait nor fail.
     calm_calls: usize,
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn render(state: &ApiState) -> Result<String, ApiError> {
     part.render().map_err(ApiError::internal)
 }
 
-/// Returns the sentence that says how old the counts are, if they are not of this moment.
+/// Returns the sentence that says how old the counts are; `None` if they are fresh.
 fn stale_words(counted_at: Option<Timestamp>, now: Timestamp) -> Option<String> {
     match counted_at {
         None => Some(
@@ -244,7 +244,7 @@ fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
     ]
 }
 
-/// Returns the figures of all replicas together.
+/// Returns cards with the sums over all replicas.
 fn replica_cards(list: &ReplicaList) -> Vec<Card> {
     let figures = || list.present().map(|replica| &replica.figures);
     let sum = |number: fn(&ReplicaFigures) -> u64| figures().map(number).sum::<u64>();
@@ -297,12 +297,12 @@ fn at_most_words(us: u64) -> String {
     }
 }
 
-/// Returns the rate of what was counted in ten seconds.
+/// Returns a rate per second, with one decimal digit, from a count within ten seconds.
 pub(super) fn per_second(in_10_s: u64) -> String {
     format!("{}.{}", in_10_s / 10, in_10_s % 10)
 }
 
-/// Returns the sentence that says whose requests the charts show; `None` if there is one replica only.
+/// Returns the sentence that says whose requests the charts show; `None` if there is only one replica.
 fn chart_owner(state: &ApiState) -> Option<String> {
     let is_alone = state.replicas.last_list().present().count() < 2;
     let name = &state.replicas.identity().name;

@@ -1,5 +1,5 @@
-//! The overview as it was within the last hour, so that an operator who comes late can look back. It is kept in the memory
-//! of this process.
+//! The overviews of the last hour, so that an operator who comes late can look back. They are kept in the memory of
+//! this process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use crate::console::operators::overview;
 use crate::http::state::ApiState;
 
-/// How often the overview is kept, and for how long: 180 of them, some 20 kB each.
+/// The interval at which the overview is kept, and the time for which it is kept: 180 overviews of some 20 kB each.
 const KEEP_EVERY: Duration = Duration::from_secs(20);
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
 
@@ -26,7 +26,7 @@ pub(crate) struct PastOverview {
     pub(crate) html: Arc<str>,
 }
 
-/// A past overview with the times of those before and after it.
+/// A past overview with the times of the overviews just before and just after it.
 #[derive(Debug)]
 pub(crate) struct FoundOverview {
     pub(crate) overview: PastOverview,
@@ -53,12 +53,12 @@ pub async fn keep_overviews(state: web::Data<ApiState>, past: web::Data<PastOver
 impl PastOverviews {
     fn keep(&self, at: Timestamp, html: Arc<str>) {
         let mut kept = self.lock();
-        // A clock that was set back leaves overviews from the future, which would stay for ever.
+        // After the clock was set back, some overviews have times in the future. These would stay for ever.
         kept.retain(|past| past.at < at && at.duration_since(past.at) <= KEPT_FOR);
         kept.push_back(PastOverview { at, html });
     }
 
-    /// Finds the last overview that was kept at this time or before; the first one if none was.
+    /// Returns the last overview from this time or before. If there is none, returns the oldest one.
     pub(crate) fn find(&self, at: Timestamp) -> Option<FoundOverview> {
         let kept = self.lock();
         let number = kept
@@ -76,7 +76,7 @@ impl PastOverviews {
         })
     }
 
-    /// Returns the times of the overviews that begin a minute, the latest first.
+    /// Returns the time of the first overview of each minute, newest first.
     pub(crate) fn minutes(&self) -> Vec<Timestamp> {
         let kept = self.lock();
         let mut times: Vec<_> = kept.iter().map(|past| past.at).collect();

@@ -25,7 +25,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/quarantine").page(list),
         path("/console/quarantine/move/preview").page(bulk::preview::<Quarantine>),
-        path("/console/quarantine/move").form(bulk::go::<Quarantine>),
+        path("/console/quarantine/move").form(bulk::move_previewed::<Quarantine>),
         path("/console/quarantine/{reference}/replay").form(replay),
         path("/console/quarantine/{reference}/drop").form(drop),
     ]

@@ -1,4 +1,4 @@
-//! Acts on much work in quarantine at once: it is replayed, or it is dropped.
+//! Replays or drops many quarantined commands, deliveries and runs at once.
 
 use database::page::Page;
 
@@ -143,7 +143,7 @@ impl Release {
     }
 }
 
-/// Moves one piece of work as its own form does.
+/// Moves one piece of work, like its own form.
 async fn release(
     state: &ApiState,
     to: Release,

@@ -28,7 +28,7 @@ impl ReasonForm {
         Ok(reader::read(&self.body(), &state.catalog.get(), reason::read_required)?.value)
     }
 
-    /// Returns who requests an action and why.
+    /// Returns the operator and the reason of a requested action.
     pub(crate) fn request(
         &self,
         state: &ApiState,
@@ -40,7 +40,7 @@ impl ReasonForm {
         })
     }
 
-    /// Returns who requests an action and why. Fails if there is no reason.
+    /// Returns the operator and the reason of a requested action. Fails if there is no reason.
     pub(crate) fn required_request(
         &self,
         state: &ApiState,

@@ -1,5 +1,5 @@
-//! Reconciliations: a taxpayer's day compared with the authority's ledger, the differences with the form that decides them,
-//! and the form that starts a comparison.
+//! Reconciliations: comparisons of one day of a taxpayer with the authority's ledger. The pages show the differences
+//! with a form to decide them, and a form to start a comparison.
 
 use actix_web::web;
 use askama::Template;
@@ -111,7 +111,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
     show_list(&page.pages, &page)
 }
 
-/// POST /console/reconciliations: queues the comparison of a day of a taxpayer.
+/// POST /console/reconciliations: queues a comparison of one day of a taxpayer.
 async fn start(
     state: web::Data<ApiState>,
     Operator(session): Operator,
@@ -164,7 +164,7 @@ async fn show_reconciliation(
     show_list(&page.pages, &page)
 }
 
-/// POST /console/reconciliations/{id}/decide: decides the ticked findings.
+/// POST /console/reconciliations/{id}/decide: stores a decision about the ticked findings.
 async fn decide(
     state: web::Data<ApiState>,
     Operator(session): Operator,
@@ -174,7 +174,7 @@ async fn decide(
     change_decisions(&state, &session, &id, &form.0, FindingAct::Decide).await
 }
 
-/// POST /console/reconciliations/{id}/reopen: lists the ticked findings again.
+/// POST /console/reconciliations/{id}/reopen: withdraws the decision about the ticked findings.
 async fn reopen(
     state: web::Data<ApiState>,
     Operator(session): Operator,

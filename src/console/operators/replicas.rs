@@ -1,4 +1,4 @@
-//! The replicas, live: which process is ready, stops or is missing, and what each does. A missing one can be forgotten.
+//! The replicas, live: which process is ready, stopping or missing, and its load. An operator can forget a missing one.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
@@ -48,9 +48,9 @@ struct ReplicasPart {
 struct ReplicaLine {
     replica: Replica,
     badge: Badge,
-    /// Why the replica is not ready, or since when it is missed.
+    /// The reason why the replica is not ready, or the time since when it is missing.
     note: String,
-    /// The microseconds since its last sign, and those since its start.
+    /// The microseconds since the replica's last sign of life, and since its start.
     silent_us: u64,
     running_us: u64,
     memory: String,
@@ -97,7 +97,7 @@ async fn live_replicas(
     std::future::ready(stream).await
 }
 
-/// POST /console/replicas/{id}/forget: forgets a replica that does not come back.
+/// POST /console/replicas/{id}/forget: removes a missing replica from the list.
 async fn forget(
     state: web::Data<ApiState>,
     Operator(session): Operator,
@@ -172,7 +172,7 @@ impl ReplicaLine {
     }
 }
 
-/// Says how a clock stands to the clock of the database.
+/// Says how far a clock is ahead of the clock of the database, or behind it.
 fn clock_words(ahead_ms: i64) -> String {
     match ahead_ms {
         0 => "agrees".to_owned(),

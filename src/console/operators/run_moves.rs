@@ -1,4 +1,4 @@
-//! Moves of many runs at once: pause, resume, retry and cancel.
+//! Pauses, resumes, retries or cancels many runs at once.
 
 use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
 use crate::console::operators::runs;

@@ -33,7 +33,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/runs").page(list),
         path("/console/runs/move/preview").page(bulk::preview::<Runs>),
-        path("/console/runs/move").form(bulk::go::<Runs>),
+        path("/console/runs/move").form(bulk::move_previewed::<Runs>),
     ]
 }
 

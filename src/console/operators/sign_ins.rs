@@ -1,6 +1,6 @@
-//! The forms with which an admin helps people to sign in: a one-time link for a person who has no password or forgot
-//! it, and the removal of a lost second factor. They work for operators, integrators and contact persons, but never for
-//! the admin who sends them.
+//! The forms with which an admin helps people to sign in: one makes a one-time link for a person who has no password or
+//! forgot it, the other removes a lost second factor. They work for operators, integrators and contact persons, but not
+//! for the admin who sends them.
 
 use actix_web::{HttpRequest, web};
 
@@ -33,20 +33,20 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// A person in a list, with what an admin may do for the person.
+/// A person in a list, with the forms that an admin may use for the person.
 pub(super) struct PersonLine {
     /// The name of an integrator or of a contact person. Operators have no name.
     pub(super) name: Option<String>,
     pub(super) email: String,
     pub(super) role: &'static str,
     pub(super) second_factor: FactorState,
-    /// The path with which the path of each form about this person begins.
+    /// The path below which the forms about this person are.
     pub(super) path: String,
-    /// True for the operator who looks at the page.
+    /// True if this is the operator who is looking at the page.
     pub(super) is_self: bool,
 }
 
-/// Returns the start of the paths of the forms about a person.
+/// Returns the path below which the forms about a person are.
 pub(super) fn person_path(owner: SessionOwner) -> String {
     match owner {
         SessionOwner::Operator(id) => format!("/console/operators/{id}"),

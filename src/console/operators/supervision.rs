@@ -1,5 +1,5 @@
-//! The supervised actors, live: the first of all replicas by trouble or by a measure within a window, which the address
-//! says, and how many there are of each kind in this process.
+//! The supervised actors, live: those of all replicas with the most trouble, or with the highest value of a measure
+//! within a window, and the number of actors of each kind in this process. The address has the choice of the view.
 
 use std::collections::BTreeMap;
 
@@ -62,11 +62,11 @@ struct PausedLine {
 struct SupervisionPart {
     /// The replica that made the page.
     answered_by: String,
-    /// What this process says of itself; `None` if another replica is chosen.
+    /// The actors of this process by kind; `None` if the page shows another replica.
     own: Option<OwnTree>,
-    /// All replicas in numbers; empty if there is only this one.
+    /// The totals of all replicas; empty if this is the only one.
     replicas: Vec<ReplicaLine>,
-    /// The length of the window, as the heads of columns say it.
+    /// The length of the window, as the column headings show it.
     window: &'static str,
     actors: Vec<ActorLine>,
 }
@@ -77,7 +77,7 @@ struct OwnTree {
     groups: Vec<GroupLine>,
 }
 
-/// A replica and its actors in numbers, as it told them last.
+/// A replica and the totals of its actors, from its last report.
 struct ReplicaLine {
     name: String,
     badge: Badge,
@@ -87,7 +87,7 @@ struct ReplicaLine {
 
 struct ActorLine {
     badge: Badge,
-    /// The page about whom or what the actor works for.
+    /// The address of the page about the subject that the actor works for; `None` if it works for all.
     address: Option<String>,
     within: WindowFigures,
     told: ReplicaActor,
@@ -123,7 +123,7 @@ async fn show_supervision(
     })
 }
 
-/// Returns the paused taxpayers. While the database is silent, they have no names.
+/// Returns the paused taxpayers. While the database does not answer, they have no names.
 async fn load_paused(state: &ApiState) -> Vec<PausedLine> {
     let pauses = state.taxpayers.paused_taxpayers().list();
     let ids: Vec<_> = pauses.iter().map(|pause| pause.taxpayer_id).collect();
@@ -153,7 +153,7 @@ async fn live_supervision(
     std::future::ready(stream).await
 }
 
-/// Returns the names of all known replicas, that of this process first.
+/// Returns the names of all known replicas. This process comes first.
 fn replica_names(state: &ApiState) -> Vec<String> {
     let own = &state.replicas.identity().name;
     let list = state.replicas.last_list();
@@ -178,7 +178,7 @@ fn render(state: &ApiState, view: &View) -> Result<String, ApiError> {
         .map_err(ApiError::internal)
 }
 
-/// What the page shows. It stands in the address, so that it can be kept and passed on.
+/// The view of the page. It is part of the address, so it can be bookmarked and shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct View {
     /// `None` for all replicas.
@@ -190,7 +190,7 @@ struct View {
 }
 
 impl View {
-    /// Reads the view from an address. What it does not say, or says in words that nobody knows, is the default.
+    /// Reads the view from an address. Missing and unknown values become the defaults.
     fn new(query: &Query, replicas: &[String]) -> Self {
         let word = |name| query.text(name).unwrap_or_default();
         let replica = word("replica");
@@ -226,7 +226,7 @@ impl View {
         }
     }
 
-    /// Returns the links to the other views. With only one replica there is none to choose.
+    /// Returns the links to the other views. The choice of a replica is left out if there is only one.
     fn choices(&self, replicas: &[String]) -> Vec<ChoiceRow> {
         let choice = |text: &str, change: &dyn Fn(&mut Self)| {
             let mut view = self.clone();
@@ -336,7 +336,7 @@ impl ActorLine {
     }
 }
 
-/// Returns the page about the taxpayer or the run that an actor works for; `None` if it works for all.
+/// Returns the address of the page about the taxpayer or run that an actor works for; `None` if it works for all.
 fn subject_path(kind: &str, name: &str) -> Option<String> {
     if [kinds::TAXPAYER, kinds::WEBHOOK]
         .map(NodeKind::name)
@@ -351,7 +351,7 @@ fn subject_path(kind: &str, name: &str) -> Option<String> {
 }
 
 impl GroupLine {
-    /// `is_shard` if the actors of this kind are spread over several threads, each of which has a group.
+    /// `is_shard` is true if the actors of this kind are spread over several threads. Each thread then has a group.
     fn new(group: &ActorGroup, is_shard: bool) -> Self {
         let states = group.states.iter().map(|(state, count)| StateCount {
             badge: (*state).into(),

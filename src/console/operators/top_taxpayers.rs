@@ -1,4 +1,4 @@
-//! The taxpayers that use most of this replica, by a measure within a window, which the address says.
+//! The taxpayers that use this replica most, by a measure within a window. The address has the choice of both.
 
 use actix_web::web;
 use askama::Template;
@@ -29,7 +29,7 @@ struct TopTaxpayersPage {
     frame: Frame,
     since: Timestamp,
     choices: Vec<ChoiceRow>,
-    /// The length of the window, as the heads of columns say it.
+    /// The length of the window, as the column headings show it.
     window: &'static str,
     lines: Vec<TaxpayerLine>,
 }
@@ -40,7 +40,7 @@ struct TaxpayerLine {
     counts: UsageCounts,
 }
 
-/// GET /console/top-taxpayers: shows the taxpayers that use most of this replica.
+/// GET /console/top-taxpayers: shows the taxpayers that use this replica most.
 async fn show_top_taxpayers(
     state: web::Data<ApiState>,
     Viewer(session): Viewer,
@@ -62,7 +62,7 @@ async fn show_top_taxpayers(
     })
 }
 
-/// What the page shows.
+/// The view of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct View {
     by: UsageMeasure,
@@ -70,7 +70,7 @@ struct View {
 }
 
 impl View {
-    /// Reads the view from an address. What it does not say, or says in words that nobody knows, is the default.
+    /// Reads the view from an address. Missing and unknown values become the defaults.
     fn new(query: &Query) -> Self {
         let by = query.text("by").and_then(UsageMeasure::parse);
         Self {

@@ -21,7 +21,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::{sessions, taxpayers};
 
-/// The account that is open, as the top bar and the title name it.
+/// The account whose pages are shown, as the top bar and the title name it.
 #[derive(Debug, Clone)]
 pub(crate) struct AccountLabel {
     pub(crate) name: String,
@@ -33,7 +33,7 @@ pub(crate) struct AccountLabel {
 pub(crate) struct AccountSession {
     pub(crate) taxpayer: TaxpayerId,
     pub(crate) account: AccountLabel,
-    /// The person as the audit names it.
+    /// The person as an actor of the audit.
     pub(crate) by: Actor,
     pub(crate) person: Person,
     pub(crate) role: ContactRole,
@@ -44,8 +44,8 @@ pub(crate) struct AccountSession {
 }
 
 impl AccountSession {
-    /// Sends the one command of a form. The command stores the form's claim, so that the form has its effect once, even
-    /// if it is sent again.
+    /// Sends the only command of a form. The command also stores the form's claim, so that the form takes effect only
+    /// once, even if it is sent again.
     pub(crate) async fn send<C: TaxpayerCommand>(
         &self,
         state: &ApiState,
@@ -80,8 +80,8 @@ pub(crate) struct SignedInIntegrator {
     pub(crate) notice: Option<String>,
 }
 
-/// Returns the session for the taxpayer in the path. Whoever has no right to this account is told that there is no such
-/// page.
+/// Returns the session for the taxpayer in the path. A person without a right to this account gets 404, so that nobody
+/// learns which accounts exist.
 async fn account_session(
     request: &HttpRequest,
     least: ContactRole,
@@ -134,7 +134,7 @@ async fn account_session(
     })
 }
 
-/// Names the person in what the activity says of this request.
+/// Stores the person's name for the activity entries that this request makes.
 fn name_person(request: &HttpRequest, person: &Person) {
     let name = person.name.as_deref().unwrap_or(&person.email);
     name_actor(ActorWithName {
@@ -170,12 +170,12 @@ pub(crate) async fn may_view_account(
     })
 }
 
-/// Returns the session of somebody who may see the account in the path, for the frame of a failure there.
+/// Returns the session if the person may see the account in the path, for the frame of a failure page.
 pub(crate) async fn visible_account(request: &HttpRequest) -> Option<AccountSession> {
     account_session(request, ContactRole::ReadOnly).await.ok()
 }
 
-/// Lets handlers take each type as a parameter. People with a lower role than this are refused.
+/// Lets handlers take each type as a parameter. A person with a lower role than the given one is refused.
 macro_rules! role_extractors {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {

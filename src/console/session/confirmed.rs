@@ -11,12 +11,12 @@ use crate::console::session::{Refusal, SignedIn, find_session, state};
 use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
 
-/// A right to change who gets in: people, keys, second factors. Whoever did not confirm is led to the page that asks
-/// for password and code. Whoever has too low a role is refused first, as everywhere.
+/// A right to change who has access: people, keys, second factors. A person who did not confirm is redirected to the
+/// page that asks for password and code. A person whose role is too low is refused first.
 #[derive(Debug)]
 pub(crate) struct Confirmed<R>(pub(crate) R);
 
-/// A right that is given by a session.
+/// A right that a session can give, such as `Owner`.
 pub(crate) trait SessionRight:
     FromRequest<Error = Refusal, Future = LocalBoxFuture<'static, Result<Self, Refusal>>> + 'static
 {

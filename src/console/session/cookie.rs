@@ -1,4 +1,4 @@
-//! The cookie of a session, and what else the pages read from a request.
+//! The cookie of a session, and the other data that the pages read from a request.
 
 use actix_web::cookie::{Cookie, SameSite};
 use actix_web::http::header::REFERER;
@@ -12,8 +12,7 @@ use crate::http::respond::redirect::NOTICE_COOKIE;
 use crate::http::respond::render::ResponsePrefs;
 use crate::http::state::{ApiState, SessionSettings};
 
-/// Returns the cookie of a new session. A browser drops this cookie when it closes; the server may end the session
-/// earlier.
+/// Returns the cookie of a new session. The browser deletes it when it closes; the server may end the session earlier.
 pub(crate) fn session_cookie(settings: SessionSettings, token: &SecretString) -> Cookie<'static> {
     Cookie::build(settings.cookie_name(), token.expose_secret().to_owned())
         .path("/")
@@ -37,8 +36,8 @@ pub(crate) fn token(request: &HttpRequest) -> Option<SecretString> {
     Some(SecretString::from(cookie.value().to_owned()))
 }
 
-/// Returns the address and the browser from which a person signs in.
-pub(crate) fn place(request: &HttpRequest) -> SignInPlace {
+/// Returns the address and the browser that a person signs in from.
+pub(crate) fn sign_in_place(request: &HttpRequest) -> SignInPlace {
     SignInPlace {
         address: client_address(request),
         browser: access_log::user_agent(request.headers()),
@@ -64,8 +63,8 @@ pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
     Some(read)
 }
 
-/// Returns the path of the sign-in. It leads back to this page or, if a form was sent, to the page with the form, and then
-/// says that the form was not taken.
+/// Returns the path of the sign-in page. After it, the person gets back to this page. If a form was sent, the person
+/// gets back to the page with the form, and the sign-in page says that the form was not processed.
 pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
     let next = encoded_page(request);
     if request.method().is_safe() {
@@ -75,14 +74,14 @@ pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
     }
 }
 
-/// Returns the path of the page that asks for password and code. That page leads back to this page or, if a form was
-/// sent, to the page with the form.
+/// Returns the path of the page that asks for password and code. After it, the person gets back to this page or, if a
+/// form was sent, to the page with the form.
 pub(crate) fn confirm_path(request: &HttpRequest) -> String {
     format!("/account/confirm?next={}", encoded_page(request))
 }
 
-/// Returns the address of this page or, if a form was sent, of the page with the form, as a value in a query; empty if that
-/// is not known.
+/// Returns the address of this page or, if a form was sent, of the page with the form, encoded for a query. Empty if
+/// the address is not known.
 fn encoded_page(request: &HttpRequest) -> String {
     let here = request
         .uri()

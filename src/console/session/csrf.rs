@@ -1,5 +1,5 @@
-//! The refusal of forms from other sites. A form must carry a token that only pages of the same session contain, and if
-//! the browser names the origin of the form, the origin must be this service.
+//! Refuses forms that other sites send. A form must carry a token that only pages of the same session contain. If the
+//! browser says from which site the form comes, it must be this service.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::console::session::{Refusal, token};
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FOREIGN_FORM_TEXT: &str = "This form was not sent from a page of this service. Go back, reload the page and send it again.";
 
-/// Returns the token that the forms of a session carry. The session's own token cannot be computed from it.
+/// Returns the token for the forms of a session. It does not reveal the session's own token.
 pub(crate) fn csrf_token(session: &SecretString) -> String {
     let digest = Sha256::new()
         .chain_update("form:")
@@ -25,7 +25,7 @@ pub(crate) fn csrf_token(session: &SecretString) -> String {
     URL_SAFE_NO_PAD.encode(digest)
 }
 
-/// Refuses a form whose token is not the one of the session.
+/// Refuses a form from another site, or without the token of the session.
 pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result<(), Refusal> {
     check_origin(request)?;
     let session = token(request).ok_or(Refusal::NotSignedIn)?;
@@ -36,7 +36,7 @@ pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result
 }
 
 /// Refuses a form if the browser says that it comes from another site. Browsers say so in `Sec-Fetch-Site` (W3C Fetch
-/// Metadata). Over plain HTTP they send only `Origin`, which must name the host that the request was sent to.
+/// Metadata). Over plain HTTP they only send `Origin`, which must name the host that the request was sent to.
 pub(crate) fn check_origin(request: &HttpRequest) -> Result<(), Refusal> {
     let header = |name: HeaderName| {
         request

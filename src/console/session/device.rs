@@ -1,4 +1,5 @@
-//! The cookie that marks a browser in which a person has signed in before (`store::accounts::devices`).
+//! The cookie that marks a browser in which a person has signed in before. Such browsers are not slowed down by the
+//! failed attempts of others (`store::accounts::devices`).
 
 use actix_web::cookie::time::Duration;
 use actix_web::cookie::{Cookie, SameSite};
@@ -12,8 +13,8 @@ use crate::store::accounts::devices::{self, Device};
 
 const KNOWN_DAYS: i64 = 180;
 
-/// Returns the name of the cookie. Each kind of person has its own, so that a browser can be known for one of each
-/// kind.
+/// Returns the name of the cookie. Each kind of person has its own, so that one browser can be known for one person of
+/// each kind.
 fn cookie_name(settings: SessionSettings, owner: SessionOwner) -> String {
     let prefix = if settings.is_secure { "__Host-" } else { "" };
     format!("{prefix}device-{}", owner.kind())
@@ -33,7 +34,7 @@ pub(crate) fn known_device(
     )
 }
 
-/// Adds the cookie to the answer that marks the browser as known for a person who has just signed in with it.
+/// Adds a cookie to the answer that marks the browser as known for the person who has just signed in.
 pub(crate) fn remember_device(
     state: &ApiState,
     owner: SessionOwner,

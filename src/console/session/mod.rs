@@ -1,5 +1,5 @@
 //! The people who send requests for pages. A handler takes one of the types of `operators` or `accounts` as a
-//! parameter: only a person who has this right reaches the handler. The session is in the database; the browser has a
+//! parameter. Only people with this right reach the handler. The session is stored in the database; the browser has a
 //! random token in a cookie that scripts cannot read.
 
 pub(crate) mod accounts;
@@ -13,8 +13,8 @@ mod refusal;
 
 pub(crate) use confirmed::Confirmed;
 pub(super) use cookie::{
-    NoticeRead, confirm_path, notice, place, removal_cookie, request_id, session_cookie,
-    sign_in_path, token,
+    NoticeRead, confirm_path, notice, removal_cookie, request_id, session_cookie, sign_in_path,
+    sign_in_place, token,
 };
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use device::{known_device, remember_device};
@@ -87,7 +87,7 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     Ok(found)
 }
 
-/// Returns the session of the request, also one that still awaits a code.
+/// Returns the session of the request, even if it still waits for a code.
 async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let state = state(request)?;
     let token = token(request).ok_or(Refusal::NotSignedIn)?;
@@ -96,14 +96,14 @@ async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let listener = Listener::from_request(request);
     let session = session.filter(|session| listener.serves_person(session.person.owner));
     let session = session.ok_or(Refusal::NotSignedIn)?;
-    page_quota::know(state, &token);
+    page_quota::remember_session(state, &token);
     Ok(SignedIn {
         session,
         csrf: csrf_token(&token),
     })
 }
 
-/// Returns the session of a token. While the database is silent, an operator who only looks is still known.
+/// Returns the session of a token. While the database does not answer, an operator can still read pages.
 async fn stored_session(
     request: &HttpRequest,
     state: &ApiState,
@@ -115,7 +115,7 @@ async fn stored_session(
         .session(token)
         .filter(|_| only_looks);
     let limits = state.settings.sessions.limits;
-    // A page that only stays open must not keep its session alive.
+    // Live parts do not extend the session: a page that is merely open must not keep it alive.
     let is_live = request.path().contains("/live/");
     let lookup = async {
         if is_live {

@@ -43,8 +43,7 @@ pub(crate) struct Operator(pub(crate) OperatorSession);
 #[derive(Debug)]
 pub(crate) struct Admin(pub(crate) OperatorSession);
 
-/// Returns the session of an operator who has at least this role. Anybody who is no operator is told that there is no
-/// such page.
+/// Returns the session of an operator with at least this role. Anybody who is not an operator gets 404.
 async fn operator_session(
     request: &HttpRequest,
     least: OperatorRole,
@@ -58,7 +57,7 @@ async fn operator_session(
         return Err(Refusal::NotAllowed(role::insufficient_role_message(least)));
     }
     let state = request.app_data::<web::Data<ApiState>>();
-    // Taxpayers can read who acted, so the name of the operator is not recorded.
+    // The name of the operator is not recorded, because taxpayers can read who acted.
     let address = client_address(request);
     name_actor(ActorWithName {
         address,
@@ -98,7 +97,7 @@ pub(crate) async fn may_view_pages(
     }))
 }
 
-/// Lets handlers take each type as a parameter. Operators with a lower role than this are refused.
+/// Lets handlers take each type as a parameter. An operator with a lower role than the given one is refused.
 macro_rules! role_extractors {
     ($($right:ident = $least:expr;)+) => {$(
         impl FromRequest for $right {

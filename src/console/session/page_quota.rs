@@ -1,5 +1,4 @@
-//! Counts the pages that each session asks for, because they are limited. A request counts once, however often its
-//! session is looked up.
+//! Limits the pages that each session may request. A request counts once, however often its session is looked up.
 
 use actix_web::{HttpMessage, HttpRequest};
 use secrecy::{ExposeSecret, SecretString};
@@ -10,8 +9,8 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// Lets a request for a page with this token pass, or refuses it if too many are being answered. The token is looked up
-/// afterwards, so invalid tokens count, too. The request holds its place until it is answered.
+/// Counts a request for a page with this token, or refuses it if too many are in progress. The token is looked up
+/// afterwards, so invalid tokens count, too. The request uses its slot until it is answered.
 pub(super) fn admit(
     request: &HttpRequest,
     state: &ApiState,
@@ -27,8 +26,8 @@ pub(super) fn admit(
     Ok(())
 }
 
-/// Remembers that there is a session with this token: its next pages count for the session, not for the address.
-pub(super) fn know(state: &ApiState, token: &SecretString) {
+/// Stores that a session with this token exists. Its next requests count for the session, not for the address.
+pub(super) fn remember_session(state: &ApiState, token: &SecretString) {
     state.pages.remember(half_hash(token), state.now());
 }
 

@@ -1,4 +1,4 @@
-//! Why a page is not shown to this person. `page::error_pages` turns each reason into a page or a redirect.
+//! The reasons why a page is not shown. `page::error_pages` turns each reason into a page or a redirect.
 
 use actix_web::ResponseError;
 use actix_web::http::StatusCode;
@@ -15,7 +15,7 @@ pub(crate) enum Refusal {
     ConfirmationMissing,
     #[error("a second factor has to be set up first")]
     SecondFactorMissing,
-    /// The role of the person does not suffice, or the form came from another site. Says what to do.
+    /// The role of the person is too low, or the form came from another site. The text says what to do.
     #[error("{0}")]
     NotAllowed(&'static str),
     #[error("{0}")]

@@ -33,12 +33,13 @@ pub struct KeyOwner {
 }
 
 impl KeyOwner {
-    /// Returns the taxpayer of this account; `None` if it is another's.
+    /// Returns the taxpayer whose account this is; `None` for an account of an integrator or an operator.
     pub fn taxpayer(self) -> Option<TaxpayerId> {
         (self.kind == KeyKind::Taxpayer).then_some(TaxpayerId(self.id))
     }
 
-    /// Returns who signs in to this account with a password. `None` for a taxpayer: its contact persons sign in.
+    /// Returns the person who signs in to this account with a password. `None` for a taxpayer, to whose account its
+    /// contact persons sign in.
     pub fn session_owner(self) -> Option<SessionOwner> {
         match self.kind {
             KeyKind::Operator => Some(SessionOwner::Operator(self.id)),
@@ -48,7 +49,7 @@ impl KeyOwner {
     }
 }
 
-/// Formats the owner as in the access log, such as `taxpayer:7`.
+/// Formats the owner as the access log shows it, such as `taxpayer:7`.
 impl fmt::Display for KeyOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind, self.id)
@@ -62,7 +63,7 @@ pub struct KeyTerms {
     pub scope: Option<KeyScope>,
     /// `None` means that the key does not expire.
     pub expires_at: Option<Timestamp>,
-    /// How long the replaced keys stay valid after the new key was created.
+    /// The time for which the replaced keys stay valid after the creation of the new key.
     pub overlap: Duration,
     /// True if the new key replaces no other one.
     pub keeps_others: bool,
@@ -72,7 +73,7 @@ pub struct KeyTerms {
 #[derive(Debug, Clone)]
 pub struct NewKey {
     pub text: SecretString,
-    /// What people call the key.
+    /// The name that people gave the key.
     pub name: Option<String>,
     pub terms: KeyTerms,
 }
@@ -97,13 +98,13 @@ impl NewKey {
     }
 }
 
-/// Returns the end of a key's text, by which people recognise the key.
+/// Returns the end of a key's text, which is shown because the whole text is secret.
 pub fn shown_end(key: &str) -> String {
     let skipped = key.chars().count().saturating_sub(SHOWN_CHARS);
     key.chars().skip(skipped).collect()
 }
 
-/// Returns the text by which people recognise a key: its name and the end of its text; `None` if neither is known.
+/// Returns the label of a key in texts: its name and the end of its text; `None` if neither is known.
 pub fn key_label(name: Option<&str>, last_four: Option<&str>) -> Option<String> {
     match (name, last_four) {
         (Some(name), Some(last)) => Some(format!("{name} (…{last})")),
@@ -114,8 +115,8 @@ pub fn key_label(name: Option<&str>, last_four: Option<&str>) -> Option<String> 
 }
 
 impl ApiKey {
-    /// Returns the text by which a list shows the key: its name and the end of its text, as far as they are known,
-    /// otherwise its id.
+    /// Returns the label of the key in lists: its name and the end of its text, as far as they are known, otherwise its
+    /// id.
     pub fn label(&self) -> String {
         key_label(self.name.as_deref(), self.last_four.as_deref())
             .unwrap_or_else(|| self.id.clone())
@@ -131,7 +132,7 @@ impl ApiKey {
 pub struct ApiKey {
     /// The id of the key within its account. A caller cannot authenticate with the id.
     pub id: String,
-    /// What people call the key; `None` if nobody named it.
+    /// The name that people gave the key; `None` if it has none.
     pub name: Option<String>,
     /// The last characters of the key's text; `None` for a key that was created before these were stored.
     pub last_four: Option<String>,
@@ -181,7 +182,8 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns when a key replaced at `now` ends: after the overlap, or at its own expiry (`had`) if that is sooner.
+    /// Returns the end of a key that is replaced at `now`: after the overlap, or at the key's own expiry (`had`) if
+    /// that is sooner.
     pub fn replaced_key_end(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now
             .saturating_add(self.overlap.min(OVERLAP_MAX))

@@ -19,8 +19,8 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// Creates a caller's claim to an idempotency key. `request` lists what defines the request, such as method, path
-    /// and body.
+    /// Creates a caller's claim to an idempotency key. `request` lists the parts that define the request, such as
+    /// method, path and body.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[
             owner.kind.as_str().as_bytes(),
@@ -34,9 +34,9 @@ impl IdempotencyClaim {
         }
     }
 
-    /// Creates the claim of a form on a page: `session` is the token of the person's session, `once` the form's own
-    /// token, `request` lists what defines the form, such as path and fields. The same form with other fields counts as
-    /// another request, so the fields are part of the id.
+    /// Creates the claim of a form on a page. `session` is the token of the person's session, and `once` the token of
+    /// the form. `request` lists the parts that define the request, such as path and fields. They are part of the id,
+    /// because the same form with other fields counts as another request.
     pub fn for_form(session: &str, once: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let fingerprint = digest(request);
         let parts = ["form", session, once, &fingerprint].map(str::as_bytes);
@@ -47,7 +47,8 @@ impl IdempotencyClaim {
         }
     }
 
-    /// Returns a claim with another id, which marks this request as begun until its own claim marks it as done.
+    /// Returns a claim with another id, which is stored before the request is executed. It marks the request as begun
+    /// until the request's own claim marks it as done.
     #[must_use]
     pub fn to_intent(&self) -> Self {
         Self {
@@ -57,7 +58,8 @@ impl IdempotencyClaim {
     }
 }
 
-/// Returns the SHA-256 of the parts and their lengths: `["ab", "c"]` and `["a", "bc"]` give different hashes.
+/// Returns the SHA-256 over the length and the bytes of each part, so that `["ab", "c"]` and `["a", "bc"]` have
+/// different hashes.
 fn digest(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

@@ -1,5 +1,5 @@
-//! Invitations: one-time links with which a person chooses a first password, or a new one instead of a forgotten one.
-//! So nobody but the person ever knows the password.
+//! Invitations: one-time links with which a person chooses a first password, or a new password in place of a forgotten
+//! one. So nobody but the person ever knows the password.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-/// The path of the page that a link leads to, before the token.
+/// The path of the page to which a link leads. The token follows it.
 pub const INVITATION_PATH: &str = "/sign-in/invitation/";
 
-/// The time in which a link has to be used.
+/// The time within which a link can be used.
 pub const INVITATION_LIFETIME: Duration = Duration::from_hours(72);
 
 /// The secret of a link: 32 random bytes in URL-safe base64. Its `Debug` text does not show it.

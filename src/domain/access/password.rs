@@ -16,7 +16,7 @@ static COMMON_PASSWORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     lines.filter(|line| !line.starts_with("# ")).collect()
 });
 
-/// Why a password may not be chosen.
+/// The reason why a password is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordFault {
     #[error("The password needs 12 characters at least and 128 at most.")]
@@ -52,7 +52,7 @@ pub fn is_common(password: &str) -> bool {
         })
 }
 
-/// Returns the shortest part whose repetition gives the text; the text itself if it repeats nothing.
+/// Returns the shortest text whose repetition gives this text; the text itself if nothing repeats.
 fn repeated_part(text: &str) -> &str {
     let ends = text.char_indices().map(|(start, _)| start).skip(1);
     let mut parts = ends

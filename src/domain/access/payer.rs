@@ -1,13 +1,13 @@
-//! The account that pays. Limits apply to this account first: an integrator can create any number of taxpayers and
-//! keys, so a limit for each taxpayer or key alone would not limit the integrator.
+//! The account to which use is charged. Limits apply to this account first: an integrator can create any number of
+//! taxpayers and keys, so limits for each taxpayer or key alone would not limit the integrator.
 
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::kernel::ids::IntegratorId;
 
-/// The account of a key, with the integrator that pays for it.
+/// The account that a key belongs to, with the integrator to which its use is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PayingAccount {
-    /// An integrator pays for itself and for its taxpayers. Nobody pays for an operator.
+    /// The integrator for its own keys and those of its taxpayers; `None` for an operator.
     pub integrator: Option<IntegratorId>,
     pub owner: KeyOwner,
 }
@@ -16,7 +16,7 @@ pub struct PayingAccount {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Payer {
     Integrator(IntegratorId),
-    /// The account of a key for which no integrator pays.
+    /// An account whose use is charged to no integrator.
     Alone(KeyOwner),
 }
 

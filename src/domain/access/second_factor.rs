@@ -1,7 +1,6 @@
 //! The second factor of a sign-in: the codes of an authenticator app (RFC 6238: SHA-1, 6 digits, steps of 30 seconds,
-//! as every app computes them), and the recovery codes that a person uses if the app is lost. A code of the app is
-//! accepted in its own step and in the steps before and after it. The store ensures that each code is accepted only
-//! once.
+//! which every app supports), and recovery codes for a person who has lost the app. A code of the app is accepted in
+//! its own time step and in the steps before and after it. The store ensures that each code is accepted only once.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -45,8 +44,8 @@ impl TotpSecret {
         )
     }
 
-    /// Returns the time step that this code belongs to: the present one, or the one before or after it. `None` for any
-    /// other code.
+    /// Returns the time step that this code belongs to: the present step, or the one before or after it. `None` if the
+    /// code belongs to none of them.
     pub fn matching_step(&self, code: &str, now: Timestamp) -> Option<i64> {
         let code: String = code.chars().filter(|sign| !sign.is_whitespace()).collect();
         if code.len() != CODE_DIGITS || !code.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -71,7 +70,7 @@ impl RecoveryCode {
             .collect()
     }
 
-    /// Reads what a person typed. Returns `None` if it cannot be a recovery code.
+    /// Parses a code as a person typed it. Returns `None` if the text cannot be a recovery code.
     pub fn parse(typed: &str) -> Option<Self> {
         let text: String = typed.chars().filter(char::is_ascii_alphanumeric).collect();
         (text.len() == RECOVERY_CODE_CHARS).then(|| Self(text.to_ascii_uppercase()))

@@ -10,12 +10,13 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
 words! {
-    /// What an operator may do. Each role includes the ones before it.
+    /// The rights of an operator. Each role includes the rights of the roles before it.
     OperatorRole { Viewer = "viewer", Operator = "operator", Admin = "admin" }
 }
 
 words! {
-    /// What a contact person may do for its taxpayer. Each role includes the ones before it.
+    /// The rights of a contact person on the account of its taxpayer. Each role includes the rights of the roles before
+    /// it.
     ContactRole { ReadOnly = "read_only", Accountant = "accountant", Owner = "owner" }
 }
 
@@ -44,11 +45,11 @@ pub struct Person {
     pub has_second_factor: bool,
 }
 
-/// The place where a person signed in, as the person's list of sessions shows it.
+/// The address and the browser of a sign-in, by which a person recognises a session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SignInPlace {
     pub address: Option<IpAddr>,
-    /// The browser's own name for itself (header `User-Agent`).
+    /// The name that the browser sends (header `User-Agent`).
     pub browser: Option<String>,
 }
 
@@ -63,19 +64,20 @@ pub struct OpenSession {
     pub is_own: bool,
 }
 
-/// What a person may do.
+/// The rights of a person who signed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
     Operate(OperatorRole),
     Account(ContactRole),
 }
 
-/// A session that is in force.
+/// A session that has not expired or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub person: Person,
     pub times: SessionTimes,
-    /// True if only the password was right so far. The session then opens nothing but the page that asks for the code.
+    /// True if the person has entered the password but not yet the code. The session then opens only the page that asks
+    /// for the code.
     pub awaits_code: bool,
     /// The time when the person last signed in, or last entered password and code again.
     pub confirmed_at: Timestamp,
@@ -104,7 +106,7 @@ pub struct SessionTimes {
     pub expires_at: Timestamp,
 }
 
-/// How long sessions last (settings `console.session_idle_s` and `console.session_max_s`).
+/// The lengths of sessions (settings `console.session_idle_s` and `console.session_max_s`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
     pub idle: Duration,

@@ -1,4 +1,5 @@
-//! What a document comes to, or what credit notes have left of it: the totals, and base and tax of each tax category.
+//! The amounts of a document, or the part of them that its credit notes have left: the totals, and base and tax of each
+//! tax category.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::domain::money::Amount;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amounts {
     pub totals: DocumentTotals,
-    /// By tax category. A category that comes to nothing is left out.
+    /// The amounts of each tax category, by its code. Categories whose base and tax are zero are left out.
     pub taxes: BTreeMap<String, CategoryAmounts>,
 }
 
@@ -27,7 +28,7 @@ impl From<Breakdown> for Amounts {
         for part in breakdown.taxes {
             let sum = taxes.entry(part.category).or_default();
             sum.percent = sum.percent.or(part.percent);
-            // Neither sum is too large: the totals of the document hold them.
+            // The sums cannot be too large, because the totals of the document include them.
             sum.base = sum.base.plus(part.base).unwrap_or(sum.base);
             sum.tax = sum.tax.plus(part.tax).unwrap_or(sum.tax);
         }
@@ -40,7 +41,7 @@ impl From<Breakdown> for Amounts {
 }
 
 impl Amounts {
-    /// Returns amounts that are all zero, to which those of documents are added.
+    /// Returns amounts of zero, to which the amounts of documents can be added.
     pub fn zero() -> Self {
         let zero = Amount::ZERO;
         Self {

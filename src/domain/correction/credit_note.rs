@@ -1,5 +1,5 @@
-//! The draft of a credit note over lines of a signed invoice. It comes to given amounts exactly: if those that follow from
-//! its lines are a cent away from them, it states its amounts, as a full invoice does.
+//! Builds the draft of a credit note over lines of a signed invoice. The credit note has exactly the given amounts. If
+//! the amounts that follow from its lines are a cent off, the draft states its amounts, as Create Invoice (Full) does.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ use crate::domain::money::{Amount, TOLERANCE, apportion};
 use crate::domain::party::{Address, CustomerDetails};
 use crate::domain::reference::catalog::Catalog;
 
-/// The fields of a full invoice that its credit note repeats.
+/// The fields of a full invoice (Create Invoice, Full) that its credit note repeats.
 const REPEATED_EXTRAS: [&str; 4] = [
     "accounting_cost",
     "accounting_customer_party",
@@ -24,12 +24,12 @@ const REPEATED_EXTRAS: [&str; 4] = [
 ];
 /// The fields with which a full invoice states its amounts.
 const STATED_AMOUNTS: [&str; 3] = ["allowance_charge", "legal_monetary_total", "tax_total"];
-/// The fields of a line that a line over a sum does not have.
+/// The fields that are removed from a line that credits a sum of money instead of goods.
 const LINE_TERMS: [&str; 3] = ["base_quantity", "fee_amount", "fee_rate"];
-/// The fields with which a line states its amounts.
+/// The fields in which a line states its amounts.
 const LINE_AMOUNTS: [&str; 2] = ["line_extension_amount", "total_tax"];
 
-/// Makes credit notes of one invoice.
+/// The input from which the credit notes of one invoice are built.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CreditNotes<'a> {
     pub(super) original: &'a Invoice,
@@ -39,7 +39,7 @@ pub(super) struct CreditNotes<'a> {
 }
 
 impl CreditNotes<'_> {
-    /// Returns the credit note over an invoice that has none yet.
+    /// Returns the credit note over the whole invoice, for an invoice that has no credit note yet.
     pub(super) fn over_all(self) -> Draft {
         let original = self.original;
         let mut extras = self.extras();
@@ -51,8 +51,8 @@ impl CreditNotes<'_> {
         self.draft(original.lines.clone(), original.payment.payable, extras)
     }
 
-    /// Returns the credit note over these lines that comes to these amounts. `None` if it cannot: a line would state
-    /// another amount than its quantity, price, discount and fee come to.
+    /// Returns the credit note over these lines with these amounts. `None` if the amounts do not fit the lines: a line
+    /// would have to state an amount that does not follow from its quantity, price, discount and fee.
     pub(super) fn over_lines(self, lines: Vec<Line>, amounts: &Amounts) -> Option<Draft> {
         let lines: Vec<_> = lines.into_iter().map(without_amounts).collect();
         let payable = amounts.totals.payable_amount;
@@ -66,8 +66,9 @@ impl CreditNotes<'_> {
         self.with_stated_amounts(plain, amounts)
     }
 
-    /// Returns one line for each tax category, for an invoice whose lines are not known to be left. The prices add up to
-    /// the total of the lines, which the bases of the categories need not do. `None` if there are no such prices.
+    /// Returns one line for each tax category, for an invoice of which it is not known which lines are left. The prices
+    /// add up to the total of the lines, even if the bases of the categories do not. `None` if the prices cannot be
+    /// computed.
     pub(super) fn summary_lines(self, amounts: &Amounts) -> Option<Vec<Line>> {
         let known = &self.original.lines;
         let digits = self.catalog.currency_digits(&self.original.currency);
@@ -124,7 +125,7 @@ impl CreditNotes<'_> {
         }
     }
 
-    /// Returns the fields that refer to the original, and those that its credit note repeats.
+    /// Returns the fields that refer to the original invoice, and those that are repeated from it.
     fn extras(self) -> Map<String, Value> {
         let original = self.original;
         let repeated = REPEATED_EXTRAS
@@ -192,8 +193,8 @@ fn without_amounts(mut line: Line) -> Line {
     line
 }
 
-/// Shares the amounts out among the lines: those of each tax category among its lines, if they add up to the total of the
-/// lines, else that total among all lines.
+/// Divides the amounts among the lines. The base of each tax category goes to the lines of this category if the bases
+/// add up to the total of the lines; otherwise the total is divided among all lines.
 fn state_line_amounts(
     lines: &mut [Line],
     amounts: &Amounts,
@@ -234,8 +235,8 @@ fn state_line_amounts(
     )
 }
 
-/// Writes into each of these lines its net amount, rounded so that all add up to `total`, and its tax. Returns `None` if
-/// an amount is negative, too large, or further from that of the line than rounding leads.
+/// Writes the net amount and the tax of each line. The net amounts are rounded so that they add up to `total`. Returns
+/// `None` if a net amount is negative, too large, or further from the line's exact amount than rounding explains.
 fn write_amounts(
     lines: &mut [&mut Line],
     total: Amount,

@@ -1,15 +1,16 @@
-//! The credit notes of an invoice, and what they leave of it.
+//! The credit notes of an invoice, and the amounts that they leave.
 
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::money::Amount;
 
-/// The credit notes of an invoice, whoever made them. One that was cancelled before it was signed does not count.
+/// The credit notes of an invoice, from this service or from another system. A credit note that was cancelled before it
+/// was signed is left out.
 #[derive(Debug, Default)]
 pub struct Credits {
-    /// The signed ones, which count.
+    /// The signed credit notes. Only these reduce the invoice.
     pub signed: Vec<Invoice>,
-    /// Those that the authority may still sign.
+    /// The credit notes that the authority has not signed yet, but may still sign.
     pub unsigned: Vec<Invoice>,
 }
 
@@ -24,19 +25,19 @@ impl Credits {
         Self { signed, unsigned }
     }
 
-    /// Returns the amount that the signed credit notes take off the invoice.
+    /// Returns the amount by which the signed credit notes reduce the invoice.
     pub fn credited(&self) -> Amount {
         sum(self.signed.iter().map(|note| note.payment.payable))
     }
 
-    /// Returns the money that changed hands for the invoice: what was paid of it, less what was paid back, or set off, with
-    /// its credit notes.
+    /// Returns the amount that the taxpayer has received for the invoice: the amount paid, less the amounts paid back
+    /// or set off through its credit notes.
     pub fn received(&self, invoice: &Invoice) -> Amount {
         let back = sum(self.signed.iter().map(|note| note.payment.paid));
         invoice.payment.paid.minus(back).unwrap_or_default()
     }
 
-    /// Returns what is left to pay of the invoice; below zero if it has to be paid back.
+    /// Returns the amount that is still to be paid; below zero if the taxpayer has to pay it back.
     pub fn left_to_pay(&self, invoice: &Invoice) -> Amount {
         let owed = invoice.payment.payable.minus(self.credited());
         owed.and_then(|owed| owed.minus(self.received(invoice)))
@@ -53,7 +54,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::correction::plan_tests::{draft, signed};
+    use crate::domain::correction::testing::{draft, signed};
     use crate::domain::invoice::Line;
     use crate::domain::kernel::codes::PaymentStatus;
     use crate::domain::payment::Payment;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::plan::Wish;
-use super::plan_tests::{CATEGORIES, become_draft, catalog, full_draft, line, plan, signed};
+use super::testing::{CATEGORIES, become_draft, catalog, full_draft, line, plan, signed};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::line_terms::LineTerms;
 use crate::domain::invoice::{Draft, Invoice, Line};

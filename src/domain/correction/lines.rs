@@ -1,5 +1,5 @@
-//! The lines of a signed invoice: those that its credit notes have left, and those that a credit note takes so that the
-//! wanted ones are left. A flat discount or fee belongs to a line as a whole: a part of the line has neither.
+//! The lines of a signed invoice: those that its credit notes have left, and those that a new credit note must credit
+//! so that the wanted lines are left. A flat discount or fee belongs to the whole line, so a part of the line has none.
 
 use serde_json::json;
 
@@ -7,12 +7,13 @@ use crate::domain::invoice::Line;
 use crate::domain::invoice::line_terms::LineTerms;
 use crate::domain::money::Amount;
 
-/// The field of a line with its flat fee.
+/// The field of a line that holds its flat fee.
 const FEE_AMOUNT: &str = "fee_amount";
-/// The fields of a line that belong to its item. The amounts of a line and its description do not.
+/// The fields of a line that identify its item. Its amounts and its description do not.
 const ITEM_EXTRAS: [&str; 2] = ["hsn_code", "isic_code"];
 
-/// True if both lines are about the same goods under the same terms: only quantity, price and amounts may differ.
+/// True if both lines sell the same item under the same terms. Quantity, price, flat amounts and description may
+/// differ.
 fn is_same_item(one: &Line, other: &Line) -> bool {
     let item = |line: &Line| {
         (
@@ -42,7 +43,7 @@ fn is_same_item(one: &Line, other: &Line) -> bool {
         && has_same_extras
 }
 
-/// True if both lines have the same description. That of a line of a credit note does not matter.
+/// True if both lines have the same description. For a line of a credit note, the description does not matter.
 fn has_same_text(one: &Line, other: &Line) -> bool {
     one.extras.get("description") == other.extras.get("description")
 }
@@ -54,7 +55,7 @@ fn is_unchanged(line: &Line, wanted: &Line) -> bool {
         && FlatAmounts::from(line) == FlatAmounts::from(wanted)
 }
 
-/// The discount and the fee of a line that do not depend on its quantity and price.
+/// The flat discount and the flat fee of a line, which do not depend on quantity and price.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct FlatAmounts {
     discount: Amount,
@@ -72,7 +73,7 @@ impl From<&Line> for FlatAmounts {
 }
 
 impl FlatAmounts {
-    /// Returns what is left of them; `None` if more was credited.
+    /// Returns these amounts less the credited ones; `None` if more was credited than there is.
     fn minus(self, credited: Self) -> Option<Self> {
         let discount = self.discount.minus(credited.discount)?;
         let fee = self.fee.minus(credited.fee)?;
@@ -94,7 +95,7 @@ impl FlatAmounts {
     }
 }
 
-/// Returns the lines that credit notes have left of an invoice; `None` if a line of a credit note is no part of a line
+/// Returns the lines of an invoice less those of its credit notes; `None` if a credited line is not a part of a line
 /// that was left.
 pub fn remaining_lines<'a>(
     original: &[Line],
@@ -113,8 +114,8 @@ pub fn remaining_lines<'a>(
     Some(left)
 }
 
-/// Returns a line less a part of its quantity, or less a part of its price; `None` if the credit is neither. A credit
-/// note of another system may take flat amounts with the part.
+/// Returns the line less the credited part of its quantity or of its price; `None` if `credited` is neither. A credit
+/// note of another system may also credit flat amounts.
 fn subtract_part(line: &Line, credited: &Line) -> Option<Line> {
     if !is_same_item(line, credited) {
         return None;
@@ -139,12 +140,13 @@ pub fn has_category(lines: &[Line], category: &str) -> bool {
     lines.iter().any(|line| line.tax_category == category)
 }
 
-/// Returns the lines that a credit note takes from `left`, so that `wanted` is left. `None` if `wanted` is no part of
-/// `left`: a line is new, or more of it is wanted, or it has other terms.
+/// Returns the lines that a credit note must credit so that of `left` only `wanted` is left. `None` if `wanted` is not
+/// a part of `left`: a line is new, has other terms, or has a higher quantity or price.
 pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
     let mut rest: Vec<&Line> = left.iter().collect();
     let mut changed = Vec::new();
-    // The unchanged lines come first, so that a line is not reduced to another one that is left as it was.
+    // Unchanged lines are matched first. Otherwise a changed line could be matched with a line that another wanted line
+    // keeps.
     for line in wanted {
         let is_same = |left: &&Line| is_unchanged(left, line) && has_same_text(left, line);
         match rest.iter().position(is_same) {
@@ -163,8 +165,8 @@ pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
     Some(credited)
 }
 
-/// Returns what a credit note takes from a line so that a smaller quantity or a lower price is left. The flat discount
-/// and the flat fee stay with what is left.
+/// Returns the lines that credit the difference between `line` and `wanted`, which has a smaller quantity or a lower
+/// price. The flat discount and fee stay with the part that is left. `None` if `wanted` is not a part of `line`.
 fn difference(line: &Line, wanted: &Line) -> Option<Vec<Line>> {
     let has_same_flat_amounts = FlatAmounts::from(line) == FlatAmounts::from(wanted);
     if !is_same_item(line, wanted) || !has_same_text(line, wanted) || !has_same_flat_amounts {
@@ -175,7 +177,8 @@ fn difference(line: &Line, wanted: &Line) -> Option<Vec<Line>> {
     if fewer.is_negative() || cheaper.is_negative() {
         return None;
     }
-    // A line whose discount takes more than all of it comes to zero, not to less, so its parts do not add up to it.
+    // The amount of a line is at least zero, even if its discount exceeds it. The parts of such a line do not add up to
+    // it.
     let nets = [line, wanted].map(|line| LineTerms::from(line).signed_net());
     if nets.iter().any(|net| net.is_none_or(Amount::is_negative)) {
         return None;

@@ -1,17 +1,16 @@
-//! Corrects a signed invoice, which never changes itself. The owner says what it should have been; a plan names the
-//! smallest set of documents that leads there: nothing, a credit note, or a credit note and a replacement. Whatever the
-//! plan, the original less its credit notes plus its replacement comes to what was wanted, to the cent in each tax
-//! category.
+//! Corrects a signed invoice, which itself never changes. The owner says how the invoice should have been. A plan lists
+//! the fewest documents that lead there: none, a credit note, or a credit note and a replacement. In each case the
+//! original, less its credit notes, plus its replacement has the wanted amounts, to the cent in each tax category.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | a document as it was signed, if its sender sent another one than is stored | `signed_invoice` |
-//! | what a document comes to | `amounts` |
-//! | the credit notes of an invoice, and what they leave to pay | `credits` |
-//! | the lines that credit notes have left, and those that a credit note takes | `lines` |
-//! | the credit note over lines | `credit_note` |
-//! | the smallest set of documents | `plan` |
-//! | a correction under way, and its states; what comes next | `record`, `next_step` |
+//! | the invoice with the lines and amounts of the document that was signed | `signed_invoice` |
+//! | the amounts of a document | `amounts` |
+//! | the credit notes of an invoice, and the amounts that they leave | `credits` |
+//! | the lines that credit notes have left, and those that a new one must credit | `lines` |
+//! | the draft of a credit note | `credit_note` |
+//! | the plan of a correction: the fewest documents | `plan` |
+//! | a correction in progress and its states; its next step | `record`, `next_step` |
 
 pub mod amounts;
 pub mod credit_note;
@@ -25,3 +24,5 @@ pub mod plan;
 mod plan_tests;
 pub mod record;
 pub mod signed_invoice;
+#[cfg(test)]
+mod testing;

@@ -1,4 +1,4 @@
-//! The next step of a correction, decided by the document that is to be signed next and by its submission.
+//! The next step of a correction. It depends on the next document to be signed and on its submission.
 
 use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
@@ -10,30 +10,30 @@ use crate::domain::reference::catalog::Catalog;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
-    /// The document is signed.
+    /// The document was signed: record that.
     Sign,
-    /// It has to be submitted.
+    /// Submit the document.
     Submit,
-    /// It is on its way.
+    /// Wait: the document is being submitted.
     Wait,
-    /// It needs somebody, for this reason.
+    /// Stop the correction until somebody acts, for this reason.
     Stop(String),
-    /// It will not be signed, so the correction ends.
+    /// Cancel the correction for this reason, because the document will not be signed.
     Cancel(String),
 }
 
-/// The document of a correction that is to be signed next.
+/// The next document of a correction to be signed.
 #[derive(Debug, Clone, Copy)]
 pub struct NextDocument<'a> {
     pub correction: &'a Correction,
     pub planned: &'a PlannedDocument,
     pub document: &'a Invoice,
-    /// The run that submits the document; `None` if there was none.
+    /// The run that submits the document; `None` if it was never submitted.
     pub submission: Option<&'a Run>,
 }
 
 impl NextDocument<'_> {
-    /// True if the document is a credit note over the planned amounts of the invoice.
+    /// True if the document is still the planned credit note: it credits the original invoice with the planned amounts.
     fn is_planned_credit_note(self, catalog: &Catalog) -> bool {
         let document = self.document;
         let is_of_original =
@@ -97,8 +97,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::correction::plan_tests::{catalog, draft, signed};
     use crate::domain::correction::record::CorrectionState;
+    use crate::domain::correction::testing::{catalog, draft, signed};
     use crate::domain::invoice::Line;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::InvoiceId;

@@ -1,5 +1,5 @@
-//! The smallest set of documents that leads from a signed invoice, with the credit notes that it has, to what it should
-//! have been (docs/corrections.md).
+//! Plans a correction: finds the fewest documents that turn a signed invoice with its credit notes into the wanted
+//! invoice (docs/corrections.md).
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -14,8 +14,8 @@ use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::kernel::codes::DeclaredPaymentStatus;
 use crate::domain::reference::catalog::Catalog;
 
-/// The fields of a form that are compared in another way, or not at all: the amounts, the type, what was declared as paid,
-/// and the reference to an earlier invoice, which a replacement keeps.
+/// The fields that are not compared as they are. Amounts and type are compared in another way. The declared payment and
+/// the reference to an earlier invoice are not compared at all; a replacement keeps the reference.
 const UNCOMPARED_EXTRAS: [&str; 6] = [
     "invoice_type_code",
     "legal_monetary_total",
@@ -24,19 +24,19 @@ const UNCOMPARED_EXTRAS: [&str; 6] = [
     "payment_status",
     "tax_total",
 ];
-/// What can be changed in a stored invoice, but has no field in Create Invoice (Standard).
+/// A field of a stored invoice that a standard invoice may have, although Create Invoice (Standard) cannot set it.
 const NOTE: &str = "note";
 
-/// What the owner of an invoice wants instead of it.
+/// The owner's wish for an invoice.
 #[derive(Debug, Clone)]
 pub enum Wish {
-    /// Nothing: it should not have been made.
+    /// Cancel the invoice: it should not exist.
     Cancel,
-    /// The invoice as it should be. Its number is that of the original.
+    /// Replace the contents of the invoice by this draft, which has the number of the original.
     Become(Box<Draft>),
 }
 
-/// The numbers that new documents of a correction get.
+/// The numbers of the new documents of a correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Numbers {
     pub credit_note: String,
@@ -54,16 +54,16 @@ pub struct Case<'a> {
     pub catalog: &'a Catalog,
 }
 
-/// The documents of a correction, in the order in which they are signed. There are none if nothing has to be done.
+/// The new documents of a correction, in the order in which they are signed. If nothing has to be done, there are none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub credit_note: Option<Draft>,
-    /// True if the credit note takes all that is left of the invoice.
+    /// True if the credit note credits all that is left of the invoice.
     pub is_whole: bool,
     pub replacement: Option<Draft>,
-    /// What the invoice comes to now, less its credit notes.
+    /// The amounts of the invoice less its present credit notes.
     pub before: Amounts,
-    /// What it comes to after the correction.
+    /// The amounts after the correction.
     pub after: Amounts,
 }
 
@@ -74,7 +74,7 @@ pub enum PlanError {
     )]
     OverCredited,
     #[error(
-        "A credit note of this invoice is in another currency. Correct it in the system that made them."
+        "A credit note of this invoice is in another currency. Correct the credit note in the system that made it."
     )]
     OtherCurrency,
     #[error(
@@ -107,7 +107,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns what the credit notes have left of the invoice.
+    /// Returns the amounts of the invoice less its credit notes.
     fn remainder(self) -> Result<Amounts, PlanError> {
         let original = Breakdown::from_invoice(self.original, self.catalog)?;
         let mut left = Amounts::from(original);
@@ -124,8 +124,8 @@ impl<'a> Case<'a> {
         Ok(left)
     }
 
-    /// Adds what Create Invoice (Standard) has no field for and the original has: its note, and the descriptions of the
-    /// lines whose items it has too.
+    /// Adds the data of the original that Create Invoice (Standard) cannot send: its note, and the descriptions of
+    /// lines with the same item.
     fn complete(self, wanted: &Draft) -> Draft {
         let mut wanted = wanted.clone();
         if self.original.is_full() {
@@ -180,8 +180,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// True if nothing but lines and amounts is wanted otherwise. A stored customer keeps its data, so its number decides,
-    /// and a tax number that it lacks.
+    /// True if only lines and amounts differ from the original. The customer is compared by its number, because stored
+    /// customer data does not change; an added tax number also counts as a difference.
     fn has_same_head(self, wanted: &Draft) -> bool {
         let original = self.original;
         let customer = &original.customer;
@@ -217,7 +217,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Returns the credit note over a part; `None` if a part does not lead from `left` to `after` in each tax category.
+    /// Returns the credit note over these lines; `None` if no such credit note leads from `left` to `after` in each tax
+    /// category.
     fn credit_part(self, lines: Vec<Line>, left: &Amounts, after: &Amounts) -> Option<Draft> {
         let difference = left.minus(after)?;
         let is_part = !difference.is_negative() && !difference.totals.payable_amount.is_zero();
@@ -230,7 +231,7 @@ impl<'a> Case<'a> {
         self.credit_notes().over_lines(lines, &difference)
     }
 
-    /// Returns the credit note over all that is left; `None` if nothing is left.
+    /// Returns the credit note over all that is left of the invoice; `None` if nothing is left.
     fn credit_rest(self, left: &Amounts) -> Result<Option<Draft>, PlanError> {
         let notes = self.credit_notes();
         if self.credit_notes.is_empty() {
@@ -245,7 +246,7 @@ impl<'a> Case<'a> {
         found.map(Some).ok_or(PlanError::NoAmounts)
     }
 
-    /// Returns the wanted invoice under a number of its own. Nothing of it is paid yet.
+    /// Returns the wanted invoice under a new number, with nothing paid yet.
     fn replacement(self, wanted: Draft) -> Draft {
         let mut extras = wanted.extras;
         if let Some(status) = extras.get_mut("payment_status") {

@@ -1,4 +1,4 @@
-//! A correction under way: its documents, how far it has come, and why it is stopped.
+//! A correction in progress: its documents, its state, and the reason if it is stopped.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 
 words! {
-    /// How far a correction has come. `Stopped` goes on by itself once its document is edited or sent again.
+    /// The state of a correction. A `Stopped` correction continues by itself once its document is edited or submitted
+    /// again.
     CorrectionState {
         Preview = "preview",
         Running = "running",
@@ -28,13 +29,13 @@ words! {
 }
 
 impl CorrectionState {
-    /// True if the correction goes on, now or later.
+    /// True if the correction may still continue.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Stopped)
     }
 }
 
-/// A document of a correction. It is planned until it has an id.
+/// A document of a correction. It has no id until it is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedDocument {
     pub kind: DocumentPurpose,
@@ -49,21 +50,21 @@ pub struct PlannedDocument {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Correction {
-    /// Empty in a preview.
+    /// The number of the correction; empty for a preview, which is not stored.
     pub correction_no: String,
     pub original: InvoiceId,
     pub original_irn: Irn,
     pub state: CorrectionState,
-    /// Why it is stopped or cancelled, and what to do.
+    /// The reason why the correction is stopped or cancelled, and advice.
     pub reason: Option<String>,
-    /// The credit note and the replacement, as far as there are any, in this order.
+    /// The credit note, if there is one, and then the replacement, if there is one.
     pub documents: Vec<PlannedDocument>,
-    /// True if the credit note takes all that was left of the invoice.
+    /// True if the credit note credits all that was left of the invoice.
     pub is_whole: bool,
     pub currency: String,
-    /// What the invoice came to when the correction began, less its credit notes.
+    /// The payable of the invoice less its credit notes when the correction began.
     pub before: Amount,
-    /// What it comes to after the correction.
+    /// The payable that is left after the correction.
     pub after: Amount,
     /// The amount that was paid of the invoice when the correction began, less the amounts paid of its credit notes.
     pub paid: Amount,
@@ -82,8 +83,8 @@ impl Correction {
         self.after.minus(self.paid).unwrap_or_default()
     }
 
-    /// Returns the correction with its next document signed, which comes to this amount: a replacement may have been edited
-    /// before. The correction is done if that was the last document.
+    /// Marks the next document as signed with this payable, which may differ from the plan because a replacement can be
+    /// edited before. If it was the last document, the correction is done.
     #[must_use]
     pub fn sign_next(mut self, payable: Amount, now: Timestamp) -> Self {
         let mut documents = self.documents.iter_mut();

@@ -1,5 +1,5 @@
-//! An invoice or a credit note as the authority signed it. A caller may have sent a document of its own, with other lines or
-//! amounts than the stored one.
+//! The invoice or credit note that the authority signed. A caller may have sent a document with other lines or amounts
+//! than the stored invoice has.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::domain::money::Amount;
 use crate::domain::payment::Payment;
 use crate::domain::reference::catalog::Catalog;
 
-/// The members of a document with its lines and amounts.
+/// The members of a document that hold its lines and amounts.
 const AMOUNT_MEMBERS: [&str; 5] = [
     "allowance_charge",
     "document_currency_code",
@@ -20,7 +20,7 @@ const AMOUNT_MEMBERS: [&str; 5] = [
     "legal_monetary_total",
     "tax_total",
 ];
-/// The members of a line that say what it comes to, and what for.
+/// The members of a line that determine its amount and its tax.
 const LINE_MEMBERS: [&str; 10] = [
     "discount_amount",
     "discount_rate",
@@ -33,9 +33,10 @@ const LINE_MEMBERS: [&str; 10] = [
     "tax_category",
     "total_tax",
 ];
-/// The members of a full document that its invoice keeps as they are.
+/// The members of a signed full document that are copied into the invoice unchanged.
 const KEPT_MEMBERS: [&str; 3] = ["allowance_charge", "legal_monetary_total", "tax_total"];
-/// The members of a line that its stored line keeps as they are. A standard invoice has no line amounts.
+/// The members of a signed line that are copied into the stored line unchanged. Lines of standard invoices have no
+/// amounts.
 const KEPT_LINE_MEMBERS: [&str; 2] = ["fee_amount", "fee_rate"];
 const KEPT_FULL_LINE_MEMBERS: [&str; 4] = [
     "fee_amount",
@@ -44,7 +45,7 @@ const KEPT_FULL_LINE_MEMBERS: [&str; 4] = [
     "total_tax",
 ];
 
-/// A signed document whose lines and amounts the stored invoice cannot take over.
+/// The error for a signed document whose lines and amounts cannot be copied into the stored invoice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "The authority signed {number} with other lines or amounts than are stored here: {signed} signed, {stored} stored. Create the credit note in the system that sent the document."
@@ -55,7 +56,7 @@ pub struct SignedOtherwise {
     stored: String,
 }
 
-/// Returns the stored invoice with the lines and the amounts of the document that the authority signed.
+/// Returns the stored invoice with the lines and amounts that the authority signed.
 pub fn signed_invoice(
     stored: &Invoice,
     document: &Map<String, Value>,
@@ -83,7 +84,7 @@ pub fn signed_invoice(
     })
 }
 
-/// True if the document states the lines and the amounts of the invoice.
+/// True if the document has the lines and amounts of the invoice.
 fn has_amounts(invoice: &Invoice, document: &Map<String, Value>, catalog: &Catalog) -> bool {
     let Ok(mut own) = amount_members(invoice, catalog) else {
         return false;
@@ -112,8 +113,8 @@ fn pick(object: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
         .collect()
 }
 
-/// Returns the stored invoice with the lines and amounts of the document; `None` if a line of the document is none of the
-/// invoice, whose tax category it would need.
+/// Returns the stored invoice with the lines and amounts of the document. `None` if a line of the document lacks its
+/// price or quantity, or matches no line of the invoice, so that its tax category is unknown.
 fn take_over(stored: &Invoice, document: &Map<String, Value>, payable: Amount) -> Option<Invoice> {
     let lines = document.get("invoice_line")?.as_array()?;
     let kept: &[&str] = if stored.is_full() {
@@ -176,7 +177,7 @@ fn signed_line(stored: &Line, document: &Value, kept: &[&str]) -> Option<Line> {
     Some(line)
 }
 
-/// Replaces these members with those of `document`, and removes those that it does not have.
+/// Replaces these members by those of `document`. A member that `document` lacks is removed.
 fn keep_members(extras: &mut Map<String, Value>, document: &Map<String, Value>, names: &[&str]) {
     extras.retain(|name, _| !names.contains(&name.as_str()));
     extras.extend(pick(document, names));
@@ -188,7 +189,7 @@ mod tests {
 
     use super::*;
     use crate::domain::correction::plan::Wish;
-    use crate::domain::correction::plan_tests::{catalog, draft, plan, signed};
+    use crate::domain::correction::testing::{catalog, draft, plan, signed};
 
     fn laptops() -> Line {
         Line {

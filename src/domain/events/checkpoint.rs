@@ -1,6 +1,6 @@
-//! Checkpoints of taxpayers' event chains. A checkpoint lists the heads of chains and is signed with a key that is
-//! not in the database. An attacker who rewrites a chain in the database cannot sign a checkpoint that fits the
-//! rewritten chain.
+//! Checkpoints of the event logs of taxpayers. The events of a log are chained by hashes; the hash of the last event is
+//! the head of the chain. A checkpoint lists heads and is signed with a key that is not in the database. An attacker
+//! who rewrites a log in the database cannot sign a checkpoint that fits it.
 //!
 //! A checkpoint is a line of text, `einvoice-checkpoint/1 NUMBER TIME PREVIOUS HEADS SIGNATURE`. PREVIOUS is the
 //! SHA-256 of the previous line, so that no line can be removed or inserted unnoticed. HEADS are
@@ -23,14 +23,14 @@ use crate::domain::kernel::ids::TaxpayerId;
 const FORMAT_NAME: &str = "einvoice-checkpoint/1";
 const KEY_BYTES: usize = 32;
 
-/// The head of a taxpayer's event chain.
+/// The last event of a taxpayer's log, with its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainHead {
     pub taxpayer_id: TaxpayerId,
     pub head: LogHead,
 }
 
-/// A signed list of the heads of those chains that grew since the previous checkpoint.
+/// A signed list of the heads of those logs that grew since the previous checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub number: u64,
@@ -45,12 +45,12 @@ pub struct CheckpointTail {
     pub hash: String,
 }
 
-/// The error for a text that is not the number and the hash of a checkpoint.
+/// The error for a text that is not `NUMBER:HASH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a checkpoint is named NUMBER:HASH, as `verify` prints it")]
 pub struct InvalidCheckpointName;
 
-/// Formats a checkpoint as `NUMBER:HASH`.
+/// Formats the number and the hash of a checkpoint as `NUMBER:HASH`.
 impl fmt::Display for CheckpointTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.number, self.hash)
@@ -86,7 +86,7 @@ pub struct CheckpointPublicKey(Vec<u8>);
 #[error("a key of checkpoints is {KEY_BYTES} bytes in base64")]
 pub struct InvalidCheckpointKey;
 
-/// The reason why a line is not the next checkpoint.
+/// The reason why a line of a checkpoint file is not the checkpoint that follows the line before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointFault {
     #[error("it is no checkpoint")]
@@ -143,7 +143,7 @@ impl fmt::Display for CheckpointPublicKey {
 }
 
 impl CheckpointTail {
-    /// Signs a checkpoint of these heads. Returns the checkpoint as a line of text without a line break.
+    /// Creates and signs the next checkpoint of these heads. Returns it as a line of text without a line break.
     pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
         let number = self.number + 1;
         let heads: Vec<_> = heads.iter().map(ToString::to_string).collect();
@@ -164,7 +164,7 @@ impl CheckpointTail {
         line
     }
 
-    /// Verifies that `line` is the checkpoint that follows the last line. If it is, `line` becomes the last line.
+    /// Checks that `line` is the checkpoint that follows the last line. If it is, it becomes the last line.
     pub fn accept(
         &mut self,
         line: &str,

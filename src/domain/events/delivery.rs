@@ -27,7 +27,7 @@ pub struct Delivery {
     /// The value of `attempts` at the last replay, which starts the retry schedule again.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// The crashes since the last attempt that ended.
+    /// The crashes and panics since the last attempt that ended.
     pub crash_history: CrashHistory,
 }
 
@@ -49,14 +49,14 @@ impl Delivery {
         }
     }
 
-    /// True if this delivery was in flight at a crash. Such a delivery is recorded in the endpoint's lane before it
-    /// begins.
+    /// True if this delivery was in flight at a crash. The id of such a delivery is recorded in the endpoint's lane
+    /// before its next attempt begins.
     pub fn is_suspect(&self) -> bool {
         self.crash_history.is_suspect()
     }
 
-    /// True if this delivery was in flight at two crashes. No other delivery of the endpoint is in flight during its
-    /// attempts.
+    /// True if this delivery was in flight at two crashes. During its attempts no other delivery to the endpoint is in
+    /// flight.
     pub fn must_run_alone(&self) -> bool {
         self.crash_history.must_run_alone()
     }
@@ -82,7 +82,7 @@ pub struct DeliveryAttempt {
     pub phases: PhaseDurations,
     /// The beginning of the response body.
     pub response: String,
-    /// `None` for attempts from before headers were kept, and where they were not read.
+    /// `None` for an attempt that was made before headers were stored, and if the headers were not loaded.
     pub headers: Option<AttemptHeaders>,
 }
 
@@ -93,7 +93,7 @@ pub struct AttemptHeaders {
     pub response: Vec<(String, String)>,
 }
 
-/// How long each phase of an attempt took, in milliseconds. A phase that did not happen is `None`.
+/// The duration of each phase of an attempt, in milliseconds. A phase that did not happen is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseDurations {
     pub dns_ms: Option<i64>,
@@ -108,7 +108,7 @@ words! {
     SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 
-/// The maximum number of endpoints of a taxpayer beside its default one.
+/// The maximum number of endpoints that a taxpayer may have in addition to its default endpoint.
 pub const ADDED_ENDPOINTS_MAX: usize = 10;
 
 /// A webhook endpoint of a taxpayer.
@@ -138,7 +138,7 @@ pub struct Endpoint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleChange {
     Keep,
-    /// The endpoint uses the schedule of the deployment.
+    /// Use the schedule of the deployment again.
     Shared,
     Own(Vec<u32>),
 }
@@ -174,7 +174,7 @@ impl Endpoint {
         }
     }
 
-    /// Creates an endpoint beside the default one.
+    /// Creates an endpoint in addition to the default one, active and without any events.
     pub fn new_beside_default(
         id: i64,
         taxpayer_id: TaxpayerId,
@@ -205,7 +205,8 @@ impl Endpoint {
             .collect()
     }
 
-    /// Returns the API names of the settings that differ from `before`; for a new endpoint, of those that have a value.
+    /// Returns the API names of the settings that differ from `before`. For a new endpoint (`None`), returns those that
+    /// have a value.
     pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
         let before = before.cloned().unwrap_or_else(|| Self {
             url: String::new(),

@@ -1,8 +1,8 @@
 //! The health of an endpoint as a circuit breaker.
 //!
-//! If all attempts have failed for some time, the endpoint is parked: its due deliveries wait, and from time to time
-//! one is sent as a probe. The first success closes the circuit. If all attempts have failed for days, the endpoint is
-//! disabled.
+//! If all attempts have failed for some time, the endpoint is parked: its due deliveries wait, and only one delivery is
+//! sent from time to time, as a probe. The first success ends this. If all attempts have failed for days, the endpoint
+//! is disabled.
 
 use std::time::Duration;
 
@@ -42,19 +42,19 @@ impl Default for CircuitPolicy {
     }
 }
 
-/// A series of failures without a success in between. A healthy endpoint has no streak.
+/// A series of failures without a success in between. A working endpoint has no streak.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureStreak {
     pub since: Timestamp,
     pub last: Timestamp,
     pub failures: u32,
-    /// The number of times that the endpoint was parked in this streak. Each time the wait doubles.
+    /// The number of times that the endpoint was parked in this streak. The wait doubles each time.
     pub probes: u32,
     pub parked_until: Option<Timestamp>,
-    /// The name of the last failure, such as `timed_out`. A streak that an older version stored has none.
+    /// The name of the last failure, such as `timed_out`; `None` if an older version stored the streak.
     #[serde(default)]
     pub last_failure: Option<String>,
-    /// The HTTP status of the last answer; `None` if there was no answer, or if an older version stored the streak.
+    /// The HTTP status of the last response; `None` if there was no response, or if an older version stored the streak.
     #[serde(default)]
     pub last_status: Option<u16>,
 }
@@ -76,7 +76,7 @@ impl EndpointHealth {
     }
 }
 
-/// The deliveries that may be sent to an endpoint at present.
+/// The deliveries that may be sent to an endpoint now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CircuitState {
     /// All due deliveries may be sent.
@@ -87,7 +87,8 @@ pub enum CircuitState {
     Parked(Timestamp),
 }
 
-/// One failed attempt. `requested_wait` is the wait that the endpoint requested; `jitter` shortens the next wait by up to half.
+/// One failed attempt. `requested_wait` is the wait that the endpoint requested; `jitter` is a random number that
+/// shortens the next wait by up to half.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,
@@ -95,7 +96,7 @@ pub struct EndpointFailure {
     pub jitter: u32,
     /// The name of the failure, such as `timed_out`.
     pub failure: &'static str,
-    /// The HTTP status of the answer, if there was one.
+    /// The HTTP status of the response, if there was one.
     pub status: Option<u16>,
 }
 
@@ -135,7 +136,8 @@ impl FailureStreak {
         failing
     }
 
-    /// Returns the cause of the last failure: the status of the answer or, without an answer, the name of the failure.
+    /// Returns the cause of the last failure: the status of the response or, without a response, the name of the
+    /// failure.
     pub fn cause(&self) -> String {
         match (self.last_status, &self.last_failure) {
             (Some(status), _) => status.to_string(),
@@ -181,7 +183,8 @@ impl FailureStreak {
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
             None => CircuitState::Closed,
-            // A last failure in the future means that the clock was set back after it. Then `until` does not count.
+            // A last failure in the future means that the clock was set back after it. Then the end of the wait does
+            // not count.
             Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
             Some(_) => CircuitState::Probe,
         }

@@ -45,7 +45,7 @@ pub struct NewEvent {
     pub irn: Option<String>,
     /// The data of the event, as JSON text.
     pub data: String,
-    /// Who caused the event.
+    /// The actor that caused the event.
     pub actor: Option<NamedActor>,
 }
 
@@ -85,7 +85,7 @@ impl Default for LogHead {
     }
 }
 
-/// The id, the taxpayer, the command, the trace and the time of a new event. Its sequence and its hash come from the log.
+/// The data that identifies a new event. Its sequence and its hash come from the log.
 #[derive(Debug, Clone, Copy)]
 pub struct EventStamp {
     pub id: EventId,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// The expected form of a log position. The text follows "The … field must be" in the message of a fault.
+/// The description of a log position in the message of a fault, after "The … field must be".
 pub(crate) const LOG_POSITION_FORM: &str = "an RFC 3339 time or the sequence of an event";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

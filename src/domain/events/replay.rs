@@ -9,8 +9,9 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 
 words! {
-    /// `Failed`: events whose delivery is a dead letter. `Missing`: enabled events without a delivery. `All`: every
-    /// event that is enabled or has a delivery. `Selected`: the deliveries of a selection, which is no scope to ask for.
+    /// The events that a replay delivers. `Failed`: events whose delivery is a dead letter. `Missing`: enabled events
+    /// without a delivery. `All`: every event that is enabled or has a delivery. `Selected`: the chosen deliveries; a
+    /// caller cannot send this word.
     ReplayScope { Failed = "failed", Missing = "missing", All = "all", Selected = "selected" }
 }
 
@@ -57,7 +58,7 @@ pub struct Replay {
     pub taxpayer_id: TaxpayerId,
     pub endpoint: EndpointKey,
     pub scope: ReplayScope,
-    /// Set if the scope is `Selected`.
+    /// The chosen deliveries; set if and only if the scope is `Selected`.
     pub selection: Option<DeliverySelection>,
     pub state: ReplayState,
     /// The sequence before the first event of the range.
@@ -76,7 +77,7 @@ pub struct Replay {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReplayRange {
     pub scope: ReplayScope,
-    /// Set if the scope is `Selected`.
+    /// The chosen deliveries; set if and only if the scope is `Selected`.
     pub selection: Option<DeliverySelection>,
     pub after: i64,
     pub until: i64,
@@ -93,7 +94,7 @@ impl ReplayRange {
         }
     }
 
-    /// Returns the range from `sequence` to `until`, of which only the selected deliveries are made again.
+    /// Returns the range from `sequence` to `until`, in which only the selected deliveries are sent again.
     pub fn for_selection(selection: DeliverySelection, sequence: i64, until: i64) -> Self {
         Self {
             scope: ReplayScope::Selected,
@@ -103,7 +104,7 @@ impl ReplayRange {
         }
     }
 
-    /// Returns the range in which only the deliveries of the events with these sequences are made again.
+    /// Returns the range in which only the deliveries of the events with these sequences are sent again.
     pub fn for_deliveries(mut sequences: Vec<i64>) -> Self {
         sequences.sort_unstable();
         let first = sequences.first().copied().unwrap_or_default();
@@ -111,7 +112,8 @@ impl ReplayRange {
         Self::for_selection(DeliverySelection::Chosen(sequences), first, last)
     }
 
-    /// Returns the range of this one event. The scope `All` delivers the event again even if it was delivered before.
+    /// Returns the range of this single event. With the scope `All`, the event is delivered again even if it was
+    /// delivered before.
     pub fn for_event(sequence: i64) -> Self {
         Self {
             scope: ReplayScope::All,
@@ -123,7 +125,7 @@ impl ReplayRange {
 }
 
 impl Replay {
-    /// Creates a replay to this endpoint, of a log whose last event has the sequence `head`.
+    /// Creates a replay to this endpoint. `head` is the sequence of the last event of the log.
     pub fn new(
         id: uuid::Uuid,
         endpoint: &Endpoint,
@@ -185,8 +187,9 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if this replay delivers the whole `range`, so that a request for this range starts no second replay. A
-    /// replay of the same range counts even if it has already advanced, because the request is then a repetition.
+    /// True if this replay delivers the whole `range`, so that a request for the range need not start a second replay.
+    /// If the range is the same, the replay counts even if it has advanced already, because the request is then a
+    /// repetition.
     pub fn covers(&self, range: &ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         let is_alike = self.scope == range.scope && self.selection == range.selection;
@@ -210,7 +213,7 @@ impl Replay {
         }
     }
 
-    /// True if the log has no events in the range.
+    /// True if the range contains no event of the log.
     pub fn is_empty(&self) -> bool {
         self.after == self.until
     }

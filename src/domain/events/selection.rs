@@ -1,4 +1,4 @@
-//! The deliveries of one endpoint that a caller chose to have made again.
+//! The deliveries of one endpoint that a caller selected to be sent again.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ pub enum DeliverySelection {
     Matching(DeliveryMatch),
 }
 
-/// The deliveries that match. A field that is `None` matches all.
+/// A filter of deliveries. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryMatch {
-    /// The state in which the replay finds the delivery.
+    /// The state of the delivery at the time when the replay reaches it.
     pub state: Option<DeliveryState>,
     pub event: Option<EventKind>,
     /// The spellings of the IRN of the event.

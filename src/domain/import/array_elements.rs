@@ -1,14 +1,14 @@
-//! Finds the elements of a JSON array in its text, without reading them. What is between the brackets of an element is
-//! judged by whoever reads it.
+//! Finds the elements of a JSON array in its text without parsing them. Whether an element is valid JSON is checked
+//! later, when the element is parsed.
 
 use std::ops::Range;
 
-/// The member of the body of Create Invoices (Bulk) that holds the invoices.
+/// The tokens before the array in the body of Create Invoices (Bulk).
 const BULK_START: [&str; 3] = ["{", "\"invoices\"", ":"];
 
-/// Returns the bytes of each element of an array, which may stand in the body of Create Invoices (Bulk). Returns `None`
-/// for any other text, and for one whose array does not end where the text does. Looks for no more once it has found more
-/// than `most`.
+/// Returns the byte range of each element of an array. The text is the array, or the body of Create Invoices (Bulk)
+/// with the array in it. Returns `None` for any other text, and if the array does not end at the end of the text. Stops
+/// searching once it has found more than `most` elements.
 pub fn elements(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
     let mut rest = text.trim_start();
     let is_bulk = rest.starts_with('{');

@@ -1,4 +1,4 @@
-//! The causes for which the documents of a file were refused, with their counts and money.
+//! The causes for which documents of a file were refused, with the number of documents and the sum of their amounts.
 
 use std::collections::BTreeMap;
 

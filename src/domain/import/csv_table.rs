@@ -14,12 +14,13 @@ use crate::domain::kernel::formula_mark::{mark, unmark};
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
-/// Reads a table. The rows are numbered as the lines of the text in which they begin.
+/// Reads a table. The number of a row is the number of the line in which it begins.
 pub fn read(bytes: &[u8]) -> Result<Table, Fault> {
     read_piece(bytes, "line", 0)
 }
 
-/// Reads a piece of a table, whose rows count from the lines before it. `word` is the word for a row.
+/// Reads a piece of a table that has `lines_before` lines before it in the file. `word` is the word for a row in
+/// messages.
 pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result<Table, Fault> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     if let Err(error) = std::str::from_utf8(bytes) {
@@ -49,7 +50,7 @@ pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result
     Ok(table)
 }
 
-/// The records of a text, one after the other.
+/// Reads the records of a text one by one.
 pub struct Records<'b> {
     reader: Reader<&'b [u8]>,
     place: Place<'b>,
@@ -57,7 +58,7 @@ pub struct Records<'b> {
     record: ByteRecord,
 }
 
-/// A record, with the bytes that it takes in the text and the line in which it begins.
+/// A record, with its byte range in the text and the number of the line in which it begins.
 pub struct Record<'r> {
     pub bytes: Range<usize>,
     pub line: u64,
@@ -133,7 +134,8 @@ fn open_quote(record: &[u8], delimiter: u8) -> Option<usize> {
     open
 }
 
-/// Returns the fault of a record that begins in this line and has `before` ahead of a quote that is never closed.
+/// Returns the fault of a quote that is never closed. The record begins in line `line`, and `before` is its text before
+/// the quote.
 fn unclosed_fault(line: u64, before: &[u8]) -> Fault {
     let line = line + u64::try_from(count(before, b'\n')).unwrap_or_default();
     let message = format!(
@@ -144,7 +146,8 @@ fn unclosed_fault(line: u64, before: &[u8]) -> Fault {
 }
 
 impl Record<'_> {
-    /// Returns the text of this column's cell as a document has it; empty if there is none.
+    /// Returns the text of the cell in this column, trimmed and without the apostrophe of `formula_mark`; empty if
+    /// there is no cell.
     pub fn cell(&self, column: usize) -> &str {
         self.fields.get(column).map_or("", text)
     }
@@ -153,7 +156,7 @@ impl Record<'_> {
         self.fields.iter().all(|cell| text(cell).is_empty())
     }
 
-    /// Returns the checked cells of the record, which faults say to begin in this line.
+    /// Returns the cells of the record, after checking them. `number` is the number of the line that faults name.
     pub fn cells(&self, number: u64) -> Result<Vec<String>, Fault> {
         if self.fields.len() > COLUMNS_MAX {
             let message = format!("Line {number} has more than {COLUMNS_MAX} columns.");
@@ -170,12 +173,12 @@ impl Record<'_> {
     }
 }
 
-/// Returns the text of a cell as a document has it: without the mark and the blanks around it.
+/// Returns the text of a cell without the blanks around it and without the apostrophe that guards against formulas.
 fn text(cell: &[u8]) -> &str {
     unmark(std::str::from_utf8(cell).unwrap_or_default()).trim()
 }
 
-/// Returns a table as text, with each row in the line of its number. Line breaks within cells become spaces.
+/// Writes a table as text, so that each row is in the line of its number. Line breaks within cells become spaces.
 pub fn write(table: &Table) -> String {
     let mut text = String::new();
     push_record(&mut text, &table.header);
@@ -192,7 +195,7 @@ pub fn write(table: &Table) -> String {
 }
 
 fn push_record(text: &mut String, cells: &[String]) {
-    // Quotes keep a mark within a name of the header from being taken for the delimiter.
+    // Quotes around each cell, so that a comma, semicolon or tab in a header is not taken for the delimiter.
     let mut writer = WriterBuilder::new()
         .quote_style(QuoteStyle::Always)
         .from_writer(Vec::new());
@@ -206,7 +209,8 @@ fn push_record(text: &mut String, cells: &[String]) {
     text.push_str(&String::from_utf8_lossy(&bytes));
 }
 
-/// A place in the text. The reader's own line numbers do not count the ends of lines that it skips before a record.
+/// A position in the text. It counts lines itself, because the line numbers of the CSV reader leave out the line ends
+/// that the reader skips before a record.
 struct Place<'b> {
     bytes: &'b [u8],
     offset: usize,
@@ -214,7 +218,7 @@ struct Place<'b> {
 }
 
 impl Place<'_> {
-    /// Returns the line of the record that begins behind this offset and the ends of lines there.
+    /// Returns the number of the line in which the next record begins, after any line ends at this offset.
     fn line_at(&mut self, offset: u64) -> u64 {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let rest = self.bytes.get(offset..).unwrap_or_default();
@@ -227,7 +231,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns the mark that stands most often in the header, outside of quotes.
+/// Returns the delimiter that is most frequent in the header, outside of quotes.
 fn delimiter(bytes: &[u8]) -> u8 {
     let header = bytes
         .split(|byte| matches!(byte, b'\n' | b'\r'))

@@ -1,5 +1,5 @@
-//! The file of errors of an import: the rows of the documents that were not created, as they were uploaded, with a
-//! column that says why. Mended, it can be uploaded again.
+//! The error file of an import: the rows of the refused documents as they were uploaded, with a column that states the
+//! errors. After the user has corrected the rows, the file can be uploaded again.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use crate::domain::import::record::{Import, ImportItem, ImportedFile};
 use crate::domain::import::table::{ERROR_COLUMN, Table};
 use crate::domain::kernel::formula_mark;
 
-/// Returns the file as CSV in UTF-8.
+/// Returns the whole error file as CSV in UTF-8.
 pub fn write(file: &ImportedFile, import: &Import) -> String {
     header(file) + &rows(file, import)
 }
 
-/// Returns the header: that of the table, or of our own columns for formats without any.
+/// Returns the header row: that of the uploaded table, or columns of our own for formats without columns.
 pub fn header(file: &ImportedFile) -> String {
     let own = ["index", "source", "invoice_no"].map(str::to_owned);
     let cells = match &file.table {
@@ -24,11 +24,11 @@ pub fn header(file: &ImportedFile) -> String {
     to_csv([cells.into_iter().chain([ERROR_COLUMN.to_owned()]).collect()])
 }
 
-/// Returns the rows of the refused documents.
+/// Returns the rows of the refused documents as CSV, without the header.
 pub fn rows(file: &ImportedFile, import: &Import) -> String {
     to_csv(match &file.table {
-        Some(table) => table_records(file, import, table),
-        None => document_records(import),
+        Some(table) => refused_table_rows(file, import, table),
+        None => refused_document_rows(import),
     })
 }
 
@@ -46,8 +46,8 @@ fn to_csv(records: impl IntoIterator<Item = Vec<String>>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Returns the rows of the refused documents in the table, each with its error.
-fn table_records(file: &ImportedFile, import: &Import, table: &Table) -> Vec<Vec<String>> {
+/// Returns the uploaded rows of the refused documents, each with its errors.
+fn refused_table_rows(file: &ImportedFile, import: &Import, table: &Table) -> Vec<Vec<String>> {
     let mut records = Vec::new();
     let items = import.items.iter().zip(&file.documents);
     for (item, document) in items.filter(|(item, _)| item.is_refused()) {
@@ -61,8 +61,8 @@ fn table_records(file: &ImportedFile, import: &Import, table: &Table) -> Vec<Vec
     records
 }
 
-/// Returns a row for each refused document.
-fn document_records(import: &Import) -> Vec<Vec<String>> {
+/// Returns one row for each refused document of a format without columns.
+fn refused_document_rows(import: &Import) -> Vec<Vec<String>> {
     let refused = import.items.iter().filter(|item| item.is_refused());
     let records = refused.map(|item| {
         vec![
@@ -75,7 +75,7 @@ fn document_records(import: &Import) -> Vec<Vec<String>> {
     records.collect()
 }
 
-/// Returns the cells of a row, without that of the errors of an upload before.
+/// Returns the cells of a row without the cell of the error column, which an earlier error file may have added.
 fn kept_cells(table: &Table, cells: &[String]) -> Vec<String> {
     let columns = table.header.iter().enumerate();
     columns
@@ -84,7 +84,7 @@ fn kept_cells(table: &Table, cells: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the errors that stand in one row. A row without any has those of its whole invoice.
+/// Returns the errors of one row. A row without errors of its own gets all errors of its invoice.
 fn row_error(item: &ImportItem, row: &str) -> String {
     let own: Vec<_> = item
         .errors
@@ -107,7 +107,7 @@ fn all_errors(item: &ImportItem) -> String {
     errors.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a cell that no spreadsheet takes for a formula. A negative number needs no mark.
+/// Returns the cell so that no spreadsheet takes it for a formula. A negative number needs no apostrophe.
 fn safe_text(cell: &str) -> Cow<'_, str> {
     if cell.parse::<serde_json::Number>().is_ok() {
         Cow::Borrowed(cell)

@@ -1,4 +1,4 @@
-//! Bodies of this API: one or many in JSON, or one in each line (NDJSON).
+//! Request bodies of this API as files: one body or several in JSON, or one body in each line (NDJSON).
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::domain::kernel::fault::Fault;
 
 /// The member of the body of Create Invoices (Bulk) that holds the invoices.
 const BULK_FIELD: &str = "invoices";
-/// A fault shows at most this many bytes of a path, because a key may be as long as the file.
+/// The maximum number of bytes of a path that a fault shows, because a key of the file may be very long.
 const PATH_BYTES_SHOWN_MAX: usize = 200;
 
-/// Reads one body, an array of bodies, or the body of Create Invoices (Bulk).
+/// Reads a file: one body, an array of bodies, or the body of Create Invoices (Bulk).
 pub fn read(bytes: &[u8]) -> Result<SourceFile, Fault> {
     read_piece(bytes, 0)
 }
 
-/// Reads a piece of an array, whose documents count from those before it.
+/// Reads a piece of an array that has `documents_before` documents before it in the file.
 pub fn read_piece(bytes: &[u8], documents_before: u64) -> Result<SourceFile, Fault> {
     let mut keys: Vec<Vec<String>> = Vec::new();
     let value = strict_json::read(bytes, JsonLimits::REQUEST, |fault| {
@@ -77,7 +77,7 @@ pub fn read_piece(bytes: &[u8], documents_before: u64) -> Result<SourceFile, Fau
     })
 }
 
-/// Reads a body from each line that is not blank. The lines count from those before them in the file.
+/// Reads one body from each line that is not blank. `lines_before` is the number of lines before the piece in the file.
 pub fn read_lines(bytes: &[u8], lines_before: u64) -> Result<SourceFile, Fault> {
     let mut file = SourceFile::default();
     for (line, number) in bytes.split(|byte| *byte == b'\n').zip(lines_before + 1..) {

@@ -1,20 +1,21 @@
-//! Invoices from files. Each format is read into documents in the shape of a create request, so that the forms of the
-//! API check them. What a file lacks comes from the taxpayer's profile. Nothing here judges an invoice.
+//! Invoices from files. Each format is converted to bodies of create requests, which the forms of the API then
+//! validate. Data that a file lacks comes from the taxpayer's import profile.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | a document of a file, and its places in the file | `source` |
-//! | the sums that a file states, beside those of its invoice | `stated_sums` |
-//! | rows and columns, and documents of them | `table`, `table_documents` |
-//! | CSV and XLSX as rows and columns | `csv_table`, `xlsx_table` |
+//! | a document of a file, and the places of its fields | `source` |
+//! | the sums that a file states, compared with the computed ones | `stated_sums` |
+//! | tables, and documents in tables | `table`, `table_documents` |
+//! | tables from CSV and XLSX | `csv_table`, `xlsx_table` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
 //! | a large file in pieces | `pieces` |
-//! | UBL as documents, their parties, and what no field takes | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_parties`, `ubl_beside` |
+//! | documents from UBL, their parties, and the parts without a field | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_parties`, `ubl_beside` |
 //! | the warnings about a document | `warnings` |
-//! | what a taxpayer answers in advance | `profile` |
-//! | what became of a file | `record`, `causes`, `error_file` |
+//! | the values that a taxpayer gives in advance | `profile` |
+//! | the result of an import | `record`, `assembly`, `causes`, `error_file` |
 
 mod array_elements;
+mod assembly;
 mod causes;
 pub mod csv_table;
 pub mod error_file;

@@ -1,6 +1,6 @@
-//! A large file, cut into pieces of whole documents. Each piece is a file of the same format, which the same reader
-//! reads; only its places count from the start of the whole file. So a file of any length is imported piece by piece,
-//! and a process that takes over needs to know nothing but the number of the next piece.
+//! Cuts a large file into pieces of whole documents. Each piece is a file of the same format and is read by the same
+//! reader; only the line and document numbers count from the start of the whole file. So a file of any length is
+//! imported piece by piece, and a process that continues an import needs only the number of the next piece.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,30 +15,31 @@ use crate::domain::kernel::fault::Fault;
 
 /// The maximum number of documents of a file.
 pub const DOCUMENTS_MAX: usize = 100_000;
-/// The maximum number of documents of a piece, which are created together.
+/// The maximum number of documents of a piece. They are created in one transaction.
 pub const PIECE_DOCUMENTS_MAX: usize = 500;
-/// A piece takes no further document once it has this many bytes.
+/// A piece that has this many bytes takes no further document.
 const PIECE_BYTES_MAX: usize = 1 << 20;
-/// The maximum size of a document, with the blank rows within it. So the memory for reading a piece has a bound.
+/// The maximum size of a document, including blank rows within it. It limits the memory that reading a piece needs.
 const DOCUMENT_BYTES_MAX: usize = 2 << 20;
 
 /// A part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub content: String,
-    /// The lines or documents of the file that are before the piece, less those of the header that it repeats.
+    /// The number of lines or documents before the piece in the file, less the lines of the header that the piece
+    /// repeats.
     pub places_before: u64,
 }
 
-/// The places at which a file is cut.
+/// The byte ranges of the pieces of a file.
 #[derive(Debug)]
 pub struct Cuts {
-    /// The header of a table, which each piece repeats.
+    /// The byte range of the header of a table, which each piece repeats; empty for other formats.
     head: Range<usize>,
     is_array: bool,
     ranges: Vec<PieceRange>,
     documents: usize,
-    /// Why the file must be read in one go.
+    /// The reason why the file cannot be imported in pieces.
     fault: Option<Fault>,
 }
 
@@ -50,7 +51,8 @@ struct PieceRange {
 }
 
 impl PieceRange {
-    /// True if a document that starts here still fits into the piece. Blanks between documents count, too.
+    /// True if a document that starts at this byte still fits into the piece. The size of the piece includes the blanks
+    /// between documents.
     fn has_room(&self, start: usize) -> bool {
         let bytes = start.saturating_sub(self.bytes.start);
         self.documents < PIECE_DOCUMENTS_MAX && bytes < PIECE_BYTES_MAX
@@ -58,7 +60,8 @@ impl PieceRange {
 }
 
 impl Cuts {
-    /// Finds the places. A workbook comes as the text of its table. `names` maps headers of the file to fields.
+    /// Finds the byte ranges of the pieces. The text of a workbook is its table as CSV. `names` maps headers of the
+    /// file to fields.
     pub fn find(
         format: FileFormat,
         text: &str,
@@ -89,8 +92,8 @@ impl Cuts {
         self.ranges.len()
     }
 
-    /// Reads every piece once, so that a file is refused before anything of it is imported. Each piece must have as many
-    /// documents as were counted in it. Returns the first fault.
+    /// Reads every piece once, so that a faulty file is refused before anything of it is imported. Also checks that
+    /// each piece has as many documents as were counted in it. Returns the first fault.
     pub fn check(
         &self,
         format: FileFormat,
@@ -111,7 +114,7 @@ impl Cuts {
         })
     }
 
-    /// Returns the pieces of the text that was cut.
+    /// Returns the pieces. `text` must be the text that was passed to `find`.
     pub fn pieces(&self, text: &str) -> impl Iterator<Item = Piece> {
         self.ranges.iter().map(|range| {
             let documents = text.get(range.bytes.clone()).unwrap_or_default();
@@ -157,7 +160,7 @@ struct Cutter {
 }
 
 impl Cutter {
-    /// Adds a document that takes these bytes.
+    /// Adds a document with this byte range, to the last piece or to a new one.
     fn add(&mut self, bytes: Range<usize>, places_before: u64) -> Result<(), Fault> {
         if self.documents == DOCUMENTS_MAX {
             let message = format!(
@@ -182,7 +185,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Adds bytes to the last document.
+    /// Adds the bytes up to `end` to the last document.
     fn extend(&mut self, end: usize) -> Result<(), Fault> {
         self.check_size(end)?;
         if let Some(last) = self.ranges.last_mut() {
@@ -191,7 +194,7 @@ impl Cutter {
         Ok(())
     }
 
-    /// Refuses a last document that ends here if it is too large.
+    /// Refuses the last document if it is too large when it ends at `end`.
     fn check_size(&self, end: usize) -> Result<(), Fault> {
         if end.saturating_sub(self.document_start) > DOCUMENT_BYTES_MAX {
             return Err(file_fault("max", "An invoice has more than 2 MiB."));
@@ -199,7 +202,8 @@ impl Cutter {
         Ok(())
     }
 
-    /// Cuts a table between its invoices, whose rows must stand together. Returns the bytes of the header.
+    /// Cuts a table between its invoices. The rows of an invoice must follow one another. Returns the byte range of the
+    /// header.
     fn cut_table(
         &mut self,
         text: &str,
@@ -279,7 +283,8 @@ fn uncut_fault() -> Fault {
     file_fault("order", message)
 }
 
-/// Tells the numbers of a file apart. Two of a hundred thousand have the same hash once in four billion files.
+/// Returns a hash that stands for an invoice number, to save memory. Among a hundred thousand numbers, two have the
+/// same hash in about one of four billion files.
 fn hash(number: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     number.hash(&mut hasher);

@@ -1,5 +1,5 @@
-//! The answers that a taxpayer gives in advance, because its files do not have them. A file wins over the entry of its customer, and
-//! that over the defaults.
+//! The import profile: answers that a taxpayer gives in advance, because its files lack these values. A value in the
+//! file wins over the profile's entry for the customer, which wins over the defaults.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ pub const PROFILE_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportProfile {
-    /// Values by the name of their field.
+    /// Default values, by the name of the field.
     pub defaults: BTreeMap<String, String>,
-    /// Values for one customer, by its number, TIN or name.
+    /// Values for one customer, by its number, TIN or name. Each maps names of fields to values.
     pub customers: BTreeMap<String, BTreeMap<String, String>>,
-    /// Our field, by the header of a column.
+    /// The names of our fields, by the column headers of the taxpayer's files.
     pub columns: BTreeMap<String, String>,
-    /// Our unit, by the unit of the file.
+    /// Our units, by the units of the taxpayer's files.
     pub units: BTreeMap<String, String>,
 }
 
-/// A field that a profile may answer, with its paths in the two create requests.
+/// A field whose value a profile may give, with its paths in the bodies of Create Standard and Create Full.
 struct ProfileField {
     name: &'static str,
     standard: &'static [&'static str],
@@ -128,21 +128,21 @@ impl ProfileField {
     }
 }
 
-/// True if defaults and entries of customers may have this name.
-pub fn is_answer(name: &str) -> bool {
+/// True if a profile may give a value for a field with this name.
+pub fn is_answer_name(name: &str) -> bool {
     HEADER_FIELDS
         .iter()
         .chain(&LINE_FIELDS)
         .any(|field| field.name == name)
 }
 
-/// Returns the names that defaults and entries of customers may have.
-pub fn answers() -> String {
+/// Returns the names of the fields for which a profile may give a value, separated by commas.
+pub fn answer_names() -> String {
     let names = HEADER_FIELDS.iter().chain(&LINE_FIELDS);
     names.map(|field| field.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the name under which a profile can answer the field at this path of a body.
+/// Returns the name under which a profile can give a value for the field at this path of a body; `None` if it cannot.
 pub fn answer_name(form: ImportForm, path: &str) -> Option<&'static str> {
     let steps: Vec<_> = path.split('.').collect();
     let (fields, steps) = match steps.split_first() {
@@ -155,7 +155,7 @@ pub fn answer_name(form: ImportForm, path: &str) -> Option<&'static str> {
     field.map(|field| field.name)
 }
 
-/// The customer of a body, as the file names it.
+/// The customer of a body, as the file identifies it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NamedCustomer {
     pub no: Option<String>,
@@ -178,7 +178,8 @@ impl NamedCustomer {
 }
 
 impl ImportProfile {
-    /// Fills what the body lacks and maps its units. Returns a warning for each value that the profile gave.
+    /// Fills in fields that the body lacks, and maps its units. Returns a warning for each value that came from the
+    /// profile.
     pub fn complete(&self, form: ImportForm, body: &mut Map<String, Value>) -> Vec<String> {
         let customer = NamedCustomer::from_body(form, body);
         let keys = [&customer.no, &customer.tin, &customer.name];
@@ -257,8 +258,8 @@ impl ImportProfile {
     }
 }
 
-/// Sets a field of every line that lacks it, and returns the number of these lines. Product and service codes go to
-/// lines of their kind only.
+/// Sets a field in every line that lacks it, and returns the number of these lines. A product category is set only in
+/// lines of products, a service category only in lines of services.
 fn fill_lines(
     form: ImportForm,
     field: &ProfileField,
@@ -297,7 +298,8 @@ pub(super) fn text_at<'b>(body: &'b Map<String, Value>, path: &[&str]) -> Option
         .filter(|text| !text.is_empty())
 }
 
-/// True if a value can be set at the path: there is none or a blank one, and each member above it is an object or absent.
+/// True if the path has no value or a blank text, and a value can be set there: each member above it is an object or
+/// absent.
 fn is_settable(body: &Map<String, Value>, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return false;
@@ -421,6 +423,6 @@ mod tests {
         ] {
             assert_eq!(answer_name(form, path), name, "{path}");
         }
-        assert!(is_answer("tax_category") && !is_answer("quantity"));
+        assert!(is_answer_name("tax_category") && !is_answer_name("quantity"));
     }
 }

@@ -1,72 +1,62 @@
-//! The result of an import: each document with its outcome, the causes of refusals with their counts and money, and the
-//! questions whose answers in the profile would let documents pass.
-
-use std::collections::BTreeMap;
+//! The record of an import: the outcome of each document, the causes of refusals, and the questions. A question lists
+//! values that the import profile lacks; with them, refused documents would pass.
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::import::causes::Causes;
-use crate::domain::import::profile::{NamedCustomer, answer_name};
+use crate::domain::import::profile::NamedCustomer;
 use crate::domain::import::source::{ImportForm, Places};
 use crate::domain::import::table::Table;
-use crate::domain::invoice::batch::{BatchItem, Duplicate, ITEM_FAULTS_MAX, ItemOutcome};
+use crate::domain::invoice::batch::{BatchItem, Duplicate};
 use crate::domain::invoice::ubl_parts::UblParts;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 
-/// The maximum numbers of items, causes, questions and warnings that are kept of a large file.
+/// The maximum numbers of items, causes, questions and warnings that the record of a file keeps.
 const ITEMS_MAX: usize = 1_000;
 const CAUSES_MAX: usize = 1_000;
 const QUESTIONS_MAX: usize = 1_000;
 const FILE_WARNINGS_MAX: usize = 30;
-/// The maximum number of warnings that are kept of one document.
-const WARNINGS_MAX: usize = 30;
-/// The maximum length of a warning or a message, in characters.
-const SENTENCE_CHARS_MAX: usize = 500;
-
-const DIFFERENT_WARNING: &str =
-    "The account has this invoice with other contents, which stay as they are.";
 
 words! {
     /// The result for a document.
     ImportOutcome {
         Created = "created", Duplicate = "duplicate", Failed = "failed",
-        /// Only answers are missing that the import profile can give.
+        /// The document lacks only values that the import profile can give.
         NeedsAnswer = "needs_answer",
     }
 }
 
-/// A file that is imported, apart from the drafts of its documents.
+/// A file to be imported, without the drafts of its documents.
 #[derive(Debug, Clone)]
 pub struct ImportedFile {
     pub import_no: String,
     pub form: ImportForm,
     pub documents: Vec<ImportedDocument>,
-    /// The documents of the file that are before these.
+    /// The number of documents before these in the file, if the file is imported in pieces.
     pub documents_before: usize,
     pub warnings: Vec<String>,
-    /// The uploaded table, for the file of errors; `None` for formats without columns.
+    /// The uploaded table, from which the error file is made; `None` for formats without columns.
     pub table: Option<Table>,
 }
 
-/// A document of the file, apart from its draft.
+/// A document of the file, without its draft.
 #[derive(Debug, Clone)]
 pub struct ImportedDocument {
     pub places: Places,
     pub warnings: Vec<String>,
     pub customer: NamedCustomer,
     pub currency: Option<String>,
-    /// The sum of the document as far as it can be read, for the causes; `None` if nothing of it can be.
+    /// The amount of the document, for the sums of the causes; `None` if it cannot be read.
     pub amount: Option<Amount>,
-    /// The rows of the table, by their position in it.
+    /// The indexes of the document's rows in the table.
     pub rows: Vec<usize>,
-    /// The parts that no field carries; `None` for a file that is no UBL.
+    /// The parts of the UBL document that no field of an invoice holds; `None` for other formats.
     pub ubl_parts: Option<UblParts>,
 }
 
-/// The result of a file.
+/// The record of the import of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Import {
     pub import_no: String,
@@ -76,15 +66,16 @@ pub struct Import {
     /// The number of documents in the file.
     #[serde(default)]
     pub documents: usize,
-    /// The outcomes of the documents that are done.
+    /// The number of documents with each outcome. Documents that are not processed yet are not counted.
     #[serde(default)]
     pub counts: OutcomeCounts,
-    /// All documents, or the first refused ones of a large file.
+    /// The outcomes of all documents; for a large file only those of the first refused documents.
     pub items: Vec<ImportItem>,
     pub causes: Vec<RefusalCause>,
     pub questions: Vec<Question>,
     pub warnings: Vec<String>,
-    /// Why the import of a large file ended before all its documents were done. The same file again goes on with it.
+    /// The reason why the import of a large file was stopped before all its documents were processed. It continues if
+    /// the same file is uploaded again.
     #[serde(default)]
     pub stopped: Option<String>,
 }
@@ -93,7 +84,7 @@ pub struct Import {
 pub struct OutcomeCounts {
     pub created: usize,
     pub duplicates: usize,
-    /// The duplicates whose contents are not those of the existing invoice.
+    /// The number of duplicates whose contents differ from those of the existing invoice.
     #[serde(default)]
     pub different: usize,
     pub failed: usize,
@@ -101,12 +92,12 @@ pub struct OutcomeCounts {
 }
 
 words! {
-    /// How far an import has come.
+    /// The state of an import.
     ImportState {
-        /// It only tells what would happen.
+        /// Nothing was created: the record shows the outcomes that an import would have.
         Preview = "preview",
         Running = "running", Done = "done",
-        /// It ended before all documents were done.
+        /// The import ended before all documents were processed.
         Stopped = "stopped",
     }
 }
@@ -122,7 +113,7 @@ pub struct ImportItem {
     pub outcome: ImportOutcome,
     pub id: Option<InvoiceId>,
     pub irn: Option<String>,
-    /// Set for a duplicate. Results that were stored by older versions have none.
+    /// Set for a duplicate; `None` in results that an older version stored.
     #[serde(default)]
     pub duplicate: Option<Duplicate>,
     pub warnings: Vec<String>,
@@ -139,21 +130,21 @@ pub struct ImportFault {
     pub message: String,
 }
 
-/// A rule that documents break at one field, with the number and the money of these documents.
+/// A rule that documents break at one field, with the number of these documents and the sum of their amounts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefusalCause {
     pub rule: String,
     pub field: String,
     pub count: usize,
-    /// The money of those documents whose amount can be read.
+    /// The sum of the amounts of those documents whose amount can be read.
     pub amount: Amount,
     pub currency: Option<String>,
-    /// The number of documents of which no amount can be read.
+    /// The number of documents whose amount cannot be read.
     #[serde(default)]
     pub unread: usize,
 }
 
-/// The fields of a customer that the profile could answer.
+/// The fields of one customer whose values the profile could give.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub customer_no: Option<String>,
@@ -161,7 +152,7 @@ pub struct Question {
     pub fields: Vec<String>,
 }
 
-/// The result of one document in the taxpayer's batch. A failed one has faults.
+/// The result of one document in the batch of the import. A failed document has faults.
 #[derive(Debug)]
 pub struct DocumentResult {
     pub item: BatchItem,
@@ -173,7 +164,7 @@ impl OutcomeCounts {
         self.created + self.duplicates + self.failed + self.unanswered
     }
 
-    fn add(&mut self, item: &ImportItem) {
+    pub(super) fn add(&mut self, item: &ImportItem) {
         self.different += usize::from(item.is_different());
         *match item.outcome {
             ImportOutcome::Created => &mut self.created,
@@ -185,12 +176,12 @@ impl OutcomeCounts {
 }
 
 impl ImportItem {
-    /// True if the account has an invoice with this number and other contents.
+    /// True if an invoice with this number but other contents exists.
     pub fn is_different(&self) -> bool {
         self.duplicate == Some(Duplicate::Different)
     }
 
-    /// True if the document is neither created nor present.
+    /// True if the document was not imported: it is neither created nor a duplicate.
     pub fn is_refused(&self) -> bool {
         matches!(
             self.outcome,
@@ -200,7 +191,7 @@ impl ImportItem {
 }
 
 impl Import {
-    /// Returns the import of a large file, of which nothing is done yet.
+    /// Creates the record of a large file of which nothing is imported yet.
     pub fn start(
         import_no: String,
         form: ImportForm,
@@ -221,7 +212,8 @@ impl Import {
         }
     }
 
-    /// Returns the import with what the records of older versions lack: they had no counts, and all items.
+    /// Fills in what records of older versions lack. They had no counts, but all items, from which the counts are
+    /// computed.
     pub fn complete(mut self) -> Self {
         if self.documents == 0 {
             self.documents = self.items.len();
@@ -243,8 +235,8 @@ impl Import {
         }
     }
 
-    /// Adds the result of the next piece of the file. What is kept of each piece is bounded, so that the record of a
-    /// large file stays small; the file of errors has everything.
+    /// Adds the result of the next piece of the file. The number of items kept is limited, so that the record of a
+    /// large file stays small; the error file has the errors of all documents.
     pub fn add(&mut self, piece: Self) {
         self.counts.created += piece.counts.created;
         self.counts.duplicates += piece.counts.duplicates;
@@ -299,134 +291,23 @@ impl Import {
             self.questions.push(question);
         }
     }
-
-    /// Puts together what became of each document. The results are in the order of the documents.
-    pub fn new(
-        file: &ImportedFile,
-        batch_no: Option<String>,
-        results: impl IntoIterator<Item = DocumentResult>,
-    ) -> Self {
-        let mut causes = Causes::default();
-        let mut questions = BTreeMap::new();
-        let mut counts = OutcomeCounts::default();
-        let mut items = Vec::with_capacity(file.documents.len());
-        let documents = file.documents.iter().zip(file.documents_before..);
-        for ((document, index), result) in documents.zip(results) {
-            let item = import_item(file.form, index, document, result);
-            counts.add(&item);
-            causes.add(document, &item.errors);
-            if item.outcome == ImportOutcome::NeedsAnswer {
-                add_question(&mut questions, file.form, document, &item.errors);
-            }
-            items.push(item);
-        }
-        Self {
-            import_no: file.import_no.clone(),
-            form: file.form,
-            batch_no,
-            documents: file.documents.len(),
-            counts,
-            items,
-            causes: causes.into_sorted(),
-            questions: questions.into_values().collect(),
-            warnings: file.warnings.clone(),
-            stopped: None,
-        }
-    }
 }
 
-fn import_item(
-    form: ImportForm,
-    index: usize,
-    document: &ImportedDocument,
-    result: DocumentResult,
-) -> ImportItem {
-    let DocumentResult { item, faults } = result;
-    let faults = faults.unwrap_or_default();
-    let outcome = match item.outcome {
-        ItemOutcome::Created => ImportOutcome::Created,
-        ItemOutcome::Duplicate => ImportOutcome::Duplicate,
-        ItemOutcome::Failed if is_answerable(form, &faults) => ImportOutcome::NeedsAnswer,
-        ItemOutcome::Failed => ImportOutcome::Failed,
-    };
-    let errors = faults
-        .iter()
-        .take(ITEM_FAULTS_MAX)
-        .map(|fault| ImportFault {
-            field: fault.path.clone(),
-            rule: fault.rule().to_owned(),
-            place: document.places.place(&fault.path),
-            message: shorten(&fault.to_string()),
-        });
-    let other = item.duplicate.filter(|one| *one == Duplicate::Different);
-    let other = other.map(|_| DIFFERENT_WARNING.to_owned());
-    let warnings = document.warnings.iter().take(WARNINGS_MAX);
-    let more = document.warnings.len().saturating_sub(WARNINGS_MAX);
-    let more = (more > 0).then(|| format!("There are {more} more warnings."));
-    ImportItem {
-        index,
-        source: document.places.source(),
-        invoice_no: item.invoice_no,
-        outcome,
-        id: item.id,
-        irn: item.irn,
-        duplicate: item.duplicate,
-        warnings: other
-            .into_iter()
-            .chain(warnings.map(|text| shorten(text)))
-            .chain(more)
-            .collect(),
-        errors: errors.collect(),
-    }
-}
-
-/// True if every fault is a missing field that the profile can answer.
-fn is_answerable(form: ImportForm, faults: &Faults) -> bool {
-    let is_question =
-        |fault: &Fault| fault.rule() == "required" && answer_name(form, &fault.path).is_some();
-    !faults.is_empty() && !faults.is_full() && faults.iter().all(is_question)
-}
-
-fn shorten(text: &str) -> String {
-    text.chars().take(SENTENCE_CHARS_MAX).collect()
-}
-
-fn add_question(
-    questions: &mut BTreeMap<NamedCustomer, Question>,
-    form: ImportForm,
-    document: &ImportedDocument,
-    errors: &[ImportFault],
-) {
-    let customer = &document.customer;
-    let question = questions
-        .entry(customer.clone())
-        .or_insert_with(|| Question {
-            customer_no: customer.no.clone().or_else(|| customer.tin.clone()),
-            name: customer.name.clone(),
-            fields: Vec::new(),
-        });
-    for name in errors
-        .iter()
-        .filter_map(|error| answer_name(form, &error.field))
-    {
-        if !question.fields.iter().any(|field| field == name) {
-            question.fields.push(name.to_owned());
-        }
-    }
-}
-
-/// Returns the number of an import. It is made of the digest of its file, so that the same file has the same number.
+/// Returns the number of an import. It is the beginning of the digest of the file, so that the same file has the same
+/// number.
 pub fn import_number(digest: &str) -> String {
     let part: String = digest.chars().take(IMPORT_NO_DIGITS).collect();
     format!("I{}", part.to_uppercase())
 }
 
-/// The digits of the digest in the number of an import.
+/// The number of hexadecimal digits of the digest that the number of an import contains.
 const IMPORT_NO_DIGITS: usize = 32;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::import::assembly::WARNINGS_MAX;
+    use crate::domain::kernel::fault::Fault;
     use crate::domain::kernel::field_rule::FieldRule;
 
     fn document(no: &str, amount: i64) -> ImportedDocument {

@@ -1,4 +1,4 @@
-//! A document of a file: the body of a create request, and where each field of it stands in the file.
+//! A document of a file: the body of a create request, and the place of each field in the file.
 
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ words! {
 }
 
 impl ImportForm {
-    /// Returns the name of the list of lines.
+    /// Returns the name of the field that holds the lines of the invoice.
     pub fn lines_field(self) -> &'static str {
         match self {
             Self::Standard => "invoice_lines",
@@ -31,11 +31,11 @@ impl ImportForm {
     }
 }
 
-/// A file that was read.
+/// The documents that were read from a file.
 #[derive(Debug, Default)]
 pub struct SourceFile {
     pub documents: Vec<SourceDocument>,
-    /// The table, for the file of errors; `None` for other formats.
+    /// The table, from which the error file is made; `None` for formats without columns.
     pub table: Option<Table>,
     pub warnings: Vec<String>,
 }
@@ -48,22 +48,22 @@ pub struct SourceDocument {
     pub faults: Vec<Fault>,
     pub warnings: Vec<String>,
     pub places: Places,
-    /// The rows of the table, by their position in it.
+    /// The indexes of the document's rows in the table.
     pub rows: Vec<usize>,
-    /// The sums that a UBL file states.
+    /// The sums that a UBL document states.
     pub stated: Option<StatedSums>,
-    /// The sums that a table states.
+    /// The sums that the columns of a table state.
     pub table_sums: TableSums,
-    /// The supplier and the customer of a UBL file, one of which is the account.
+    /// The supplier and the customer of a UBL document. One of them should be the account that imports it.
     pub parties: Option<UblParties>,
-    /// The parts that no field carries; `None` for a file that is no UBL.
+    /// The parts of the UBL document that no field of an invoice holds; `None` for other formats.
     pub ubl_parts: Option<UblParts>,
 }
 
-/// Where the fields of a document stand in the file.
+/// The places of the fields of a document in the file, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Places {
-    /// The place of the whole document, such as `line 7`. Fields are told by their paths in it.
+    /// The place of the whole document, such as `line 7`. A message names the path of the field after it.
     Whole(String),
     /// A table: the word for a row, the number of the row of each invoice line, and the header of each field.
     Table {
@@ -71,8 +71,8 @@ pub enum Places {
         rows: Vec<u64>,
         headers: Vec<(String, String)>,
     },
-    /// UBL: its root element, the one of the party that is the customer of the invoice, and the path of each line. No
-    /// lines if those of the file became something else.
+    /// A UBL document: its root element, the element of the party that becomes the invoice's customer, and the path of
+    /// each line. There are no paths if the lines of the invoice are not those of the file.
     Xml {
         root: String,
         customer: &'static str,
@@ -86,12 +86,12 @@ impl Default for Places {
     }
 }
 
-/// The element of the customer. The supplier is the customer of an invoice whose document the buyer issued.
+/// The element of the customer. If the buyer issued the document, the supplier becomes the customer of the invoice.
 pub const CUSTOMER_ELEMENT: &str = "cac:AccountingCustomerParty";
 pub const SUPPLIER_ELEMENT: &str = "cac:AccountingSupplierParty";
 
-/// The elements of UBL that carry the fields of the customer and of the header, from the root. The first name is that
-/// of Create Standard, the second that of Create Full.
+/// The paths in UBL of the fields of the customer and of the header, from the root. The first name of an entry is the
+/// field of Create Standard, the second that of Create Full.
 const XML_PLACES: [(&str, &str, &str); 16] = [
     (
         "customer.email",
@@ -177,7 +177,7 @@ impl Places {
         }
     }
 
-    /// Returns the place of a field of the body.
+    /// Returns the place of the field at this path of the body.
     pub fn place(&self, path: &str) -> String {
         match self {
             Self::Whole(place) => format!("{place}, {path}"),
@@ -236,7 +236,8 @@ fn split_line(path: &str) -> (Option<usize>, &str) {
     }
 }
 
-/// Returns the path with `*` for the index of its line, so that the faults of all lines count as one.
+/// Returns the path with `*` in place of each index, so that faults at the same field of several lines count as one
+/// cause.
 pub fn without_index(path: &str) -> String {
     let steps = path.split('.').map(|step| {
         if step.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -248,7 +249,7 @@ pub fn without_index(path: &str) -> String {
     steps.collect::<Vec<_>>().join(".")
 }
 
-/// The rule of a file with too many documents.
+/// The stable id of the rule that a file with too many documents breaks.
 pub const TOO_MANY_RULE: &str = "batch_too_large";
 
 /// Returns the fault of a file with more documents than one request may have.

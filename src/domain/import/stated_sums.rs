@@ -1,5 +1,5 @@
-//! The sums that a file states, beside those to which its invoice comes here. A file with other sums means another
-//! invoice, so a difference is told or refused, and never passed over.
+//! Compares the sums that a file states with those that this service computes for the invoice. Other sums mean another
+//! invoice, so each difference leads to a warning or a refusal.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::domain::kernel::fault::Fault;
 use crate::domain::money::{Amount, FRACTION_DIGITS_MAX};
 use crate::domain::reference::catalog::Catalog;
 
-/// The rule of a document whose file states another sum.
+/// The stable id of the rule that a document breaks if its file states another sum than this service computes.
 pub const SUM_RULE: &str = "sum";
 const REMEDY: &str = "correct the row, or leave the column out; a fee, a price for several units or a charge on the \
                       whole invoice has no column in a table, so take JSON or UBL for such an invoice";
 
-/// The sums of a document as its UBL states them.
+/// The sums that a UBL document states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatedSums {
     pub without_tax: Amount,
@@ -27,9 +27,9 @@ pub struct StatedSums {
 }
 
 impl StatedSums {
-    /// Compares the sums of the file with those of its standard invoice. Create Standard takes the rates of tax from the
-    /// authority, so that the sum with tax may be another one; that of the lines may not. Returns a warning if the sums
-    /// with tax differ, or what is wrong if those without tax do.
+    /// Compares these sums with those computed for a standard invoice. The sums with tax may differ, because Create
+    /// Standard uses the authority's tax rates; a difference then gives a warning. The sums without tax must not differ
+    /// by more than rounding; otherwise the error describes the difference.
     pub fn compare(self, own: Self, lines: usize) -> Result<Option<String>, String> {
         if !is_rounding(own.without_tax, self.without_tax, lines) {
             return Err(format!(
@@ -66,18 +66,18 @@ fn is_rounding(one: Amount, other: Amount, lines: usize) -> bool {
         .is_some_and(|(difference, allowed)| difference <= allowed)
 }
 
-/// The sums in the columns of a table.
+/// The sums that the columns of a table state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableSums {
-    /// The sums of the whole invoice, by the names of their columns.
+    /// The sums of the whole invoice, by the name of the column.
     pub invoice: BTreeMap<&'static str, Amount>,
-    /// The amount of each line.
+    /// The amount that each line states.
     pub lines: Vec<Option<Amount>>,
 }
 
 impl TableSums {
-    /// Returns the fault of an invoice that comes to another sum than a filled cell states. The first line that differs
-    /// says more than the sums above it.
+    /// Returns the fault of the first stated sum that differs from the computed one. Lines are checked before the sums
+    /// of the invoice, because a line shows better where the mistake is.
     pub fn fault(&self, draft: &Draft, catalog: &Catalog) -> Option<Fault> {
         if self.invoice.is_empty() && self.lines.iter().all(Option::is_none) {
             return None;
@@ -102,14 +102,14 @@ impl TableSums {
     }
 }
 
-/// True if this is the amount of the line: as the invoice has it, or rounded by itself, or not rounded at all.
+/// True if this is the amount of the line: as computed in the invoice, or its exact amount, rounded or unrounded.
 fn is_amount(line: &Line, own: Amount, stated: Amount, digits: u32) -> bool {
     let exact = net(line);
     stated == own
         || exact.is_some_and(|exact| stated == exact || stated == exact.round_half_up(digits))
 }
 
-/// Returns the sum that this column has in an export of the invoice.
+/// Returns the computed sum that belongs to this column. Exports have the same columns.
 fn own_sum(column: &str, own: &Breakdown) -> Option<Amount> {
     match column {
         "net_amount" => Some(own.totals.tax_exclusive_amount),
@@ -124,8 +124,8 @@ fn sum_fault(path: String, name: &str, stated: Amount, own: Amount, whole: &str)
     Fault::new(path, SUM_RULE, message)
 }
 
-/// Reads the cell of a sum. A sheet may hold a number that is off by the last of its binary digits, which are more than an
-/// amount has.
+/// Parses the cell of a sum. Digits after the sixth decimal are rounded away, because a number from a spreadsheet may
+/// be off in its last binary digit.
 pub fn read_sum(cell: &str) -> Option<Amount> {
     cell.parse::<Number>().ok()?;
     let value = cell

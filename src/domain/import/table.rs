@@ -1,4 +1,4 @@
-//! A table of a file: a header and rows of cells, within limits.
+//! A table that was read from a file: a header and rows of cells, of limited size.
 
 use crate::domain::kernel::fault::Fault;
 
@@ -12,12 +12,12 @@ pub const CELL_CHARS_MAX: usize = 4_000;
 pub const TABLE_BYTES_MAX: usize = 32 << 20;
 /// The maximum number of characters of a cell that a fault shows.
 const CELL_CHARS_SHOWN_MAX: usize = 60;
-/// The column that the file of errors adds. It is not read.
+/// The column that the error file adds. An import does not read it.
 pub const ERROR_COLUMN: &str = "error";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
-    /// The word for a row in messages: `row` of a sheet or `line` of a text.
+    /// The word for a row in messages: `row` for a sheet, `line` for a text.
     pub word: &'static str,
     pub header: Vec<String>,
     pub rows: Vec<Row>,
@@ -25,13 +25,14 @@ pub struct Table {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The number that people see beside the row.
+    /// The number of the row or line, as a spreadsheet or an editor shows it.
     pub number: u64,
     pub cells: Vec<String>,
 }
 
 impl Row {
-    /// Returns the first filled cell that stands under no name of this header, counted from 1.
+    /// Returns the first cell that has a value although its column has no name in this header. Columns are counted from
+    /// 1.
     pub fn find_stray_cell(&self, header: &[String]) -> Option<(usize, &str)> {
         let mut cells = (1..).zip(self.cells.iter().map(|cell| cell.trim()));
         cells.find(|(number, cell)| {
@@ -41,8 +42,8 @@ impl Row {
     }
 }
 
-/// Returns the fault of a filled cell under no name. Its row may be shifted, so that other cells stand under the names of
-/// their neighbours.
+/// Returns the fault of a cell with a value in a column without a name. The cells of its row may be shifted, so that
+/// each stands in the column of another field.
 pub fn stray_fault(path: String, word: &str, number: usize, cell: &str) -> Fault {
     let why = if word == "line" {
         "the usual reason is a comma without quotes in a cell before it, as in a decimal 1234,50, which is written 1234.50"
@@ -63,12 +64,12 @@ pub fn duplicate_fault(one: &str, other: &str, field: &str) -> Fault {
     Fault::new("file", "duplicate", message)
 }
 
-/// Returns the beginning of a cell, as faults show it.
+/// Returns the beginning of a cell, for the message of a fault.
 pub fn shorten(cell: &str) -> String {
     cell.chars().take(CELL_CHARS_SHOWN_MAX).collect()
 }
 
-/// Returns a fault if a cell is too long.
+/// Refuses a cell that is too long.
 pub fn check_length(place: &str, cell: &str) -> Result<(), Fault> {
     if cell.len() > CELL_CHARS_MAX && cell.chars().count() > CELL_CHARS_MAX {
         let message = format!("{place}: the cell has more than {CELL_CHARS_MAX} characters.");
@@ -77,7 +78,7 @@ pub fn check_length(place: &str, cell: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns a fault if a cell of a text is a formula for the spreadsheet that wrote it.
+/// Refuses a cell of a text file that contains a formula, because only the spreadsheet that wrote it knows the value.
 pub fn check_no_formula(place: &str, cell: &str) -> Result<(), Fault> {
     if cell.trim_start().starts_with('=') {
         let message = format!(

@@ -1,5 +1,5 @@
-//! A table of invoices: a header of field names, and one row a line. Rows with the same invoice number are one
-//! invoice.
+//! A table of invoices: the header holds field names, and each row is one line of an invoice. Rows with the same
+//! invoice number belong to one invoice.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,10 +18,10 @@ use crate::domain::invoice::table_columns::{
 };
 use crate::domain::kernel::fault::Fault;
 
-/// The maximum number of columns that are not read and are named in the warnings.
+/// The maximum number of ignored columns that the warnings name.
 const UNREAD_COLUMNS_SHOWN_MAX: usize = 20;
 
-/// The columns whose values are numbers. Their cells become numbers of JSON, digit by digit.
+/// The columns whose values are numbers. Their cells become JSON numbers with the same digits.
 const NUMBER_COLUMNS: [&str; 4] = ["unit_price", "quantity", "discount_rate", "discount_amount"];
 const NUMBER_FIELD: &str = "invoice_no";
 
@@ -36,9 +36,9 @@ struct Column {
 enum Field {
     Invoice(&'static str),
     Line(&'static str),
-    /// A sum of the invoice, with which that of its body is compared.
+    /// A sum of the invoice. It is compared with the computed sum.
     Sum(&'static str),
-    /// The amount of a line, with which that of its body is compared.
+    /// The amount of a line. It is compared with the computed amount.
     LineSum,
 }
 
@@ -55,7 +55,7 @@ fn find_name(names: &[&'static str], name: &str) -> Option<&'static str> {
 }
 
 impl Field {
-    /// Finds a field by its name in a header, in any case.
+    /// Finds a field by the name in a header, ignoring case.
     fn parse(name: &str) -> Option<Self> {
         let name = name.trim();
         let line = name
@@ -80,7 +80,7 @@ impl Field {
     }
 }
 
-/// True if a column can be mapped to this name.
+/// True if a field has this name, so that a profile can map a column to it.
 pub fn is_field(name: &str) -> bool {
     Field::parse(name).is_some()
 }
@@ -132,7 +132,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
     })
 }
 
-/// Returns the position of the column with the invoice numbers.
+/// Returns the index of the column that holds the invoice numbers.
 pub fn number_column(header: &[String], names: &BTreeMap<String, String>) -> Result<usize, Fault> {
     let (columns, _) = columns(header, names)?;
     let found = columns
@@ -141,7 +141,7 @@ pub fn number_column(header: &[String], names: &BTreeMap<String, String>) -> Res
     Ok(found.map_or(0, |column| column.index))
 }
 
-/// Finds the field of each column. Also returns warnings about columns that are not read.
+/// Finds the field of each column. Also returns warnings about columns that are ignored.
 fn columns(
     header: &[String],
     names: &BTreeMap<String, String>,
@@ -194,13 +194,13 @@ struct Layout<'t> {
     word: &'static str,
 }
 
-/// The rows of one invoice, while they are read.
+/// The rows of one invoice that were read so far.
 #[derive(Default)]
 struct TableDocument {
     body: Map<String, Value>,
     lines: Vec<Value>,
     sums: TableSums,
-    /// The number of the first row that has each field.
+    /// The number of the row that first stated each field.
     stated_in: BTreeMap<&'static str, u64>,
     faults: Vec<Fault>,
     rows: Vec<usize>,
@@ -247,7 +247,7 @@ impl TableDocument {
         self.lines.push(Value::Object(line));
     }
 
-    /// Sets a field of the invoice. A row that states another value than a row before is a fault.
+    /// Sets a field of the invoice. Adds a fault if an earlier row of the invoice stated another value.
     fn set(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
         let (object, member) = match name.split_once('.') {
             Some((object, member)) => {
@@ -270,7 +270,8 @@ impl TableDocument {
         }
     }
 
-    /// Sets a sum of the invoice, with which it is compared.
+    /// Sets a stated sum of the invoice. Adds a fault if an earlier row stated another value, or if the cell is not a
+    /// number.
     fn set_sum(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
         let Some(sum) = read_sum(cell) else {
             return self.add_fault(number_fault(name.to_owned(), Field::Sum(name), cell));
@@ -328,7 +329,7 @@ fn number_fault(path: String, field: Field, cell: &str) -> Fault {
     Fault::new(path, "type", message)
 }
 
-/// Returns the value of a cell. A number keeps its digits.
+/// Returns the value of a cell. In a number column, it is a JSON number with the same digits if the cell is a number.
 fn cell_value(name: &str, cell: &str) -> Value {
     let number = NUMBER_COLUMNS
         .contains(&name)

@@ -1,30 +1,31 @@
-//! The parts of a UBL file that no field of its invoice takes: those that go back into its UBL, and what is told of them.
+//! The parts of a UBL document that no field of its invoice holds. Some are kept and put back into the UBL of the
+//! invoice. Warnings name all of them.
 
 use trade_document::TradeDocument;
-use ubl::Beside;
+use ubl::UnmappedPart;
 
 use crate::domain::invoice::ubl_parts::UblParts;
 
 /// The maximum number of parts that a warning names.
 const SHOWN_MAX: usize = 10;
 
-/// The parts that are kept beside the invoice, and the warnings about all.
+/// The parts that are kept beside the invoice, and warnings that name the kept and the lost parts.
 pub(super) struct Kept {
     pub(super) parts: UblParts,
     pub(super) warnings: Vec<String>,
 }
 
-/// The document on its way from the file to the invoice.
+/// The document in three stages between the file and the invoice.
 pub(super) struct Stages<'a> {
     pub(super) read: &'a TradeDocument,
     pub(super) imported: &'a TradeDocument,
-    /// The imported document without the fields for which the form has no place.
+    /// The imported document without the data for which the create request has no field.
     pub(super) emptied: &'a TradeDocument,
     pub(super) has_charges_after_tax: bool,
 }
 
-/// Keeps the parts that belong where they stood, as far as there is room.
-pub(super) fn keep(beside: Vec<Beside>, stages: &Stages<'_>) -> Kept {
+/// Keeps the parts that still fit the imported document, as far as there is room.
+pub(super) fn keep(beside: Vec<UnmappedPart>, stages: &Stages<'_>) -> Kept {
     let has_same_charges = stages.has_same_charges();
     let (fitting, mut lost): (Vec<_>, Vec<_>) = beside.into_iter().partition(|part| {
         let is_about_tax = part.root_child() == "cac:TaxTotal";
@@ -47,8 +48,8 @@ pub(super) fn keep(beside: Vec<Beside>, stages: &Stages<'_>) -> Kept {
 }
 
 impl Stages<'_> {
-    /// True if the parts of a charge, such as its base, still belong to one: it was neither divided nor joined with others
-    /// of its line.
+    /// True if the charges are those of the file, so that a part such as the base of a charge still belongs to it.
+    /// False if charges were divided, or if a line had several, which are joined into one.
     fn has_same_charges(&self) -> bool {
         !self.has_charges_after_tax
             && self.imported.lines == self.read.lines
@@ -57,12 +58,12 @@ impl Stages<'_> {
     }
 }
 
-fn is_about_charge(part: &Beside) -> bool {
+fn is_about_charge(part: &UnmappedPart) -> bool {
     part.path.contains("/cac:AllowanceCharge") && !part.path.contains("/cac:Price/")
 }
 
 /// Returns a warning that names the parts, unless there are none.
-fn warning(beside: &[Beside], text: impl Fn(&str) -> String) -> Option<String> {
+fn warning(beside: &[UnmappedPart], text: impl Fn(&str) -> String) -> Option<String> {
     let names = beside.iter().take(SHOWN_MAX).map(|part| {
         let tag = part.value.strip_prefix('<');
         let name = tag.and_then(|tag| tag.split(['>', ' ', '/']).next());

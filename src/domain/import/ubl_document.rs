@@ -1,4 +1,4 @@
-//! UBL as the body of a create request. Every difference between the file and the body is told in a warning.
+//! Converts UBL to the body of a create request. Each difference between the file and the body leads to a warning.
 
 use std::collections::BTreeMap;
 
@@ -24,12 +24,12 @@ use crate::domain::reference::catalog::Catalog;
 /// The maximum number of elements and attributes of a file.
 const ELEMENTS_MAX: usize = 200_000;
 
-/// The rule of a document that others issued to the account.
+/// The stable id of the rule that a document breaks if another party issued it to the account.
 const PURCHASE_RULE: &str = "purchase";
-/// The codes of the tax categories that UBL has a code of its own for begin so, and end with the kind of the tax.
+/// The prefix of the authority's standard tax categories. The kind of the tax, such as `VAT`, follows it.
 const STANDARD_TAX: &str = "STANDARD_";
 
-/// Reads an invoice or credit note. `units` maps units of the file to others; the catalog has the rates of tax.
+/// Reads an invoice or a credit note. `units` maps units of the file to ours; the catalog provides the tax rates.
 pub fn read(
     bytes: &[u8],
     form: ImportForm,
@@ -124,7 +124,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
 }
 
 fn places(root: &str, document: &TradeDocument, changes: &[Change]) -> Places {
-    // A negative line is a discount now, so that the lines behind it have other numbers than in the file.
+    // A negative line becomes a discount, so the following lines have other numbers than in the file.
     let has_negative_line = changes
         .iter()
         .any(|change| change.cause == Cause::NegativeLine);
@@ -141,8 +141,8 @@ fn places(root: &str, document: &TradeDocument, changes: &[Change]) -> Places {
     xml_places(root, customer, lines)
 }
 
-/// Takes the category of the authority's list that has the percent of the file, where the usual one has another percent
-/// and exactly one of the same kind has this one: 5 percent of VAT are its reduced rate.
+/// Replaces a standard tax category whose percent differs from the one in the file by the category of the same kind
+/// that has this percent, if there is exactly one. For example, 5 percent of VAT become the reduced rate.
 fn choose_listed_taxes(document: &mut TradeDocument, catalog: &Catalog) {
     let charges = document.charges.iter_mut();
     let of_charges = charges.filter_map(|charge| charge.tax.as_mut());
@@ -175,7 +175,8 @@ fn listed_category(tax: &Tax, catalog: &Catalog) -> Option<String> {
     fitting.next().is_none().then(|| code.to_owned())
 }
 
-/// Returns a warning for each part of the amount to pay that has no field.
+/// Returns a warning for the prepaid amount and for the rounding, which have no field in the body, unless they are
+/// zero.
 fn payment_warnings(form: ImportForm, totals: &Totals) -> Vec<String> {
     let end = match form {
         ImportForm::Standard => "left out",
@@ -228,7 +229,7 @@ fn to_faults(faults: Vec<ubl::Fault>) -> Vec<Fault> {
     faults.collect()
 }
 
-/// Returns the document without the fields that the form has no place for.
+/// Returns the document without the data for which the create request has no field.
 fn empty_fields(form: ImportForm, document: &TradeDocument) -> TradeDocument {
     match form {
         ImportForm::Standard => ubl_standard::empty_fields(document),
@@ -236,8 +237,8 @@ fn empty_fields(form: ImportForm, document: &TradeDocument) -> TradeDocument {
     }
 }
 
-/// Compares the parties of the file with the account. Then fills what UBL has no element for and the profile has not
-/// answered either.
+/// Compares the parties of the file with the account. Then fills in values that UBL has no element for and that the
+/// profile did not give.
 pub fn complete(document: &mut SourceDocument, form: ImportForm, account: &ImportAccount) {
     let (Places::Xml { .. }, Some(body)) = (&document.places, &mut document.body) else {
         return;
@@ -306,7 +307,7 @@ pub fn complete(document: &mut SourceDocument, form: ImportForm, account: &Impor
     }
 }
 
-/// Sets the IRN that this account gives to the invoice, unless the file has one of this account.
+/// Sets the IRN that this account gives to the invoice, unless the file states an IRN of this account.
 fn set_irn(body: &mut Map<String, Value>, warnings: &mut Vec<String>, service_id: &str) {
     let stated = text_at(body, &["irn"]).and_then(|text| Irn::parse(text).ok());
     if stated.is_some_and(|irn| irn.has_service_id(service_id)) {
@@ -323,13 +324,13 @@ fn set_irn(body: &mut Map<String, Value>, warnings: &mut Vec<String>, service_id
     }
 }
 
-/// Returns a number of JSON with the digits of the decimal.
+/// Returns a decimal as a JSON number, without zeros at its end.
 pub(super) fn number(value: Decimal) -> Value {
     let number = value.normalize().to_string().parse::<Number>();
     number.map_or(Value::Null, Value::Number)
 }
 
-/// Adds the members that have a value.
+/// Adds those members that have a value.
 pub(super) fn add<const N: usize>(
     object: &mut Map<String, Value>,
     members: [(&str, Option<Value>); N],
@@ -341,12 +342,12 @@ pub(super) fn add<const N: usize>(
     }
 }
 
-/// Returns the text unless it is missing or empty.
+/// Returns the text as a value; `None` if it is missing or blank.
 pub(super) fn optional_value(text: Option<&str>) -> Option<Value> {
     text.and_then(value_if_filled)
 }
 
-/// Returns the text unless it is empty.
+/// Returns the text as a value; `None` if it is blank.
 pub(super) fn value_if_filled(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| Value::from(text))
 }
@@ -355,7 +356,7 @@ pub(super) fn party_name(party: &Party) -> Option<Value> {
     value_if_filled(&party.name)
 }
 
-/// Returns the id and the kind of the invoice that a document corrects.
+/// Returns the id of the invoice that a document corrects.
 pub(super) fn corrected_id(document: &TradeDocument) -> Option<&str> {
     let mut references = document.references.iter();
     let found = references.find(|reference| reference.kind == ReferenceKind::Preceding);

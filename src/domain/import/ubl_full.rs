@@ -15,10 +15,10 @@ use crate::domain::import::ubl_standard::fitting_code;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::ItemType;
 
-/// The digits of the tax of a line after the decimal point.
+/// The number of digits after the decimal point that the tax of a line has.
 const TAX_DIGITS: u32 = 2;
 
-/// The members that hold references to other documents, and whether they are lists.
+/// The members that hold references to other documents. The flag is true for a member that is a list.
 const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
     (ReferenceKind::Preceding, "billing_reference", true),
     (
@@ -44,7 +44,8 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
     ),
 ];
 
-/// Returns the body of a document without charges of its own but these, which are applied after the tax.
+/// Returns the body. It has the charges `after_tax`, which apply after the tax; the document itself has no charges
+/// left.
 pub(super) fn body(
     document: &TradeDocument,
     after_tax: &[Charge],
@@ -132,7 +133,7 @@ fn allowance_charge(charges: &[Charge]) -> Option<Value> {
     (!charges.is_empty()).then(|| members.collect())
 }
 
-/// Returns the period as the form takes it, with both of its days.
+/// Returns the delivery period; `None` unless the document has both of its days, which the form requires.
 fn delivery_period(document: &TradeDocument) -> Option<Value> {
     let period = document.period?;
     let start = period.start?;
@@ -251,7 +252,7 @@ fn tax_part(subtotal: &TaxSubtotal) -> Value {
     })
 }
 
-/// Returns the document without what has no field in the body.
+/// Returns the document without the data that has no field in the body.
 pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
     let mut references = Vec::new();
     for (kind, _, is_list) in REFERENCES {
@@ -264,13 +265,13 @@ pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
         period: document
             .period
             .filter(|_| delivery_period(document).is_some()),
-        // The authority's accounting cost is an amount.
+        // The authority requires an amount there, not an account code.
         accounting_cost: None,
         ..document.clone()
     }
 }
 
-/// Adds the references that have a date, which this form wants. An IRN has one.
+/// Adds those references that have a date, as the form requires one. An IRN contains its date.
 fn add_references(
     body: &mut Map<String, Value>,
     document: &TradeDocument,

@@ -1,5 +1,6 @@
-//! The parties of a UBL file beside the account that imports it. The invoice becomes one that the account issues, so a
-//! file that others issued to the account is refused, and one of a stranger is told.
+//! Compares the parties of a UBL document with the account that imports it. The imported invoice is issued by the
+//! account. So a document that another party issued to the account is refused, and a document between other parties
+//! gives a warning.
 
 use trade_document::{Party, TradeDocument};
 
@@ -24,7 +25,7 @@ impl From<&Taxpayer> for ImportAccount {
     }
 }
 
-/// The parties of a document by what they do. The buyer issues a self-billed document.
+/// The parties of a document by their roles. In a self-billed document the buyer is the issuer.
 #[derive(Debug, Clone)]
 pub struct UblParties {
     is_self_billed: bool,
@@ -32,7 +33,8 @@ pub struct UblParties {
     counterparty: Party,
 }
 
-/// Returns the party that is stored as the customer: the supplier of a document that the buyer issued.
+/// Returns the party that becomes the customer of the invoice: the supplier if the document is self-billed, otherwise
+/// the customer.
 pub(super) fn counterparty(document: &TradeDocument) -> &Party {
     if is_self_billed(&document.document_type.code) {
         &document.supplier
@@ -56,8 +58,8 @@ impl UblParties {
         }
     }
 
-    /// Compares the issuer of the file with the account. Returns a warning about another issuer, or what is wrong with a
-    /// file that another party issued to the account.
+    /// Compares the issuer of the document with the account. Returns a warning if it is another issuer. The error is a
+    /// sentence for a document that another party issued to the account.
     pub(super) fn compare(&self, account: &ImportAccount) -> Result<Option<String>, String> {
         let (issuer, counterparty) = self.roles();
         let has_own_tin = |party: &Party| {
@@ -85,7 +87,7 @@ impl UblParties {
         }))
     }
 
-    /// Returns the words of UBL for the issuer and for the other party.
+    /// Returns the UBL words for the roles of the issuer and of the other party.
     fn roles(&self) -> (&'static str, &'static str) {
         if self.is_self_billed {
             ("customer", "supplier")
@@ -95,7 +97,7 @@ impl UblParties {
     }
 }
 
-/// Returns the name and the TIN of a party; `None` if it has neither.
+/// Returns the name and the TIN of a party as one text; `None` if it has neither.
 fn describe(party: &Party) -> Option<String> {
     let name = Some(party.name.trim()).filter(|name| !name.is_empty());
     let tin = party.tin.as_deref().map(str::trim);
@@ -107,7 +109,7 @@ fn describe(party: &Party) -> Option<String> {
     }
 }
 
-/// True if two tax numbers are the same apart from blanks, hyphens and the letters of a country before them.
+/// True if two tax numbers are the same, ignoring blanks, hyphens and a country prefix.
 fn is_same_tin(one: &str, other: &str) -> bool {
     let (one, other) = (bare_tin(one), bare_tin(other));
     !one.is_empty() && one == other
@@ -132,7 +134,7 @@ fn bare_tin(tin: &str) -> String {
     }
 }
 
-/// True if two names are the same apart from case, blanks and punctuation.
+/// True if two names are the same, ignoring case, blanks and punctuation.
 fn is_same_name(one: &str, other: &str) -> bool {
     let bare = |name: &str| -> String {
         let letters = name.chars().filter(|letter| letter.is_alphanumeric());

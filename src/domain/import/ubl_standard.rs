@@ -10,7 +10,7 @@ use crate::domain::import::ubl_parties::counterparty;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{ItemType, UniqueNoType};
 
-/// Returns the body of a document without charges of its own, whose lines have one discount at most.
+/// Returns the body of a document without charges of its own. Each of its lines has at most one discount.
 pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<String, Value> {
     let mut body = Map::new();
     let original = corrected_id(document);
@@ -58,9 +58,9 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     body
 }
 
-/// Returns the document without what has no field in the body.
+/// Returns the document without the data that has no field in the body.
 pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
-    // The number of an invoice that is not stored here says nothing to the authority.
+    // Keeps only references by IRN: the number of an invoice that is not stored here means nothing to the authority.
     let references = document.references.iter();
     let references = references.filter(|one| one.kind == ReferenceKind::Preceding);
     let with_irn = references.filter(|one| Irn::parse(&one.id).is_ok());
@@ -78,7 +78,7 @@ pub(super) fn empty_fields(document: &TradeDocument) -> TradeDocument {
     }
 }
 
-/// Returns the names of what has no field in the body.
+/// Returns the names of the parts of the document that have no field in the body.
 fn without_field(document: &TradeDocument) -> Vec<&'static str> {
     let mut references = document.references.iter();
     let parts = [
@@ -173,7 +173,7 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
     Value::Object(body)
 }
 
-/// Returns the classification if it has the form that the authority's codes have.
+/// Returns the classification code of a line if it has the pattern of the authority's codes.
 pub(super) fn fitting_code(
     line: &Line,
     pattern: &str,

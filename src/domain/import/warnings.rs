@@ -1,11 +1,11 @@
-//! The warnings about a document. The same warning about many lines becomes one that names the lines, so that the bound
-//! on warnings hides nothing else.
+//! Merges the warnings about a document. If several lines have the same warning, one warning names all these lines, so
+//! that the limit on the number of warnings does not hide others.
 
 use std::collections::HashMap;
 
-/// The maximum number of lines, or of ranges of lines, that a warning names.
+/// The maximum number of lines or ranges of lines that one warning names.
 const RANGES_SHOWN_MAX: usize = 10;
-/// The texts before the number of a line, and what is added to that number.
+/// The texts that stand before the number of a line in a warning, and the amount to add so that lines count from 1.
 const LINE_MARKS: [(&str, usize); 5] = [
     ("InvoiceLine[", 0),
     ("CreditNoteLine[", 0),
@@ -14,14 +14,15 @@ const LINE_MARKS: [(&str, usize); 5] = [
     ("line ", 0),
 ];
 
-/// Warnings that differ in numbers alone.
+/// Warnings that are the same except for the numbers in them.
 struct Group {
     first: String,
-    /// The line of each further warning; `None` for one that names no line.
+    /// The line that each further warning is about; `None` for a warning that names no line.
     others: Vec<Option<usize>>,
 }
 
-/// Merges the warnings that differ in numbers alone. Each stands where the first of its kind stood.
+/// Merges the warnings that are the same except for numbers. The merged warning stands in the place of the first of
+/// them.
 pub fn merge(warnings: Vec<String>) -> Vec<String> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -69,7 +70,7 @@ fn ranges(mut lines: Vec<usize>) -> Vec<String> {
     texts.collect()
 }
 
-/// Returns the number of the line that a warning is about.
+/// Returns the number of the line that a warning is about, counted from 1; `None` if it names no line.
 fn line_number(warning: &str) -> Option<usize> {
     LINE_MARKS.iter().find_map(|(mark, offset)| {
         let (_, behind) = warning.split_once(mark)?;
@@ -81,7 +82,7 @@ fn line_number(warning: &str) -> Option<usize> {
     })
 }
 
-/// Returns the text with `#` for each number in it.
+/// Returns the text with `#` in place of each number.
 fn without_numbers(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

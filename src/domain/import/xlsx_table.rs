@@ -1,5 +1,5 @@
-//! The first visible sheet of an XLSX file as a table. The file is unpacked once without keeping anything, so that nothing is
-//! read of one that unpacks to too much.
+//! Reads the first visible sheet of an XLSX file as a table. Before that, the file is unpacked once without keeping the
+//! contents, so that a file that unpacks to too many bytes is refused.
 
 use std::io::{Cursor, Read, copy, sink};
 
@@ -15,26 +15,27 @@ use crate::domain::import::table::{
 };
 use crate::domain::kernel::fault::Fault;
 
-/// The maximum size of all parts of a file together, unpacked.
+/// The maximum total size of the unpacked parts of a file.
 pub const UNPACKED_BYTES_MAX: u64 = 32 << 20;
 /// The maximum number of parts of a file.
 const PARTS_MAX: usize = 1_000;
-/// The rows and columns that a sheet of XLSX can have. A cell further out is not of such a file.
+/// The numbers of rows and columns that a sheet of XLSX can have. A cell outside of them shows that the file is
+/// damaged.
 const SHEET_ROWS_MAX: u32 = 1_048_576;
 const SHEET_COLUMNS_MAX: u32 = 16_384;
 
 /// The maximum number of sheets that a warning names.
 const SHEETS_SHOWN_MAX: usize = 20;
 
-/// The sheet that is read, and a warning about the others.
+/// The sheet that was read, and a warning about the other sheets.
 #[derive(Debug)]
 pub struct ReadBook {
     pub table: Table,
     pub warnings: Vec<String>,
 }
 
-/// Reads the first visible sheet. A formula counts with the value that the file keeps for it; every other cell is what it
-/// shows, also one that begins like a formula.
+/// Reads the first visible sheet. A formula is read as the value that the file stores for it. Any other cell is read as
+/// it is shown, even if its text looks like a formula.
 pub fn read(bytes: &[u8]) -> Result<ReadBook, Fault> {
     check_unpacked_size(bytes, unpacked_bytes(bytes)?)?;
     let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
@@ -68,7 +69,7 @@ fn is_readable(sheet: &SheetEntry) -> bool {
     sheet.typ == SheetType::WorkSheet && sheet.visible == SheetVisible::Visible
 }
 
-/// Returns a warning that names the sheets beside the one that is read, unless there are none.
+/// Returns a warning that names the sheets that are not read; `None` if there is only one sheet.
 fn unread_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
     let others = sheets.iter().enumerate().filter(|(at, _)| *at != read);
     let names: Vec<_> = others
@@ -87,7 +88,7 @@ fn unread_warning(sheets: &[SheetEntry], read: usize) -> Option<String> {
         .then(|| format!("Only the sheet {read} is read, not these sheets: {shown}{more}."))
 }
 
-/// Returns the fault of a formula that was never computed, so that nobody knows what its writer meant.
+/// Returns the fault of a formula without a stored value, because this service does not compute formulas.
 fn uncomputed_fault(row: u32, column: u32) -> Fault {
     let message = format!(
         "Row {}, column {}: the file has no value of the formula; open it in a spreadsheet and save it.",
@@ -97,7 +98,7 @@ fn uncomputed_fault(row: u32, column: u32) -> Fault {
     file_fault("formula", message)
 }
 
-/// Returns the size of all parts together, unpacked, as the file states it.
+/// Returns the total size of the unpacked parts, as the file states it.
 pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
     if archive.len() > PARTS_MAX {
@@ -115,7 +116,7 @@ pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
     Ok(sum)
 }
 
-/// Unpacks every part and counts its bytes, because what the file states of its size may be false.
+/// Unpacks every part and counts the bytes, because the sizes that the file states may be false.
 fn check_unpacked_size(bytes: &[u8], stated: u64) -> Result<(), Fault> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
     let mut left = stated;
@@ -145,7 +146,7 @@ struct Sheet {
 }
 
 impl Sheet {
-    /// Adds a cell, whose position counts from 0. The cells of a sheet come row by row.
+    /// Adds a cell. Row and column are counted from 0. The cells of a sheet come row by row.
     fn add(&mut self, row: u32, column: u32, value: &DataRef<'_>) -> Result<(), Fault> {
         if row >= SHEET_ROWS_MAX || column >= SHEET_COLUMNS_MAX {
             return Err(unreadable());
@@ -199,7 +200,7 @@ impl Sheet {
     }
 }
 
-/// Returns the text of a cell.
+/// Returns the text of a cell as a spreadsheet shows it, a date as YYYY-MM-DD.
 fn cell_text(value: &DataRef<'_>) -> String {
     match value {
         DataRef::Empty => String::new(),
@@ -215,8 +216,8 @@ fn cell_text(value: &DataRef<'_>) -> String {
     }
 }
 
-/// Returns a number as a spreadsheet shows it, with 15 digits: the floating-point number of a formula such as 1.1 × 1.1 is
-/// off by the digits behind them.
+/// Returns a number with 15 digits, as a spreadsheet shows it. The further digits of a floating-point result such as
+/// 1.1 × 1.1 are not exact.
 fn number_text(number: f64) -> String {
     let shown = Decimal::from_scientific(&format!("{number:.14e}"));
     shown.map_or_else(
@@ -225,7 +226,7 @@ fn number_text(number: f64) -> String {
     )
 }
 
-/// Returns the day of a date, written YYYY-MM-DD.
+/// Returns the day of a date as YYYY-MM-DD, and a duration as a number.
 fn day_text(time: &ExcelDateTime) -> String {
     if !time.is_datetime() {
         return number_text(time.as_f64());

@@ -1,20 +1,34 @@
-//! Incidents of the authority, and of our own connection to it. A refused key and a failed TLS handshake are ours: the
-//! authority is not out, and waiting does not help.
+//! Incidents of the authority, and of our own connection to it. A refused key and a failed TLS handshake are our own
+//! faults: the authority is not out, and waiting does not help.
 
 use std::time::Duration;
 
 use crate::domain::incident::situation::{AuthorityFacts, Situation};
-use crate::domain::incident::{Finding, count_phrase};
+use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::upstream::{Blame, UpstreamCause};
 
-/// The authority is slow if the answers of an operation take longer than this in the mean.
+/// The authority is slow if the mean time of an operation's answers is longer than this.
 const SLOW_AFTER: Duration = Duration::from_secs(2);
-/// So many deliveries to receivers that cannot be reached say that the network is ours, if none is reached.
+/// If no receiver of webhooks could be reached and at least this many deliveries failed to connect, the fault is in our
+/// network.
 const UNREACHABLE_MIN: u64 = 3;
-/// So many answers make a mean.
+/// The minimum number of answers from which a mean is computed.
 const ANSWERS_MIN: u64 = 3;
 
-pub(super) fn authority_out(situation: &Situation) -> Vec<Finding> {
+pub(super) const AUTHORITY_OUT: IncidentKind = IncidentKind {
+    name: "authority-out",
+    severity: Severity::Warning,
+    title: "The authority is out",
+    effect: "Invoices are accepted, and their runs wait. Taxpayers that subscribed are told.",
+    ends: "By itself: a probe finds out when the authority answers, and then the earliest deadlines go first.",
+    to_do: "Nothing here. If it lasts, call the authority.",
+    look_at: "`/ops/outages` for the beginning, `/ops/breakers` for the operations, and `authority_calls_total` by \
+              outcome. With cause `connect` for a long time look at our own network and name server too.",
+    page: "/console/breakers",
+    find: authority_out,
+};
+
+fn authority_out(situation: &Situation) -> Vec<Finding> {
     let facts = &situation.authority;
     let since = situation.work.as_ref().and_then(|work| work.outage_since);
     if since.is_none() && facts.held_operations.is_empty() && !facts.is_silent {
@@ -63,7 +77,7 @@ pub(super) fn authority_out(situation: &Situation) -> Vec<Finding> {
     ]
 }
 
-/// Returns whose fault an outage is: ours if no receiver of webhooks can be reached either.
+/// Returns who is to blame for an outage: our network, if no receiver of webhooks can be reached either.
 fn outage_blame(facts: &AuthorityFacts, cause: Option<UpstreamCause>) -> Blame {
     let is_unreached = facts.is_silent || cause == Some(UpstreamCause::Connect);
     let is_cut_off = facts.receivers_reached == 0 && facts.receivers_unreachable >= UNREACHABLE_MIN;
@@ -74,7 +88,20 @@ fn outage_blame(facts: &AuthorityFacts, cause: Option<UpstreamCause>) -> Blame {
     }
 }
 
-pub(super) fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
+pub(super) const AUTHORITY_REFUSES_KEY: IncidentKind = IncidentKind {
+    name: "authority-refuses-key",
+    severity: Severity::Page,
+    title: "The authority refuses our key",
+    effect: "No invoice reaches the authority. Runs wait; taxpayers are not told of an outage, for it is ours.",
+    ends: "Never by itself: somebody has to set a key that the authority accepts.",
+    to_do: "Set authority.api_key and authority.api_secret to a valid pair, and restart the replicas one by one.",
+    look_at: "`authority.api_key` and `authority.api_secret` on each replica, and whether the authority has \
+              expired or revoked them.",
+    page: "/console/breakers",
+    find: authority_refuses_key,
+};
+
+fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
     own_fault(
         situation,
         UpstreamCause::Credentials,
@@ -85,7 +112,20 @@ pub(super) fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
     .collect()
 }
 
-pub(super) fn authority_tls(situation: &Situation) -> Vec<Finding> {
+pub(super) const AUTHORITY_TLS: IncidentKind = IncidentKind {
+    name: "authority-tls",
+    severity: Severity::Page,
+    title: "The authority's certificate is not accepted",
+    effect: "No invoice reaches the authority. Runs wait; taxpayers are not told of an outage, for it may be ours.",
+    ends: "When the certificate is valid, or its issuer is known here.",
+    to_do: "Check the certificate, and set authority.extra_ca_file if its issuer is not a public one.",
+    look_at: "`openssl s_client` to the host of `authority.base_url`: who issued the certificate, and until when it \
+              is valid; `authority.extra_ca_file`; the clock of this machine.",
+    page: "/console/breakers",
+    find: authority_tls,
+};
+
+fn authority_tls(situation: &Situation) -> Vec<Finding> {
     own_fault(
         situation,
         UpstreamCause::Tls,
@@ -93,7 +133,7 @@ pub(super) fn authority_tls(situation: &Situation) -> Vec<Finding> {
     )
 }
 
-/// Returns a finding if the last calls of operations failed for a cause that is on our side.
+/// Returns a finding if the last call of an operation failed for this cause, which is a fault on our side.
 fn own_fault(situation: &Situation, cause: UpstreamCause, sentence: &str) -> Vec<Finding> {
     let facts = &situation.authority;
     let failing = facts.last_causes.iter().filter(|(_, last)| *last == cause);
@@ -106,7 +146,20 @@ fn own_fault(situation: &Situation, cause: UpstreamCause, sentence: &str) -> Vec
     vec![Finding::new(count, summary).until(facts.next_probe_at)]
 }
 
-pub(super) fn authority_slow(situation: &Situation) -> Vec<Finding> {
+pub(super) const AUTHORITY_SLOW: IncidentKind = IncidentKind {
+    name: "authority-slow",
+    severity: Severity::Warning,
+    title: "The authority is slow",
+    effect: "Invoices take longer to be signed.",
+    ends: "By itself, when answers come faster.",
+    to_do: "Nothing here. If it lasts, call the authority.",
+    look_at: "`/ops/breakers`: `limit`, `in_flight` and `waiting` of each operation. The limit falls if our own calls \
+              make the authority slow, and rises again by itself.",
+    page: "/console/breakers",
+    find: authority_slow,
+};
+
+fn authority_slow(situation: &Situation) -> Vec<Finding> {
     let calls = situation.authority.calls.iter();
     let slow = calls.filter(|calls| calls.answered >= ANSWERS_MIN && calls.mean >= SLOW_AFTER);
     slow.map(|calls| {
@@ -123,7 +176,19 @@ pub(super) fn authority_slow(situation: &Situation) -> Vec<Finding> {
     .collect()
 }
 
-pub(super) fn authority_throttles(situation: &Situation) -> Vec<Finding> {
+pub(super) const AUTHORITY_THROTTLES: IncidentKind = IncidentKind {
+    name: "authority-throttles",
+    severity: Severity::Warning,
+    title: "The authority asks to be called less often",
+    effect: "Calls of the throttled kinds pause for as long as the authority asks.",
+    ends: "By itself, seconds after the last such answer.",
+    to_do: "If it happens often, ask the authority for a higher limit.",
+    look_at: "`/ops/breakers`: the operations that are held; `authority_calls_total{outcome=\"throttled\"}`.",
+    page: "/console/breakers",
+    find: authority_throttles,
+};
+
+fn authority_throttles(situation: &Situation) -> Vec<Finding> {
     match situation.authority.throttled_calls {
         0 => Vec::new(),
         throttled => {
@@ -136,7 +201,20 @@ pub(super) fn authority_throttles(situation: &Situation) -> Vec<Finding> {
     }
 }
 
-pub(super) fn authority_limit_low(situation: &Situation) -> Vec<Finding> {
+pub(super) const AUTHORITY_LIMIT_LOW: IncidentKind = IncidentKind {
+    name: "authority-limit-low",
+    severity: Severity::Warning,
+    title: "Few calls at a time are made",
+    effect: "Runs wait for their turn at the authority.",
+    ends: "By itself: the limit rises while answers are fast.",
+    to_do: "Nothing here. If it lasts, call the authority.",
+    look_at: "`/ops/breakers`: `limit` and `waiting`. \
+              [How many calls at a time](#how-many-calls-at-a-time) says how the limit moves.",
+    page: "/console/breakers",
+    find: authority_limit_low,
+};
+
+fn authority_limit_low(situation: &Situation) -> Vec<Finding> {
     let limited = &situation.authority.limited_operations;
     limited
         .iter()
@@ -150,7 +228,19 @@ pub(super) fn authority_limit_low(situation: &Situation) -> Vec<Finding> {
         .collect()
 }
 
-pub(super) fn breaker_tripped(situation: &Situation) -> Vec<Finding> {
+pub(super) const BREAKER_TRIPPED: IncidentKind = IncidentKind {
+    name: "breaker-tripped",
+    severity: Severity::Warning,
+    title: "An operator holds calls back",
+    effect: "Runs that need these calls wait.",
+    ends: "When an operator resets the breaker.",
+    to_do: "Reset the breaker when the reason for it is gone.",
+    look_at: "`/ops/audit` says who tripped it, and why.",
+    page: "/console/breakers",
+    find: breaker_tripped,
+};
+
+fn breaker_tripped(situation: &Situation) -> Vec<Finding> {
     let tripped = &situation.authority.tripped_operations;
     tripped
         .iter()

@@ -8,7 +8,7 @@ use std::fs;
 use crate::domain::incident::{INCIDENTS, IncidentKind, Severity};
 
 const RULES_HEAD: &str = "\
-# Alerts for einvoice, written from the table of incidents (src/domain/incident/table.rs); change them there. Each names
+# Alerts for einvoice, written from the table of incidents (src/domain/incident); change them there. Each names
 # its section of docs/operations.md, which says what to do. The service decides if there is an incident: its gauge
 # stays above 0 for as long as the thing stays, on each replica that sees it.
 groups:

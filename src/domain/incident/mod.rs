@@ -1,18 +1,19 @@
-//! Incidents: what an operator may have to know or do. One table says of each kind when there is one, what waits, how it
-//! ends and what to do. The overview, `GET /ops/incidents`, the metrics, the alert rules and the runbook are made from
-//! this table, so that they cannot differ.
+//! Incidents: situations that an operator may have to know about or act on. One table describes each kind of incident:
+//! its condition, its effect, its end, and the action to take. The overview, `GET /ops/incidents`, the metrics, the
+//! alert rules and the runbook are all made from this table, so they always agree.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the table | `table` |
-//! | what the conditions look at | `situation` |
-//! | the conditions | `work`, `periodic`, `authority`, `process`, `replicas` |
+//! | the table: the order of the rows | `table` |
+//! | the facts that the conditions check | `situation` |
+//! | the rows, each with its condition | `work`, `webhooks`, `ledger`, `periodic`, `authority`, `process`, `replicas` |
 //! | when two refusals have the same reason | `refusal_reason` |
 //! | the alert rules and the runbook, which a test writes | `document_tests` |
 
 mod authority;
 #[cfg(test)]
 mod document_tests;
+mod ledger;
 mod periodic;
 mod process;
 mod refusal_reason;
@@ -21,6 +22,7 @@ mod situation;
 mod table;
 #[cfg(test)]
 mod tests;
+mod webhooks;
 mod work;
 
 use jiff::Timestamp;
@@ -36,51 +38,53 @@ pub use situation::{
 pub use table::INCIDENTS;
 
 words! {
-    /// Whom an incident calls: a page wakes somebody, a warning waits until somebody looks, a notice calls nobody.
+    /// The urgency of an incident: a page wakes an operator, a warning waits until an operator looks, a notice calls
+    /// nobody.
     Severity { Page = "page", Warning = "warning", Notice = "notice" }
 }
 
-/// A kind of incident: a row of the table. All texts are sentences, which pages, answers and documents show unchanged.
+/// A kind of incident: a row of the table. The texts are complete sentences, because pages, answers and documents show
+/// them unchanged.
 #[derive(Debug)]
 pub struct IncidentKind {
-    /// The name on the wire, in metrics and in links, such as `runs-paused`.
+    /// The name in the API, in metrics and in links, such as `runs-paused`.
     pub name: &'static str,
     pub severity: Severity,
     pub title: &'static str,
-    /// What waits, or is at risk, while it lasts.
+    /// The work that waits or is at risk during the incident.
     pub effect: &'static str,
     pub ends: &'static str,
     pub to_do: &'static str,
-    /// Where to look, for the runbook: Markdown.
+    /// The places to look at, as Markdown for the runbook.
     pub look_at: &'static str,
-    /// The page of the console that shows more.
+    /// The page of the console that shows details.
     pub page: &'static str,
-    /// Returns the cases of this incident in a situation, one for each cause.
+    /// Returns one finding for each cause of this incident in a situation; none if there is no incident.
     pub find: fn(&Situation) -> Vec<Finding>,
 }
 
-/// A case of an incident that the condition found.
+/// An incident that the condition of its kind found, with one cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// A word from a small set, such as `timed_out`; empty if the kind has only one cause.
+    /// The cause: a word from a small set, such as `timed_out`; empty if the kind has only one cause.
     pub cause: String,
-    /// The sentence that says what is the matter, with numbers.
+    /// A sentence for operators that describes the incident, with numbers.
     pub summary: String,
     pub count: u64,
-    /// Whose fault it is, if the facts show it.
+    /// The party to blame, if the facts show it.
     pub blame: Option<Blame>,
-    /// When it began, if the data shows it.
+    /// The time at which the incident began, if the data shows it.
     pub since: Option<Timestamp>,
-    /// When it ends by itself, or when the next try is made, if that is known.
+    /// The time at which the incident ends by itself, or of the next attempt, if it is known.
     pub until: Option<Timestamp>,
 }
 
-/// A case of an incident that is the matter now.
+/// An incident that is present now.
 #[derive(Debug, Clone)]
 pub struct Incident {
     pub kind: &'static IncidentKind,
     pub finding: Finding,
-    /// When it began, or when it was first seen.
+    /// The time at which the incident began, or at which it was first seen.
     pub since: Timestamp,
 }
 

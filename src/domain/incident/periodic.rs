@@ -1,16 +1,29 @@
-//! Incidents of work that a timer repeats: checkpoints of the event log, and the comparison with the authority's ledger.
+//! Incidents of work that a timer repeats: checkpoints of the event log, and reconciliation with the authority's ledger.
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::Finding;
 use crate::domain::incident::situation::{Repetition, Situation};
+use crate::domain::incident::{Finding, IncidentKind, Severity};
 
-/// Work that has not succeeded for so many of its intervals is late.
+/// Repeated work is late if it has not succeeded for this many of its intervals.
 const INTERVALS_MAX: i32 = 3;
-/// Shorter than this nothing is late, however short its interval is: counts are some seconds old.
+/// The minimum time after which work is late, however short its interval is, because the facts are some seconds old.
 const LATE_AFTER_MIN: SignedDuration = SignedDuration::from_secs(15);
 
-pub(super) fn checkpoints_old(situation: &Situation) -> Vec<Finding> {
+pub(super) const CHECKPOINTS_OLD: IncidentKind = IncidentKind {
+    name: "checkpoints-old",
+    severity: Severity::Warning,
+    title: "No checkpoint was made for long",
+    effect: "Until the next checkpoint nobody could prove that the newest events were not rewritten.",
+    ends: "By itself, when a checkpoint is made.",
+    to_do: "Look why the file of checkpoints cannot be written.",
+    look_at: "The log lines `periodic work failed` with work `checkpoints`; `checkpoints.file` and its disk. \
+              [Checkpoints](#checkpoints) says more.",
+    page: "/console/supervision",
+    find: checkpoints_old,
+};
+
+fn checkpoints_old(situation: &Situation) -> Vec<Finding> {
     late_work(
         situation,
         situation.checkpoints,
@@ -18,7 +31,20 @@ pub(super) fn checkpoints_old(situation: &Situation) -> Vec<Finding> {
     )
 }
 
-pub(super) fn reconciliation_old(situation: &Situation) -> Vec<Finding> {
+pub(super) const RECONCILIATION_OLD: IncidentKind = IncidentKind {
+    name: "reconciliation-old",
+    severity: Severity::Warning,
+    title: "The ledger was not compared for long",
+    effect: "Differences from the authority's ledger stay unseen.",
+    ends: "By itself, when a day is compared.",
+    to_do: "Look why the authority cannot be searched.",
+    look_at: "`/ops/reconciliations`: the `error` of the last ones; `/ops/breakers`: the operation `search`; \
+              `reconcile.every_s`.",
+    page: "/console/reconciliations",
+    find: reconciliation_old,
+};
+
+fn reconciliation_old(situation: &Situation) -> Vec<Finding> {
     late_work(
         situation,
         situation.reconciliation,

@@ -1,7 +1,7 @@
-//! When two refusals have the same reason. The authority names the document in its sentences, so these are compared
-//! without what differs between documents.
+//! Decides whether two refusals have the same reason. The authority's sentences contain data of the document, so they
+//! are compared without this data.
 
-/// Stands for a word that differs between documents.
+/// The replacement for words that differ between documents.
 const OMITTED: &str = "…";
 
 /// Returns the sentence of a refusal without the words that contain a digit, such as numbers, dates and IRNs. What is

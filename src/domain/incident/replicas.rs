@@ -1,20 +1,34 @@
-//! Incidents of the replicas: one gives no sign, or they are out of step with each other.
+//! Incidents of the replicas: a replica is missing, or the replicas differ in their versions or clocks.
 
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::Finding;
 use crate::domain::incident::situation::Situation;
+use crate::domain::incident::{Finding, IncidentKind, Severity};
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::replica::Replica;
 
-/// A clock that is ahead or behind by more than this makes due times and timestamps wrong.
+/// A clock that differs from the database's clock by more than this, in milliseconds, makes due times and timestamps
+/// wrong.
 const CLOCK_TOLERANCE_MS: u64 = 2_000;
-/// An upgrade replaces the replicas one by one. It is not done after this time.
+/// The longest time that an upgrade takes, which replaces the replicas one by one.
 const UPGRADE_TAKES: SignedDuration = SignedDuration::from_mins(15);
 
-pub(super) fn replica_missing(situation: &Situation) -> Vec<Finding> {
+pub(super) const REPLICA_MISSING: IncidentKind = IncidentKind {
+    name: "replica-missing",
+    severity: Severity::Warning,
+    title: "A replica is missing",
+    effect: "The others take over its work when its leases end. They carry its load.",
+    ends: "When a replica of this name starts again, when an operator forgets it, or an hour after its last sign.",
+    to_do: "Look at its last log lines and start it again, or forget it on the page Replicas if it does not come back.",
+    look_at: "The page Replicas or `/ops/replicas`; the machine and the last log lines of the replica. A replica that \
+              stops in order says so and is not missed; one that was killed, or that cannot reach the database, is.",
+    page: "/console/replicas",
+    find: replica_missing,
+};
+
+fn replica_missing(situation: &Situation) -> Vec<Finding> {
     let missing: Vec<_> = situation.replicas.missing_replicas().collect();
     let last_sign = missing.iter().map(|replica| replica.seen_at).min();
     let Some(last_sign) = last_sign else {
@@ -25,7 +39,21 @@ pub(super) fn replica_missing(situation: &Situation) -> Vec<Finding> {
     vec![Finding::new(count, summary).since(Some(last_sign))]
 }
 
-pub(super) fn diverging_replicas(situation: &Situation) -> Vec<Finding> {
+pub(super) const DIVERGING_REPLICAS: IncidentKind = IncidentKind {
+    name: "replicas-out-of-step",
+    severity: Severity::Warning,
+    title: "The replicas are out of step",
+    effect: "A wrong clock makes due times and timestamps wrong. Old and new replicas behave differently.",
+    ends: "When the clocks agree to two seconds, and all replicas run one version.",
+    to_do: "Synchronise the clock of the named machine, or finish the upgrade.",
+    look_at: "The page Replicas or `/ops/replicas`: `clock_ahead_ms`, `version` and `started_at` of each replica. With \
+              cause `clock`: NTP on the named machine and on that of the database. With cause `version`: the rollout, \
+              which has stood still for a quarter of an hour.",
+    page: "/console/replicas",
+    find: diverging_replicas,
+};
+
+fn diverging_replicas(situation: &Situation) -> Vec<Finding> {
     clocks_differ(situation)
         .into_iter()
         .chain(versions_differ(situation))
@@ -45,7 +73,7 @@ fn clocks_differ(situation: &Situation) -> Option<Finding> {
     (count > 0).then(|| Finding::new(count, summary).caused_by("clock"))
 }
 
-/// Finds replicas of several versions, once the youngest of them has run for longer than an upgrade takes.
+/// Finds replicas with different versions if the youngest replica has run for longer than an upgrade takes.
 fn versions_differ(situation: &Situation) -> Option<Finding> {
     let present: Vec<_> = situation.replicas.present().collect();
     let versions: BTreeSet<_> = present

@@ -1,4 +1,4 @@
-//! What the conditions of incidents look at: the state of the service at one moment, as plain values.
+//! The facts that the conditions of incidents check: the state of the service at one moment, as plain values.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::domain::taxpayer_pause::TaxpayerPause;
 #[derive(Debug, Clone)]
 pub struct Situation {
     pub now: Timestamp,
-    /// What the database last said about the work of all taxpayers; `None` if it never answered.
+    /// The work of all taxpayers, as the last query of the database found it; `None` if no query has succeeded yet.
     pub work: Option<WorkFacts>,
     pub database: DatabaseFacts,
     pub authority: AuthorityFacts,
     pub actors: ActorFacts,
     pub traffic: TrafficFacts,
     pub process: ProcessFacts,
-    /// The taxpayers that operators have paused, those first that have been paused longest.
+    /// The taxpayers that operators have paused, the longest paused first.
     pub paused_taxpayers: Vec<TaxpayerPause>,
-    /// The replicas as this process last saw them.
+    /// The replicas, as this process last read them.
     pub replicas: ReplicaList,
-    /// `None` if checkpoints are made on demand only.
+    /// The periodic checkpoints; `None` if checkpoints are made on demand only.
     pub checkpoints: Option<Repetition>,
-    /// `None` if the ledger is compared on demand only, or nothing was there to compare.
+    /// The periodic reconciliation; `None` if it runs on demand only, or if there was nothing to compare.
     pub reconciliation: Option<Repetition>,
 }
 
@@ -35,11 +35,11 @@ pub struct Situation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repetition {
     pub every: SignedDuration,
-    /// When it last succeeded, or when the first repetition could begin.
+    /// The time at which the work last succeeded; before the first success, the time at which it could first run.
     pub last: Timestamp,
 }
 
-/// A number of things, and the time from which the oldest of them counts.
+/// A number of things, with the time from which the oldest of them counts, if there are any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Group {
     pub count: u64,
@@ -49,31 +49,31 @@ pub struct Group {
 #[derive(Debug, Clone, Default)]
 pub struct WorkFacts {
     pub paused: Group,
-    /// Runs that have missed their deadlines, since the earliest of these deadlines.
+    /// The runs that have missed their deadlines. `since` is the earliest of these deadlines.
     pub overdue: Group,
     pub due_soon: u64,
     pub next_deadline: Option<Timestamp>,
-    /// Lanes of runs and endpoints that are due and that nobody holds, by kind. Since when: since the first is due, or since
-    /// a replica last held any of the kind if that is later.
+    /// The due lanes of runs and of endpoints that no replica holds, by kind. `since` is the earliest due time, or the
+    /// time at which a replica last held a lane of this kind if that is later.
     pub untaken: Vec<(&'static str, Group)>,
     pub quarantined: Vec<(WorkKind, Group)>,
-    /// Taxpayers whose documents the authority refused within the last hour, those with most refusals first.
+    /// The taxpayers whose documents the authority refused within the last hour, most refusals first.
     pub refused: Vec<RefusedTaxpayer>,
-    /// The reasons of these refusals, those of most taxpayers first.
+    /// The reasons of these refusals, those that affect most taxpayers first.
     pub refusal_reasons: Vec<RefusalReason>,
-    /// When the oldest run of the last day was created.
+    /// The time at which the oldest run of the last 24 hours was created.
     pub oldest_recent_run_at: Option<Timestamp>,
-    /// When a day was last compared with the authority's ledger.
+    /// The time at which a day was last compared with the authority's ledger.
     pub reconciled_at: Option<Timestamp>,
     pub endpoints: Vec<ParkedEndpoints>,
     pub endpoints_active: u64,
     pub endpoints_disabled: u64,
-    /// Deliveries that became dead letters within the last day.
+    /// The deliveries that became dead letters within the last 24 hours.
     pub dead_letters: Group,
-    /// Differences from the authority's ledger, by kind.
+    /// The number of differences from the authority's ledger that await an operator, by kind.
     pub differences: Vec<(String, u64)>,
     pub oldest_list_fetched_at: Option<Timestamp>,
-    /// When the open outage of the authority began.
+    /// The time at which the open outage of the authority began; `None` if there is no outage.
     pub outage_since: Option<Timestamp>,
 }
 
@@ -82,11 +82,11 @@ pub struct RefusedTaxpayer {
     pub taxpayer: TaxpayerId,
     pub refusals: u64,
     pub last: Timestamp,
-    /// The sentence of the authority in the last refusal.
+    /// The authority's sentence in the last refusal. It is set for the first taxpayer of the list only.
     pub reason: String,
 }
 
-/// Refusals with the same words. What differs between documents, such as numbers, is left out.
+/// Refusals for the same reason. `reason` leaves out what differs between documents, such as numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusalReason {
     pub reason: String,
@@ -103,18 +103,18 @@ pub struct ParkedEndpoints {
     pub failure: String,
     pub endpoints: u64,
     pub since: Option<Timestamp>,
-    /// The host of most of them, and how many it has.
+    /// The host that most of these endpoints have, and the number of its endpoints.
     pub host: Option<(String, u64)>,
 }
 
 words! {
-    /// Why the database takes no write.
+    /// The reason why the database takes no write.
     DatabaseFault {
-        /// It cannot be reached, or does not answer in time.
+        /// The database cannot be reached, or does not answer in time.
         Silent = "silent",
         DiskFull = "disk-full",
         ReadOnly = "read-only",
-        /// It answers with another error.
+        /// The database answers with another error.
         Failing = "failing",
     }
 }
@@ -122,7 +122,7 @@ words! {
 #[derive(Debug, Clone, Default)]
 pub struct DatabaseFacts {
     pub fault: Option<DatabaseFault>,
-    /// Queries of the last minute that waited for a connection for more than a second.
+    /// The number of queries within the last minute that waited for a connection for more than a second.
     pub slow_read_waits: u64,
 }
 
@@ -137,34 +137,34 @@ pub struct CallFacts {
 
 #[derive(Debug, Clone, Default)]
 pub struct AuthorityFacts {
-    /// True if the authority did not answer the last health probes, and no call.
+    /// True if the authority answered neither the last health probes nor any call.
     pub is_silent: bool,
-    /// Why the last call of an operation failed. An operation whose last call was answered is absent.
+    /// The cause of each operation's last failure. An operation whose last call was answered is left out.
     pub last_causes: Vec<(&'static str, UpstreamCause)>,
-    /// Calls of the last seconds that the authority asked to make less often.
+    /// The number of recent calls that the authority throttled.
     pub throttled_calls: u64,
     pub calls: Vec<CallFacts>,
-    /// Operations whose breaker is open for everybody.
+    /// The operations whose breaker is open for all accounts.
     pub held_operations: Vec<&'static str>,
-    /// Operations that an operator has tripped.
+    /// The operations whose breaker an operator has tripped.
     pub tripped_operations: Vec<&'static str>,
-    /// True if any breaker is open, also one for a single integrator.
+    /// True if any breaker is open, even if it blocks only one integrator.
     pub is_held_for_some: bool,
     pub next_probe_at: Option<Timestamp>,
-    /// Operations of which as many calls as the lowered limit allows are in flight, while others wait: the operation,
-    /// its limit, and how many wait.
+    /// The operations whose calls wait because the lowered limit is reached: the operation, its limit, and the number
+    /// of waiting calls.
     pub limited_operations: Vec<(&'static str, u32, usize)>,
-    /// Attempts at deliveries within the last 30 s whose receiver could be reached, and those whose receiver could not.
-    /// If nobody can be reached, the network is ours.
+    /// The number of delivery attempts within the last 30 s whose receiver could be reached. `receivers_unreachable`
+    /// counts the others. If no receiver can be reached, the fault is in our network.
     pub receivers_reached: u64,
     pub receivers_unreachable: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct ActorFacts {
-    /// The runs that were due and that nobody had taken, at each full minute before now, the oldest first.
+    /// The number of due runs that no worker had taken, at each full minute before now, oldest first.
     pub queue_lengths: Vec<u64>,
-    /// Why the process is not ready, if an actor has given up.
+    /// The reason why the process is not ready, if an actor has given up.
     pub failure: Option<String>,
     pub stuck: u64,
     /// Panics within the last quarter of an hour.
@@ -174,11 +174,11 @@ pub struct ActorFacts {
 /// The number of requests that failed in the last minutes, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrafficFacts {
-    /// Answers with status 500 within the last five minutes: always a defect.
+    /// The number of responses with status 500 within the last five minutes. Each is a defect.
     pub broken: u64,
-    /// Commands that were refused within the last minute, because the process is busy.
+    /// The number of commands that were refused within the last minute because the process was busy.
     pub refused_commands: u64,
-    /// Failed sign-ins and unknown keys within the last five minutes.
+    /// The number of failed sign-ins and of requests with unknown keys within the last five minutes.
     pub failed_authentications: u64,
 }
 
@@ -188,7 +188,7 @@ pub struct ProcessFacts {
     pub memory_bytes_max: Option<u64>,
     pub open_files: Option<u64>,
     pub open_files_max: Option<u64>,
-    /// True if the process was started to send nothing.
+    /// True if the process was started in the mode in which it sends nothing.
     pub is_paused: bool,
 }
 

@@ -1,44 +1,58 @@
-//! Incidents of the work: runs, deadlines, deliveries, endpoints, quarantine, and the authority's ledger.
+//! Incidents of the work: runs, deadlines, refusals, and quarantine.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::incident::situation::{Group, ParkedEndpoints, Situation, WorkFacts};
-use crate::domain::incident::{Finding, count_phrase};
+use crate::domain::incident::situation::{Group, Situation, WorkFacts};
+use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::upstream::Blame;
 use crate::domain::quarantine::WorkKind;
 
-/// Work that is due and that nobody takes for so long is not taken.
+/// Due work that no replica has taken for this long is an incident.
 const UNTAKEN_AFTER: SignedDuration = SignedDuration::from_secs(30);
-/// So many refusals of one taxpayer within an hour are more than single mistakes.
+/// At least this many refusals of one taxpayer within an hour are an incident. Fewer may be single mistakes.
 const REFUSALS_MIN: u64 = 5;
-/// So many taxpayers that are refused for the same reason have not all made the same mistake.
+/// At least this many taxpayers with refusals for the same reason are an incident: so many do not make the same
+/// mistake.
 const ALIKE_TAXPAYERS_MIN: u64 = 10;
-/// If so many endpoints, and all of them, cannot be reached, the network is ours.
-const UNREACHED_MIN: u64 = 3;
-/// A queue that has grown in each of so many minutes grows.
+/// A queue counts as growing if it grew in each of this many last minutes.
 const GROWING_MINUTES: usize = 5;
-/// So many paused taxpayers are named at most.
+/// The maximum number of paused taxpayers that are named.
 const PAUSED_NAMED_MAX: usize = 10;
-/// A queue of less than this is short, however it grows.
+/// A growing queue with fewer runs than this is not an incident.
 const QUEUE_MIN: u64 = 20;
-/// Reference lists that are older than this are old: they are fetched several times a day.
-const LISTS_OLD_AFTER: SignedDuration = SignedDuration::from_hours(24);
 
-fn work(situation: &Situation, find: impl FnOnce(&WorkFacts) -> Vec<Finding>) -> Vec<Finding> {
+/// Returns the findings about the work; none if the work is not known, because no query has succeeded yet.
+pub(super) fn work(
+    situation: &Situation,
+    find: impl FnOnce(&WorkFacts) -> Vec<Finding>,
+) -> Vec<Finding> {
     situation.work.as_ref().map(find).unwrap_or_default()
 }
 
 /// Returns a finding if the group is not empty.
-fn group_finding(group: Group, summary: impl FnOnce(u64) -> String) -> Vec<Finding> {
+pub(super) fn group_finding(group: Group, summary: impl FnOnce(u64) -> String) -> Vec<Finding> {
     if group.count == 0 {
         return Vec::new();
     }
     vec![Finding::new(group.count, summary(group.count)).since(group.since)]
 }
 
-pub(super) fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
+pub(super) const DEADLINES_MISSED: IncidentKind = IncidentKind {
+    name: "deadlines-missed",
+    severity: Severity::Page,
+    title: "Legal deadlines are missed",
+    effect: "These invoices should have been at the authority by law.",
+    ends: "When they have reached the authority, or an operator has cancelled their runs.",
+    to_do: "If the authority is out, nothing: the earliest deadlines go first. Otherwise move the paused runs among them.",
+    look_at: "`/ops/pipeline/runs?deadline=overdue`: the state, `wait_reason` and `last_error` of these runs. Fix \
+              the cause, then move all of them with `/ops/pipeline/runs/move`.",
+    page: "/console/runs?deadline=overdue",
+    find: deadlines_missed,
+};
+
+fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         group_finding(work.overdue, |count| {
             let missed = count_phrase(count, "invoice has", "invoices have");
@@ -47,7 +61,19 @@ pub(super) fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-pub(super) fn deadlines_near(situation: &Situation) -> Vec<Finding> {
+pub(super) const DEADLINES_NEAR: IncidentKind = IncidentKind {
+    name: "deadlines-near",
+    severity: Severity::Warning,
+    title: "Legal deadlines are near",
+    effect: "These invoices have to be at the authority within an hour.",
+    ends: "When they have reached the authority, or missed their deadlines.",
+    to_do: "Look why they wait. Move the paused ones now.",
+    look_at: "`/ops/pipeline/runs?deadline=soon`: their state, `wait_reason` and `last_error`.",
+    page: "/console/runs?deadline=soon",
+    find: deadlines_near,
+};
+
+fn deadlines_near(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         let due = Group {
             count: work.due_soon,
@@ -63,7 +89,21 @@ pub(super) fn deadlines_near(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-pub(super) fn runs_paused(situation: &Situation) -> Vec<Finding> {
+pub(super) const RUNS_PAUSED: IncidentKind = IncidentKind {
+    name: "runs-paused",
+    severity: Severity::Warning,
+    title: "Runs are paused",
+    effect: "Their invoices do not go on.",
+    ends: "When an operator has moved or cancelled them.",
+    to_do: "Mend what their last errors name, then move them all.",
+    look_at: "`/ops/pipeline/runs?state=paused`: their `last_error`. Move all of one kind with \
+              `/ops/pipeline/runs/move`, first with `preview`. A run refused with \"has signed another document \
+              under this IRN\" means that somebody else uses the taxpayer's numbers.",
+    page: "/console/runs?state=paused",
+    find: runs_paused,
+};
+
+fn runs_paused(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         group_finding(work.paused, |count| {
             format!("{} paused.", count_phrase(count, "run is", "runs are"))
@@ -71,7 +111,20 @@ pub(super) fn runs_paused(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-pub(super) fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
+pub(super) const TAXPAYERS_PAUSED: IncidentKind = IncidentKind {
+    name: "taxpayers-paused",
+    severity: Severity::Warning,
+    title: "Operators have paused taxpayers",
+    effect: "What these taxpayers write is answered 503, and their runs wait, also those with a deadline.",
+    ends: "When an operator resumes the taxpayers.",
+    to_do: "Resume each taxpayer when the reason for its pause is gone.",
+    look_at: "`paused_taxpayers` of `/ops/supervision`, with the reasons; `/ops/audit?action=taxpayer.pause` says who \
+              paused them.",
+    page: "/console/supervision",
+    find: taxpayers_paused,
+};
+
+fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
     let paused = &situation.paused_taxpayers;
     let group = Group {
         count: u64::try_from(paused.len()).unwrap_or(u64::MAX),
@@ -85,17 +138,31 @@ pub(super) fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-/// True if work of this group has been due for so long that a replica should have taken it.
+/// True if work of this group has been due for `UNTAKEN_AFTER`, so that a replica should have taken it.
 fn is_old(group: &Group, now: Timestamp) -> bool {
     group
         .since
         .is_some_and(|since| now.duration_since(since) >= UNTAKEN_AFTER)
 }
 
-pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
+pub(super) const WORK_NOT_TAKEN: IncidentKind = IncidentKind {
+    name: "work-not-taken",
+    severity: Severity::Warning,
+    title: "Work is due and not taken",
+    effect: "It stays where it is. No replica has worked on anything of its kind for half a minute.",
+    ends: "When a replica takes the first of it.",
+    to_do: "Look at the dispatchers on the page Supervision, and restart the replica whose dispatcher stands still.",
+    look_at: "`/console/lanes` and `/ops/supervision`: are the dispatchers at work? `/ops/replicas`: is a replica ready \
+              at all? A very slow database, or a transaction that somebody left open in it, keeps replicas from \
+              claiming. Work that only waits for busy workers is not told here.",
+    page: "/console/lanes",
+    find: work_not_taken,
+};
+
+fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
-        // A run whose breaker is open or whose taxpayer is paused is due and rightly not taken. A paused process takes
-        // nothing.
+        // Due runs are rightly not taken while a breaker is open or taxpayers are paused. A paused process takes no
+        // work at all.
         let has_held_runs =
             situation.authority.is_held_for_some || !situation.paused_taxpayers.is_empty();
         let untaken = work.untaken.iter().filter(|(kind, group)| {
@@ -120,13 +187,27 @@ pub(super) fn work_not_taken(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-pub(super) fn queue_growing(situation: &Situation) -> Vec<Finding> {
+pub(super) const QUEUE_GROWING: IncidentKind = IncidentKind {
+    name: "queue-growing",
+    severity: Severity::Warning,
+    title: "The queue of runs grows",
+    effect: "Each run waits longer than the one before it.",
+    ends: "By itself, within a minute of the queue growing no more.",
+    to_do: "If calls wait for the authority's limit, wait with them; otherwise add replicas or raise \
+            pipeline.concurrency_max. Look if one integrator sends unusually much.",
+    look_at: "`lanes_due` against `lanes_leased`; `/ops/breakers`: do calls wait for the limit there? \
+              `signature_seconds` says how long a signature takes meanwhile.",
+    page: "/console/lanes",
+    find: queue_growing,
+};
+
+fn queue_growing(situation: &Situation) -> Vec<Finding> {
     let lengths = &situation.actors.queue_lengths;
     let (Some(first), Some(last)) = (lengths.first(), lengths.last()) else {
         return Vec::new();
     };
     let has_grown = lengths.windows(2).all(|pair| pair[0] < pair[1]);
-    // While calls are held back, nothing ends.
+    // While calls are blocked, no run ends, so the queue grows for a known reason.
     if lengths.len() <= GROWING_MINUTES
         || !has_grown
         || *last < QUEUE_MIN
@@ -142,11 +223,37 @@ pub(super) fn queue_growing(situation: &Situation) -> Vec<Finding> {
     vec![Finding::new(*last, summary)]
 }
 
-pub(super) fn work_quarantined(situation: &Situation) -> Vec<Finding> {
+pub(super) const WORK_QUARANTINED: IncidentKind = IncidentKind {
+    name: "work-quarantined",
+    severity: Severity::Page,
+    title: "Work is in quarantine",
+    effect: "This work does not go on; its neighbours do.",
+    ends: "When an operator replays or drops it. What only crashes put there is tried again by itself.",
+    to_do: "Report the panic, then replay the work with a version that is mended.",
+    look_at: "`/ops/quarantine`: what it is, whose it is, and the panic. \
+              [Work that crashes the process](#work-that-crashes-the-process) says more.",
+    page: "/console/quarantine?state=kept",
+    find: work_quarantined,
+};
+
+fn work_quarantined(situation: &Situation) -> Vec<Finding> {
     quarantine_findings(situation, |kind| kind != WorkKind::Task)
 }
 
-pub(super) fn tasks_quarantined(situation: &Situation) -> Vec<Finding> {
+pub(super) const TASKS_QUARANTINED: IncidentKind = IncidentKind {
+    name: "tasks-quarantined",
+    severity: Severity::Warning,
+    title: "Background tasks are in quarantine",
+    effect: "They are tried more and more seldom, because processes crashed on them.",
+    ends: "By itself, when the task succeeds.",
+    to_do: "Report the crash.",
+    look_at: "`/ops/quarantine?kind=task`. \
+              [Work that crashes the process](#work-that-crashes-the-process) says more.",
+    page: "/console/quarantine?state=kept",
+    find: tasks_quarantined,
+};
+
+fn tasks_quarantined(situation: &Situation) -> Vec<Finding> {
     quarantine_findings(situation, |kind| kind == WorkKind::Task)
 }
 
@@ -176,7 +283,19 @@ fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> boo
     })
 }
 
-pub(super) fn documents_refused(situation: &Situation) -> Vec<Finding> {
+pub(super) const DOCUMENTS_REFUSED: IncidentKind = IncidentKind {
+    name: "documents-refused",
+    severity: Severity::Warning,
+    title: "The authority refuses many documents of a taxpayer",
+    effect: "These invoices are not signed. The taxpayer is told of each.",
+    ends: "An hour after the last refusal.",
+    to_do: "If the reason is the same each time, tell the taxpayer or its integrator.",
+    look_at: "`/ops/pipeline/runs?state=refused`: the sentence of the authority in `last_error`.",
+    page: "/console/runs?state=refused",
+    find: documents_refused,
+};
+
+fn documents_refused(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         let many = work
             .refused
@@ -204,7 +323,20 @@ pub(super) fn documents_refused(situation: &Situation) -> Vec<Finding> {
     })
 }
 
-pub(super) fn refusals_alike(situation: &Situation) -> Vec<Finding> {
+pub(super) const REFUSALS_ALIKE: IncidentKind = IncidentKind {
+    name: "refusals-alike",
+    severity: Severity::Warning,
+    title: "The authority refuses documents of many taxpayers for the same reason",
+    effect: "These invoices are not signed. The taxpayers are told of each.",
+    ends: "An hour after the last such refusals.",
+    to_do: "Ask the authority if its rules have changed, and compare with what this service sends.",
+    look_at: "`/ops/pipeline/runs?state=refused`: `last_error`, and when the first of them was refused. Numbers and \
+              dates in the reason are left out.",
+    page: "/console/runs?state=refused",
+    find: refusals_alike,
+};
+
+fn refusals_alike(situation: &Situation) -> Vec<Finding> {
     work(situation, |work| {
         let reasons = work.refusal_reasons.iter();
         let common = reasons.filter(|reason| reason.taxpayers >= ALIKE_TAXPAYERS_MIN);
@@ -229,125 +361,4 @@ fn counted_taxpayers(taxpayers: usize) -> String {
         "taxpayer",
         "taxpayers",
     )
-}
-
-pub(super) fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
-        let groups = work.endpoints.iter().filter(|group| group.endpoints > 0);
-        groups
-            .map(|group| {
-                let parked = match work.endpoints_active {
-                    active if active > 1 => {
-                        format!("{} of {active} endpoints are", group.endpoints)
-                    }
-                    _ => count_phrase(group.endpoints, "endpoint is", "endpoints are"),
-                };
-                let host = match &group.host {
-                    Some((host, endpoints)) if *endpoints > 1 => {
-                        format!(" {endpoints} of them are at {host}.")
-                    }
-                    _ => String::new(),
-                };
-                let summary = format!(
-                    "{parked} parked, because each attempt failed: {}.{host}",
-                    group.failure.replace('_', " ")
-                );
-                Finding::new(group.endpoints, summary)
-                    .caused_by(group.failure.clone())
-                    .blamed_on(parked_blame(group, work.endpoints_active))
-                    .since(group.since)
-            })
-            .collect()
-    })
-}
-
-/// Returns whose fault it is that endpoints fail: ours if none of several can be reached.
-fn parked_blame(group: &ParkedEndpoints, active: u64) -> Blame {
-    let is_unreached = ["dns", "connect"].contains(&group.failure.as_str());
-    if is_unreached && group.endpoints >= UNREACHED_MIN && group.endpoints >= active {
-        Blame::OurNetwork
-    } else {
-        Blame::Receiver
-    }
-}
-
-pub(super) fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
-        let disabled = Group {
-            count: work.endpoints_disabled,
-            since: None,
-        };
-        group_finding(disabled, |count| {
-            format!(
-                "{} disabled.",
-                count_phrase(count, "endpoint is", "endpoints are")
-            )
-        })
-    })
-}
-
-pub(super) fn dead_letters(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
-        group_finding(work.dead_letters, |count| {
-            let letters = count_phrase(count, "notification", "notifications");
-            format!("{letters} became dead letters within a day: no attempt is left.")
-        })
-    })
-}
-
-pub(super) fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
-        let missing = work
-            .differences
-            .iter()
-            .filter(|(kind, _)| kind == MISSING_REMOTELY);
-        missing
-            .filter(|(_, count)| *count > 0)
-            .map(|(_, count)| {
-                let invoices = count_phrase(*count, "invoice", "invoices");
-                Finding::new(
-                    *count,
-                    format!("The authority does not have {invoices} that it accepted."),
-                )
-            })
-            .collect()
-    })
-}
-
-/// The kind of difference in which the authority lacks an invoice.
-const MISSING_REMOTELY: &str = "missing_remotely";
-
-pub(super) fn ledger_differs(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
-        let others = work
-            .differences
-            .iter()
-            .filter(|(kind, count)| kind != MISSING_REMOTELY && *count > 0);
-        others
-            .map(|(kind, count)| {
-                let differences = count_phrase(*count, "difference", "differences");
-                let summary = format!(
-                    "{differences} from the authority's ledger to decide: {}.",
-                    kind.replace('_', " ")
-                );
-                Finding::new(*count, summary).caused_by(kind.clone())
-            })
-            .collect()
-    })
-}
-
-pub(super) fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
-        let fetched = work.oldest_list_fetched_at;
-        let old = fetched.filter(|at| situation.now.duration_since(*at) > LISTS_OLD_AFTER);
-        old.map(|at| {
-            Finding::new(
-                1,
-                "A reference list of the authority was last fetched more than a day ago.",
-            )
-            .since(at.checked_add(LISTS_OLD_AFTER).ok())
-        })
-        .into_iter()
-        .collect()
-    })
 }

@@ -37,10 +37,10 @@ words! {
 pub struct Integration {
     pub erp_system: Option<String>,
     pub auth: Auth,
-    /// The origin of the URL for which the credentials were set. Credentials that an old version stored have none.
+    /// The origin of the URL for which the credentials were set; `None` for credentials that an old version stored.
     pub origin: Option<Origin>,
     pub format: Format,
-    /// Private networks that the endpoint may be in, in addition to those that the deployment allows.
+    /// The private networks in which the endpoint may be, in addition to those that the deployment allows.
     pub allowed_networks: Vec<AllowedNetwork>,
     /// Increases with each change of the settings, so that caches of derived data can detect the change.
     pub version: i64,
@@ -56,8 +56,8 @@ pub struct IntegrationSummary {
     pub data_format: DataFormat,
 }
 
-/// A secret text. Only `expose` and serialisation reveal the text. Serialisation is only for the vault, which encrypts
-/// secrets for storage.
+/// A secret text. Only `expose` and serialisation reveal it. Serialise it only for the vault, which encrypts secrets
+/// for storage.
 #[derive(Debug, Clone, Default)]
 pub struct SecretText(SecretString);
 
@@ -122,7 +122,8 @@ pub enum Format {
 }
 
 impl Integration {
-    /// True if a request to this URL may carry the credentials: they were set for its origin, or there are none.
+    /// True if a request to this URL may carry the credentials: they were set for the origin of the URL, or there are
+    /// none.
     pub fn may_authenticate_at(&self, url: &str) -> bool {
         self.auth.kind() == AuthType::None
             || (self.origin.is_some() && self.origin == Origin::from_url(url))
@@ -303,8 +304,8 @@ impl<S> TokenClient<S> {
 }
 
 impl Auth<Option<SecretText>> {
-    /// Fills in missing secrets from `stored`, if its type and the origin of its token endpoint are the same. The error
-    /// lists the names of the secrets that are still missing.
+    /// Fills in missing secrets from `stored`, if both have the same type and the same origin of the token endpoint.
+    /// The error lists the names of the secrets that are still missing.
     pub fn fill_secrets(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let same = stored.filter(|stored| {
             stored.kind() == self.kind() && stored.token_origin() == self.token_origin()

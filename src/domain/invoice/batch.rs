@@ -16,7 +16,7 @@ use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 pub const INVOICES_MAX: usize = 1_000;
 /// The maximum number of faults that are stored for one item. This limits the size of a stored result.
 pub const ITEM_FAULTS_MAX: usize = 20;
-/// The path that a fault gets if it concerns the whole item and not one of its fields.
+/// The path of a fault that concerns a whole item and not one of its fields.
 pub const WHOLE_ITEM_PATH: &str = "invoice";
 
 words! {
@@ -25,14 +25,14 @@ words! {
 }
 
 words! {
-    /// Tells whether an existing invoice has the contents that were sent.
+    /// The contents of an existing invoice, compared with those that were sent under its number.
     Duplicate { Identical = "identical", Different = "different" }
 }
 
 /// One item of a batch, as parsed from the request.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The invoice number that the caller sent. `None` if it is missing or cannot be an invoice number.
+    /// The invoice number that the caller sent. `None` if it is missing or malformed.
     pub invoice_no: Option<String>,
     pub draft: Result<Box<Draft>, Faults>,
 }
@@ -55,7 +55,7 @@ pub struct BatchItem {
     /// The id of the created invoice, or of the existing invoice with the same number.
     pub id: Option<InvoiceId>,
     pub irn: Option<String>,
-    /// Set for a duplicate. Results that were stored by older versions have none.
+    /// Set for a duplicate; `None` in results that an older version stored.
     pub duplicate: Option<Duplicate>,
     /// The error messages of a failed item. The key is the dot path of a field within the item.
     pub errors: Option<BTreeMap<String, Vec<String>>>,
@@ -69,7 +69,7 @@ impl Batch {
             .count()
     }
 
-    /// Returns the number of duplicates whose contents are not those of the existing invoice.
+    /// Returns the number of duplicates whose contents differ from those of the existing invoice.
     pub fn count_different(&self) -> usize {
         let items = self.items.iter();
         items
@@ -79,7 +79,7 @@ impl Batch {
 }
 
 impl BatchItem {
-    /// Returns the result for a new invoice, or for an existing one that was sent again.
+    /// Returns the result for a new invoice, or for an existing invoice whose number was sent again.
     pub fn for_invoice(invoice: &Invoice, duplicate: Option<Duplicate>) -> Self {
         Self {
             invoice_no: Some(invoice.invoice_no.clone()),
@@ -88,7 +88,7 @@ impl BatchItem {
         }
     }
 
-    /// Returns the result for an invoice that is not stored, or not yet.
+    /// Returns the result for an invoice that has no id, because it is not stored, or not yet.
     pub fn for_irn(irn: &Irn, duplicate: Option<Duplicate>) -> Self {
         Self {
             invoice_no: None,

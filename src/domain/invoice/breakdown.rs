@@ -1,5 +1,6 @@
-//! The amounts of an invoice: each line, the tax of each category, and the sums. If the document states its totals, these
-//! are used, because the caller computed with them. Otherwise they follow from the lines, and add up to the payable.
+//! The amounts of an invoice: the amount of each line, the tax of each category, and the totals. Totals that the
+//! document states are used, because the caller computed with them. Otherwise the amounts follow from the lines and are
+//! rounded so that they add up to the payable.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ pub struct TaxSubtotal {
     pub tax: Amount,
 }
 
-/// The parts of a document that its amounts follow from.
+/// The parts of a document from which its amounts follow.
 #[derive(Debug, Clone, Copy)]
 struct AmountParts<'a> {
     lines: &'a [Line],
@@ -47,7 +48,7 @@ struct AmountParts<'a> {
 }
 
 impl Breakdown {
-    /// Fails only for an invoice that no form accepts.
+    /// Returns the amounts of an invoice. Fails if a total is too large, which the forms prevent.
     pub fn from_invoice(invoice: &Invoice, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
         let parts = AmountParts {
             lines: &invoice.lines,
@@ -58,7 +59,7 @@ impl Breakdown {
         Self::from_parts(parts, catalog)
     }
 
-    /// Returns the amounts that the invoice of this draft will have.
+    /// Returns the amounts that an invoice of this draft will have.
     pub fn from_draft(draft: &Draft, catalog: &Catalog) -> Result<Self, TotalTooLarge> {
         let parts = AmountParts {
             lines: &draft.lines,
@@ -80,7 +81,7 @@ impl Breakdown {
         Ok(found.ok_or(TotalTooLarge)?.with_digits(digits))
     }
 
-    /// Keeps the totals that the document states. Taxes that it does not state are the taxes of its lines.
+    /// Uses the totals that the document states. If it states no taxes, the taxes are those of its lines.
     fn from_stated(
         parts: AmountParts<'_>,
         totals: DocumentTotals,
@@ -98,8 +99,8 @@ impl Breakdown {
         })
     }
 
-    /// Rounds the amounts of the lines and the taxes so that together they are exactly the payable before the charges and
-    /// allowances of the document. Each of them is less than one unit of the currency's last digit away from its exact
+    /// Rounds the amounts of the lines and the taxes so that they add up exactly to the payable without the charges and
+    /// allowances of the document. Each amount is less than one unit of the currency's last digit away from its exact
     /// value.
     fn from_lines(parts: AmountParts<'_>, digits: u32, catalog: &Catalog) -> Option<Self> {
         let exact: Vec<_> = parts.lines.iter().map(net).collect::<Option<_>>()?;
@@ -126,7 +127,7 @@ impl Breakdown {
         })
     }
 
-    /// Writes every amount with at least the digits of the currency. No amount changes.
+    /// Gives every amount at least the number of digits of the currency. No value changes.
     fn with_digits(mut self, digits: u32) -> Self {
         let totals = &mut self.totals;
         let amounts = self.lines.iter_mut();
@@ -191,8 +192,8 @@ fn stated_tax(subtotal: &Map<String, Value>) -> Option<TaxSubtotal> {
     })
 }
 
-/// Returns the unrounded tax of each category of the lines, whose amounts are given beside them. A line has the tax that
-/// `stated` returns, else the percent of its category.
+/// Returns the unrounded tax of each category. `amounts` holds the amount of each line. A line has the tax that
+/// `stated` returns for it, otherwise the percent of its category.
 fn subtotals(
     lines: &[Line],
     amounts: &[Amount],

@@ -1,6 +1,6 @@
-//! Computes what a document may leave out if its caller asks for it: the amount and the tax of each line, the taxes and
-//! the totals. The sums are exact; each rounding, half up to the digits of the currency, is told. An amount that the
-//! caller states stays, unless it is off by more than the tolerance of spec.md, which is a fault that shows both sides.
+//! Computes what a caller may leave out of a document: the amount and the tax of each line, the taxes and the totals.
+//! Sums are exact. Each rounding, half up to the digits of the currency, is reported to the caller. An amount that the
+//! caller states is kept. If it is off by more than the tolerance of spec.md, a fault shows it and the computed terms.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
 use crate::domain::reference::catalog::Catalog;
 
-/// The kind of document whose lines are computed.
+/// The shape of the document that is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentForm {
     /// Create Invoice (Full): each line has its tax category and its tax.
     Full,
-    /// Submit and Validate, whose lines have neither. A tax category in a line is read, and taken out.
+    /// Submit and Validate: lines have neither tax category nor tax. A tax category in a line is used and then removed.
     Authority,
 }
 
-/// What was computed, for the answer to the caller.
+/// The computed amounts, for the response to the caller.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calculation {
     pub invoice_line: Vec<CalculatedLine>,
@@ -35,7 +35,7 @@ pub struct Calculation {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CalculatedLine {
-    /// The price before tax, if the caller stated it with tax.
+    /// The price before tax, if the caller stated the price with tax.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_amount: Option<Amount>,
     pub line_extension_amount: Amount,
@@ -47,13 +47,13 @@ pub struct CalculatedLine {
 pub struct Rounding {
     /// The dot path of the field in the document.
     pub path: String,
-    /// The amount before rounding, as text: it may have more digits than an amount.
+    /// The amount before rounding, as text, because it may have more digits than an `Amount` can hold.
     pub exact: String,
     pub rounded: Amount,
 }
 
-/// Fills the amounts that the document leaves out. Fails with a fault for each amount that is off and each line that
-/// cannot be computed.
+/// Fills in the amounts that the document leaves out. The faults report each stated amount that is off, and each line
+/// that cannot be computed.
 pub fn complete(
     document: &mut Map<String, Value>,
     form: DocumentForm,
@@ -108,7 +108,7 @@ pub fn complete(
     })
 }
 
-/// Returns the tax category of a document that states its taxes with one category, which is that of all its lines.
+/// Returns the tax category of all lines, if the document states its taxes with one category only.
 fn only_tax_category(document: &Map<String, Value>) -> Option<String> {
     let totals = document.get("tax_total")?.as_array()?;
     let subtotals = totals
@@ -147,7 +147,7 @@ struct Work {
 }
 
 impl Work {
-    /// Rounds to the digits of the currency, and tells so if it changes the amount.
+    /// Rounds an amount to the digits of the currency. Reports the rounding if it changes the amount.
     fn round(&mut self, path: &str, exact: Decimal) -> Option<Amount> {
         self.round_to(self.digits, path, exact)
     }
@@ -166,7 +166,7 @@ impl Work {
         Some(amount)
     }
 
-    /// Computes the amount of a line. An amount that the caller states is used as it is.
+    /// Computes the amount of a line. A stated amount is used, after it was checked.
     fn compute_line(&mut self, input: &LineInput) -> Result<LineSums, Fault> {
         let too_large = || {
             let rule = FieldRule::other("max", "comes to an amount that is too large");
@@ -200,7 +200,8 @@ impl Work {
         })
     }
 
-    /// Rounds the tax of each category, and divides it among the lines so that theirs add up to it exactly.
+    /// Rounds the tax of each category, and divides it among the lines of the category so that their taxes add up to
+    /// it.
     fn compute_taxes(&mut self, lines: &mut [LineSums]) -> Option<Vec<CategoryTax>> {
         let mut by_category: BTreeMap<String, Vec<&mut LineSums>> = BTreeMap::new();
         for line in lines {
@@ -261,7 +262,8 @@ impl Work {
         }
     }
 
-    /// Writes the taxes if the document states none, else checks their sum. Returns the sum of the taxes.
+    /// Writes the taxes if the document states none, otherwise checks their sum. Returns the sum of the taxes, as
+    /// stated or computed.
     fn write_taxes(
         &mut self,
         document: &mut Map<String, Value>,
@@ -272,7 +274,7 @@ impl Work {
         let stated = stated.filter(|totals| !totals.is_empty());
         if let Some(totals) = stated {
             let amounts = totals.iter().map(|total| member(total, "tax_amount"));
-            // The form has already reported a value that is no amount.
+            // A value that is not an amount has already been reported by the form.
             let sum = Amount::sum(amounts.collect::<Option<Vec<_>>>().unwrap_or_default())?;
             let parts: Vec<_> = taxes
                 .iter()
@@ -342,7 +344,7 @@ impl Work {
         Some(totals)
     }
 
-    /// Reports an amount that is off, with what it should be the sum of.
+    /// Reports a stated amount that is off by more than the tolerance. The fault shows the terms of the correct sum.
     fn check(
         &mut self,
         path: &str,
@@ -372,7 +374,7 @@ impl Totals {
         self.stated.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Returns the stated total, checked, else the computed one, which is then written.
+    /// Returns the stated total, after checking it. If there is none, writes and returns the computed total.
     fn settle(
         &mut self,
         work: &mut Work,
@@ -381,7 +383,7 @@ impl Totals {
         terms: impl FnOnce() -> String,
     ) -> Amount {
         if let Some(stated) = self.stated.get(name).filter(|value| !value.is_null()) {
-            // The form has already reported a value that is no amount.
+            // A value that is not an amount has already been reported by the form.
             let Some(stated) = amount(stated) else {
                 return computed;
             };

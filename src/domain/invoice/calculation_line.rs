@@ -1,4 +1,4 @@
-//! One line of a document whose amounts are computed: what the caller states of it, and what follows.
+//! One line of a document whose amounts are computed: the values that the caller states, and the amounts that follow.
 
 use std::fmt::Write as _;
 
@@ -12,11 +12,11 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 
-/// What a line states.
+/// The values that the caller states for a line.
 pub(super) struct LineInput {
     pub(super) path: String,
     terms: LineTerms,
-    /// True if the price in `terms` is with tax, and so is what they come to.
+    /// True if the price in `terms` includes tax, so that the amount of the line includes it, too.
     is_with_tax: bool,
     pub(super) category: String,
     pub(super) percent: Amount,
@@ -24,7 +24,7 @@ pub(super) struct LineInput {
     pub(super) stated_tax: Option<Amount>,
 }
 
-/// What a line comes to.
+/// The amounts of a line.
 pub(super) struct LineSums {
     pub(super) net: Amount,
     pub(super) exact_tax: Decimal,
@@ -37,7 +37,7 @@ pub(super) struct LineSums {
 }
 
 impl LineInput {
-    /// Reads a line. A fault names what is missing to compute it.
+    /// Reads a line. A fault names the value that is missing to compute the line.
     pub(super) fn read(
         line: &Value,
         at: usize,
@@ -93,8 +93,8 @@ impl LineInput {
         Ok(input)
     }
 
-    /// Refuses flat amounts beside a price with tax: they would have to be with tax too, and the document states them
-    /// without.
+    /// Refuses flat amounts together with a price that includes tax: the document states flat amounts without tax, so
+    /// the two cannot be added.
     fn check_flat_amounts(&self) -> Result<(), Fault> {
         let flat = [
             ("discount_amount", self.terms.discount.amount),
@@ -127,14 +127,14 @@ impl LineInput {
         }
     }
 
-    /// Returns the price before tax of a line whose price is stated with tax; `None` if it is stated before tax.
+    /// Returns the price before tax if the line states a price with tax, otherwise `None`.
     pub(super) fn exact_price_before_tax(&self) -> Option<Decimal> {
         let price = self.is_with_tax.then_some(self.terms.price)?;
         Decimal::from(price).checked_div(self.tax_factor()?)
     }
 
-    /// Returns the tax of the line. What a price with tax comes to is kept to the last digit: the tax is what is left
-    /// of it after the rounded amount before tax.
+    /// Returns the unrounded tax of a line whose rounded amount before tax is `net`. If the price includes tax, the tax
+    /// is the rest of the amount with tax, so that amount and tax add up to what the caller stated.
     pub(super) fn exact_tax(&self, net: Amount, digits: u32) -> Option<Decimal> {
         if !self.is_with_tax {
             return Decimal::from(net)
@@ -146,7 +146,7 @@ impl LineInput {
         Some(tax.max(Decimal::ZERO))
     }
 
-    /// Describes how the amount of the line comes about, such as `2 × 500.00 - 10 %`.
+    /// Describes how the amount of the line is computed, such as `2 × 500.00 - 10 %`.
     pub(super) fn describe(&self) -> String {
         let terms = &self.terms;
         let plain = |amount: Amount| Decimal::from(amount).normalize();

@@ -1,4 +1,4 @@
-//! The amounts of a document and the terms of a sum, as a fault shows them: `1,000.00 + 75.00`.
+//! Reads the amounts of a document, and writes the terms of a sum as a fault shows them: `1,000.00 + 75.00`.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::domain::money::Amount;
 
-/// A sum shows at most this many of its terms.
+/// The maximum number of terms of a sum that a fault shows.
 const TERMS_SHOWN_MAX: usize = 5;
 
-/// Returns what the charges of the document add to its payable, less its allowances, and the same as terms of a sum.
+/// Returns the charges less the allowances of a document, as a sum and as the text of its terms.
 pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount, String)> {
     let listed = document.get("allowance_charge").and_then(Value::as_array);
     let mut sum = Amount::ZERO;
@@ -37,7 +37,7 @@ pub(super) fn member(object: &Value, name: &str) -> Option<Amount> {
     amount(object.get(name)?)
 }
 
-/// Returns a number of JSON as an amount; `None` if it is none.
+/// Returns a JSON number as an amount; `None` if it is not an amount.
 pub(super) fn amount(value: &Value) -> Option<Amount> {
     Amount::parse(&value.as_number()?.to_string()).ok()
 }

@@ -9,7 +9,8 @@ use crate::domain::kernel::codes::ItemType;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
-/// Returns the members of the document with its lines and its amounts, except document charges and allowances.
+/// Returns the members of the document that hold its lines and amounts, except charges and allowances on the whole
+/// document.
 pub fn amount_members(
     invoice: &Invoice,
     catalog: &Catalog,
@@ -80,7 +81,7 @@ fn document_line(line: &Line, amount: Amount) -> Value {
             "price_unit": line.price_unit,
         },
     });
-    // The standard forms take one code, which is both the classification and the category of the full form.
+    // Create Invoice (Standard) has one code, which the document states both as the code and as the category.
     let (category, category_name, code_name) = match line.item_type {
         ItemType::Product => (&line.product_category, "product_category", "hsn_code"),
         ItemType::Service => (&line.service_category, "service_category", "isic_code"),

@@ -1,5 +1,5 @@
-//! The fields in which a sent document says something else than the stored invoice. A field that only one of them has
-//! counts if it carries money or says who a party is; zero and empty say no more than nothing.
+//! Compares a sent document with the stored invoice. A field that only one of them has counts as a difference if it
+//! holds an amount, a value from which amounts are computed, or a tax number. Zero and empty values count as absent.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::party::normal_form::is_same_tin;
 
-/// Members that are not compared: what the document of a stored invoice does not take from the invoice itself, and how a
-/// party or an item is described.
+/// Members that are not compared: data that the document does not take from the stored invoice, and descriptions of
+/// parties and items.
 const NOT_COMPARED: [&str; 12] = [
     "agent_tin",
     "business_description",
@@ -29,8 +29,8 @@ const NOT_COMPARED: [&str; 12] = [
     "tax_point_date",
     "telephone",
 ];
-/// Members that count if only one of the two documents has them: money, what it is computed from, and tax numbers. What
-/// an object holds is looked at, whatever its name.
+/// Members that count as a difference if only one of the documents has them: amounts, values from which amounts are
+/// computed, and tax numbers. The members of an object are checked one by one, whatever the name of the object.
 const COUNTED_ALONE: [&str; 26] = [
     "allowance_charge",
     "amount",
@@ -59,9 +59,9 @@ const COUNTED_ALONE: [&str; 26] = [
     "vat_calculated",
     "vat_rate",
 ];
-/// The taxes that this service adds up for an invoice that does not state them by category.
+/// The members that this service computes for a full invoice that states no taxes by category.
 const COMPUTED_TAXES: [&str; 3] = ["tax_amount", "taxable_amount", "vat_calculated"];
-/// The amounts that this service computes for an invoice that states only its payable.
+/// The members that this service computes for a standard invoice, which states only its payable.
 const COMPUTED_AMOUNTS: [&str; 6] = [
     "base_amount",
     "line_extension_amount",
@@ -70,24 +70,24 @@ const COMPUTED_AMOUNTS: [&str; 6] = [
     "taxable_amount",
     "vat_calculated",
 ];
-/// The word for a value that a document does not have.
+/// The text for a value that a document does not have.
 const ABSENT: &str = "absent";
-/// A warning tells both values of this many fields.
+/// The maximum number of differing fields whose values a warning shows.
 const FIELDS_SHOWN_MAX: usize = 5;
-/// A value is shown with at most this many characters.
+/// The maximum number of characters of a value that a warning shows.
 const VALUE_CHARS_SHOWN_MAX: usize = 60;
-/// This many differences are kept with a submission.
+/// The maximum number of differences that are stored with a submission.
 const KEPT_MAX: usize = 20;
 
-/// The origin of the amounts in the document of a stored invoice. A caller may round otherwise what this service
-/// computes, so that is equal within the tolerance of spec.md. Stated amounts are equal to the last digit.
+/// The origin of the amounts of a stored invoice. The caller may have rounded differently than this service, so
+/// computed amounts are compared with the tolerance of spec.md. Stated amounts must be equal to the last digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredAmounts {
-    /// The caller stored all of them (Create Invoice, Full).
+    /// The caller stated all amounts (Create Invoice, Full).
     Stated,
-    /// The caller stored all of them, but no taxes by category.
+    /// The caller stated all amounts except the taxes by category (Create Invoice, Full).
     TaxesComputed,
-    /// The caller stored quantities, prices and the payable.
+    /// The caller stated quantities, prices and the payable (Create Invoice, Standard).
     Computed,
 }
 
@@ -112,12 +112,12 @@ impl StoredAmounts {
     }
 }
 
-/// A field with two values, or one that only one document has.
+/// A field whose values differ, or that only one of the documents has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// The dot path of the field in the document.
     pub path: String,
-    /// The two values as a person reads them.
+    /// The two values as text; `absent` if a document does not have the field.
     pub sent: String,
     pub stored: String,
 }
@@ -136,7 +136,7 @@ impl Differences {
         let type_code = stored.get("invoice_type_code").and_then(Value::as_str);
         let mut comparison = Comparison {
             amounts,
-            // The profile, not the invoice, says who the taxpayer is.
+            // The taxpayer is not compared, because its data comes from the profile and not from the invoice.
             taxpayer: party_names(type_code).taxpayer,
             found: Vec::new(),
         };
@@ -154,14 +154,14 @@ impl Differences {
         self.0.iter()
     }
 
-    /// Returns the first of them, as many as are kept with a submission.
+    /// Returns as many of the first differences as are stored with a submission.
     #[must_use]
     pub fn first(mut self) -> Self {
         self.0.truncate(KEPT_MAX);
         self
     }
 
-    /// Returns a fault for each difference, for an account that accepts none.
+    /// Returns a fault for each difference, for an account that refuses differing documents.
     pub fn to_faults(&self) -> Faults {
         let faults = self.iter().map(|Difference { path, sent, stored }| {
             let sentence = format!("is {sent} here and {stored} in the stored invoice");
@@ -171,10 +171,10 @@ impl Differences {
     }
 }
 
-/// A comparison of two documents under way.
+/// A comparison in progress.
 struct Comparison {
     amounts: StoredAmounts,
-    /// The member of a document that is the taxpayer.
+    /// The name of the member that holds the taxpayer.
     taxpayer: &'static str,
     found: Vec<Difference>,
 }
@@ -221,7 +221,7 @@ impl Comparison {
         }
     }
 
-    /// Compares a value that only one document has with nothing. `sides` puts its text on its side.
+    /// Compares a value that only one document has. `sides` returns the texts for both documents.
     fn compare_alone(
         &mut self,
         path: &str,
@@ -273,14 +273,14 @@ fn stated<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// True if a value says no more than its absence does.
+/// True if the value means the same as an absent value.
 fn is_void(name: &str, value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) => true,
         Value::Number(_) if name == "base_quantity" => to_amount(value) == Some(1.into()),
         Value::Number(_) => to_amount(value).is_some_and(Amount::is_zero),
         Value::String(text) => text.trim().is_empty(),
-        // A line says what was sold, whatever it comes to.
+        // A line counts even if its amount is zero, because it says what was sold.
         Value::Array(items) if name == "invoice_line" => items.is_empty(),
         Value::Array(items) => items.iter().all(|item| is_void(name, item)),
         Value::Object(members) => members
@@ -303,7 +303,7 @@ fn join_path(path: &str, name: &str) -> String {
 }
 
 impl fmt::Display for Differences {
-    /// Writes a warning for the caller.
+    /// Writes the differences as a warning for the caller.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the document is not the stored invoice: ")?;
         for (at, difference) in self.0.iter().take(FIELDS_SHOWN_MAX).enumerate() {

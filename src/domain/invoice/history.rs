@@ -1,5 +1,5 @@
-//! An invoice as it was after each of its events. Each event of an invoice contains the invoice as it was after the
-//! event, and an event of a payment also contains the amounts. So no state has to be computed again.
+//! The states of an invoice after each of its events. Each event contains the invoice as it was after the event, and an
+//! event of a payment also contains the amounts. So no state has to be computed again.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::events::event::{Event, EventKind};
 
-/// The names of the amounts in the events of payments. The amounts stay the same until the next payment.
+/// The names of the amounts in the events of payments. They hold until the next payment.
 const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", "payable_amount"];
 
 /// An invoice as it was after an event.
@@ -50,8 +50,8 @@ pub struct ChangedField {
 pub struct UnreadableEvent(i64);
 
 impl History {
-    /// Reads the events of an invoice, the oldest first. Events that contain no invoice are left out: they concern a
-    /// document that was not stored at the time.
+    /// Reads the events of an invoice, the oldest first. Events without an invoice are left out: they concern a
+    /// document whose invoice was not stored at the time.
     pub fn new(events: &[Event]) -> Result<Self, UnreadableEvent> {
         let mut versions = Vec::new();
         let mut amounts = Map::new();
@@ -79,8 +79,9 @@ impl History {
         Ok(Self(versions))
     }
 
-    /// Returns the invoice as it was after the taxpayer's event with this sequence, which may be about another invoice.
-    /// Without a sequence, returns the invoice as it is now. Returns `None` if there was no invoice yet.
+    /// Returns the invoice as it was after the event of the taxpayer's log with this sequence, which may be about
+    /// another invoice. Without a sequence, returns the invoice as it is now. Returns `None` if the invoice did not
+    /// exist yet.
     pub fn entry_at(&self, sequence: Option<i64>) -> Option<HistoryEntry> {
         let known = self
             .0
@@ -118,7 +119,7 @@ fn changes(before: &Value, after: &Value) -> Vec<ChangedField> {
         .collect()
 }
 
-/// Adds the leaves of a document under their paths, such as `customer.tin`.
+/// Adds the values of a document to `fields`, each under its dot path, such as `customer.tin`.
 fn flatten(path: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
     let dot = if path.is_empty() { "" } else { "." };
     match value {

@@ -2,7 +2,7 @@
 
 use crate::domain::kernel::codes::UniqueNoType;
 
-/// A reference to an invoice: the kind of a unique number, and the number as text.
+/// The kind of identifier by which a caller names an invoice, and the identifier as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvoiceRef {
     pub kind: UniqueNoType,

@@ -1,5 +1,6 @@
 //! The invoice reference number (IRN): `{invoice_no}-{service_id}-{YYYYMMDD}`. It is parsed from the right, since an
-//! invoice number may contain hyphens. The case of the service id is ignored, but kept.
+//! invoice number may contain hyphens. IRNs are compared ignoring the case of the service id, but are stored as they
+//! were sent.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use crate::domain::kernel::invisible::{is_invisible, is_unprintable};
 /// The number of characters in a service id, which the authority assigns to each taxpayer.
 pub const SERVICE_ID_CHARS: usize = 8;
 
-/// Returns true if the invoice number has only letters and digits, as the authority requires.
+/// Returns true if the invoice number has only ASCII letters and digits. The authority accepts no others.
 pub fn is_submittable(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -51,7 +52,7 @@ impl Irn {
         }
     }
 
-    /// Builds the IRN of an invoice that the caller sent without an IRN.
+    /// Builds the IRN of an invoice that was sent without one.
     pub fn for_invoice(
         invoice_no: &str,
         service_id: &str,
@@ -84,7 +85,7 @@ impl Irn {
         self.service_id().eq_ignore_ascii_case(service_id)
     }
 
-    /// Returns the IRN with its service id in upper case, so that both spellings have the same key.
+    /// Returns the IRN with its service id in upper case, so that all spellings of an IRN have the same key.
     pub fn key(&self) -> String {
         let mut key = self.text.clone();
         if let Some(part) =

@@ -1,6 +1,6 @@
-//! The catalog of the items that a taxpayer sells, filled from the lines of all invoices. An item is identified by its
-//! number or, if it has none, by its name and type. A line changes a stored item in one case only: if the item has no
-//! category, it gets the category of the line.
+//! The catalog of the items that a taxpayer sells. It is filled from the lines of invoices. An item is identified by
+//! its number or, if it has none, by its name and type. A line never changes a stored item, except that an item without
+//! a category gets the category of the line.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,7 +22,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Creates the catalog item for a line whose item is not in the catalog yet.
+    /// Creates the catalog item for a line, for an item that is not in the catalog yet.
     pub fn from_line(id: ItemId, line: &Line) -> Self {
         Self {
             id,
@@ -35,12 +35,12 @@ impl Item {
         }
     }
 
-    /// True if the item has a category. Only then can an invoice refer to the item without stating a category.
+    /// True if the item has a category. Otherwise an invoice that refers to the item must state one.
     pub fn has_category(&self) -> bool {
         self.product_category.is_some() || self.service_category.is_some()
     }
 
-    /// Copies the category of a line of the same type if the item has none. Returns true if the item changed.
+    /// If the item has no category, copies the category of a line of the same type. Returns true if the item changed.
     pub fn fill_category(&mut self, line: &Line) -> bool {
         if self.has_category() || self.item_type != line.item_type {
             return false;
@@ -79,7 +79,7 @@ impl Items {
         self.get(id)
     }
 
-    /// Adds or replaces an item. Of several items with the same name and type, a search finds the one that was added
+    /// Adds or replaces an item. If several items have the same name and type, a search finds the one that was added
     /// first.
     pub fn put(&mut self, item: Item) {
         self.insert(Tracked::new(item));
@@ -96,7 +96,7 @@ impl Items {
     }
 }
 
-/// Collects stored items, which count as unchanged.
+/// Collects stored items. They count as unchanged.
 impl FromIterator<Item> for Items {
     fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
         let mut all = Self::default();

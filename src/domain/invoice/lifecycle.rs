@@ -9,19 +9,19 @@ use WorkflowStatus::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// The caller sets a status with Update Invoice Status.
+    /// A caller sets a status with Update Invoice Status.
     Set(SettableStatus),
-    /// The caller replaces customer, lines and details with Update Invoice.
+    /// A caller replaces customer, lines and details with Update Invoice.
     Edit,
     /// The whole payable is paid.
     Pay,
-    /// A part of the payable is paid. A draft accepts it only if another part was paid before (`partly_paid`).
+    /// A part of the payable is paid. A draft allows it only if another part was paid before (`partly_paid`).
     PayPart { partly_paid: bool },
     /// The payment is reported as pending or rejected. This does not change the state of the invoice.
     NotePayment,
     /// The pipeline starts to submit the invoice.
     Submit,
-    /// The pipeline has reached a stage.
+    /// The pipeline has reached this stage.
     Reach(Stage),
 }
 
@@ -121,7 +121,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// Moves the status forward to `stage`, or keeps a later one. Refuses a cancelled invoice.
+    /// Moves the status forward to `stage`. A later status stays. A cancelled invoice is refused.
     fn reach(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
             return Err(Refusal::InvalidTransition {

@@ -1,17 +1,17 @@
-//! The rule of a line: quantity × price / base quantity, less its discount, plus its fee, and not below zero. The same
-//! rule computes what a document leaves out, and checks the lines of a credit note.
+//! The formula for the amount of a line: quantity × price / base quantity, less its discount, plus its fee, and at
+//! least zero. It computes amounts that a document leaves out, and checks the lines of a credit note.
 
 use serde::Deserialize;
 
 use crate::domain::invoice::Line;
 use crate::domain::money::Amount;
 
-/// The terms that the amount of a line follows from.
+/// The terms from which the amount of a line is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineTerms {
     pub(crate) quantity: Amount,
     pub(crate) price: Amount,
-    /// The quantity that the price is for.
+    /// The quantity for which the price is stated, usually 1.
     pub(crate) base_quantity: Amount,
     pub(crate) discount: RateAndAmount,
     pub(crate) fee: RateAndAmount,
@@ -30,7 +30,8 @@ impl LineTerms {
         Some(self.signed_net()?.max(Amount::ZERO))
     }
 
-    /// Returns the amount of the line, which is below zero if its discount takes more than all of it.
+    /// Returns the amount of the line without the lower limit: it is negative if the discount exceeds the rest. `None`
+    /// if it is too large.
     pub(crate) fn signed_net(&self) -> Option<Amount> {
         let gross = self.quantity.times(self.price)?.over(self.base_quantity)?;
         let part = |part: RateAndAmount| part.rate.to_percent(gross)?.plus(part.amount);

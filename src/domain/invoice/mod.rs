@@ -1,5 +1,6 @@
-//! An invoice and its draft. A draft has passed every rule of its form. `extras` holds the fields of the request that
-//! have no field of their own; they are stored but never returned.
+//! An invoice and its draft. A draft is a create request that has passed every rule of its form. `extras` holds the
+//! request's fields for which the type has no field of its own. They are stored, but the Invoice object of the API
+//! leaves them out.
 
 pub mod batch;
 pub mod breakdown;
@@ -59,7 +60,7 @@ pub struct Invoice {
     pub irn: Irn,
     pub invoice_no: String,
     pub category: Category,
-    /// The invoice type as text. If the caller sent only an invoice type code, the text is this code.
+    /// The invoice type as the caller named it. If the caller sent only an invoice type code, this is the code.
     pub invoice_type: String,
     pub invoice_date: Date,
     pub due_date: Option<Date>,
@@ -78,8 +79,8 @@ pub struct Invoice {
     pub edited_at: Option<Timestamp>,
 }
 
-/// The state of the invoice at the authority. The QR code is provisional until it is signed, and also then if there are no
-/// keys to make another one.
+/// The state of the invoice at the authority. The QR code is provisional until the invoice is signed. It stays
+/// provisional after that if the keys to make another QR code are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorityState {
     pub status: AuthorityStatus,
@@ -87,10 +88,10 @@ pub struct AuthorityState {
     pub signed: bool,
 }
 
-/// One line of an invoice, with every field that the caller sent.
+/// One line of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// The id of the line's item in the taxpayer's catalog. It is set when the line is stored.
+    /// The id of the item in the taxpayer's catalog. It is assigned when the line is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_id: Option<ItemId>,
     pub item_name: String,
@@ -117,7 +118,7 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     pub invoice_no: String,
-    /// The IRN that the caller sent. If `None`, it is built from invoice number, service id and date.
+    /// The IRN that the caller sent. `None` if it is to be built from invoice number, service id and date.
     pub irn: Option<Irn>,
     pub category: Category,
     pub invoice_type: String,
@@ -134,8 +135,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Returns the SHA-256 over all fields except `batch_no`, so that an invoice in another batch keeps its digest. The
-    /// case of the service id in the IRN does not change it.
+    /// Returns the SHA-256 over all fields except `batch_no`, so that an invoice has the same digest in every batch.
+    /// The case of the service id in the IRN does not change the digest.
     pub fn digest(&self) -> String {
         // Serialization cannot fail: a draft holds only text, numbers, lists and maps with text keys.
         let mut document = serde_json::to_value(self).unwrap_or_default();
@@ -145,7 +146,7 @@ impl Draft {
         digest::document_digest(&document)
     }
 
-    /// Creates the invoice. If the draft is declared as paid, also returns the first posting to the payment ledger.
+    /// Creates the invoice. If the draft declares it as paid, also returns the first posting for the payment ledger.
     pub fn into_invoice(
         self,
         identity: InvoiceIdentity,
@@ -195,15 +196,15 @@ pub struct InvoiceIdentity {
 }
 
 impl Invoice {
-    /// Applies a transition to the workflow status. Fails if the present status does not allow the transition.
+    /// Applies a transition to the workflow status. Fails if the current status does not allow the transition.
     pub fn apply_transition(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
         self.status = self.status.after(step)?;
         self.updated_at = now;
         Ok(self)
     }
 
-    /// Returns the reference of a credit note or a debit note to the invoice that it corrects, as it was sent. An IRN is in
-    /// the spelling of its key.
+    /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as it was sent.
+    /// An IRN is returned as its key.
     pub fn corrected_reference(&self) -> Option<String> {
         let standard = self.extras.get("original_invoice_reference");
         let full = || self.extras.get("billing_reference")?.get(0)?.get("irn");
@@ -212,12 +213,12 @@ impl Invoice {
         Some(irn.unwrap_or_else(|_| text.to_owned()))
     }
 
-    /// Returns the references by which another invoice may name this one.
+    /// Returns all references by which a credit note or debit note may name this invoice.
     pub fn own_references(&self) -> Vec<String> {
         vec![self.irn.key(), self.invoice_no.clone(), self.id.to_string()]
     }
 
-    /// True if this is a correction of the other invoice, whichever of its numbers it names.
+    /// True if this invoice corrects the other one, by any of the references that name it.
     pub fn corrects(&self, other: &Self) -> bool {
         let stated = self.extras.get("original_invoice_reference_type");
         let kind = stated
@@ -234,8 +235,8 @@ impl Invoice {
         self.corrected_reference() == Some(own)
     }
 
-    /// Applies a payment change. A full payment also moves the workflow status. Also returns the posting for the
-    /// payment ledger.
+    /// Applies a payment change. If the invoice is then fully paid, its workflow status changes, too. Also returns the
+    /// posting for the payment ledger.
     pub fn apply_payment(
         self,
         change: PaymentChange,
@@ -254,7 +255,7 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Returns whether this is a credit note or another document, by its type: a code, or a word for one.
+    /// Returns the kind of the document, according to its invoice type, which is a code or a name.
     pub fn kind(&self) -> DocumentKind {
         let code = self.extras.get("invoice_type_code").and_then(Value::as_str);
         DocumentKind::from_type(code.unwrap_or(&self.invoice_type))
@@ -264,8 +265,8 @@ impl Invoice {
         self.kind() == DocumentKind::CreditNote
     }
 
-    /// True if the invoice was to be paid before this day and something is left to pay, its credit notes aside. Nobody owes
-    /// a draft, a credit note, a cancelled invoice or one whose payment was rejected.
+    /// True if the due date is before this day and a part of the payable is not paid; credit notes are not considered.
+    /// Drafts, credit notes, cancelled invoices and invoices whose payment was rejected are never overdue.
     pub fn is_overdue(&self, today: Date) -> bool {
         let is_unpaid = matches!(
             self.payment.status,
@@ -279,7 +280,7 @@ impl Invoice {
         is_unpaid && is_owed && self.due_date.is_some_and(|due| due < today)
     }
 
-    /// Records that the pipeline reached a stage. The status keeps a later stage that was recorded before.
+    /// Records that the pipeline has reached a stage. A later stage that was recorded before stays.
     pub fn reach(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.apply_transition(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
@@ -290,7 +291,8 @@ impl Invoice {
         Ok(invoice)
     }
 
-    /// Records the authority's signature, with its QR code if there are keys to make one. A signed invoice keeps its QR code.
+    /// Records that the authority has signed the invoice, with the QR code; `None` if the keys to make it are missing.
+    /// An invoice that is signed already keeps its QR code.
     #[must_use]
     pub fn sign(mut self, qr_code: Option<String>) -> Self {
         if !self.authority.signed {
@@ -300,7 +302,7 @@ impl Invoice {
         self
     }
 
-    /// Returns the QR code that may be printed: that of the signature.
+    /// Returns the QR code of the signature, which may be printed; `None` if the invoice has only the provisional one.
     pub fn signed_qr_code(&self) -> Option<&str> {
         let qr_code = self.authority.qr_code.as_str();
         let is_own = self.authority.signed && qr_code != provisional_qr_code(&self.irn);

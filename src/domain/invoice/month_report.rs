@@ -1,4 +1,4 @@
-//! The report of a month as tables: the VAT in sums, and the gaps in the series of invoice numbers.
+//! The tables of a monthly report: the sums with VAT, and the gaps in the series of invoice numbers.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus, words};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
-/// The maximum number of series, and of gaps of each, that a table has.
+/// The maximum number of series in a table, and of gaps of each series.
 const SERIES_MAX: usize = 2_000;
 const GAPS_MAX: usize = 1_000;
 
 words! {
     /// A table of the report.
     ReportTable {
-        /// Net, VAT and gross by currency, kind of document and status.
+        /// Net, VAT and gross amounts by currency, kind of document and status.
         Vat = "vat",
         /// The missing numbers of each series.
         Gaps = "gaps",
@@ -32,8 +32,7 @@ impl ReportTable {
     }
 }
 
-/// Returns what the month comes to in each currency: its invoices less its credit notes. Drafts and cancelled documents
-/// do not count.
+/// Returns the sums of the month by currency: invoices less credit notes, without drafts and cancelled documents.
 pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, Sum>, TotalTooLarge> {
     let mut totals: BTreeMap<String, Sum> = BTreeMap::new();
     let counted = summary.sums.iter().filter(|(key, _)| {

@@ -1,5 +1,5 @@
-//! The invoices of a month in sums: by currency, kind of document and status, and the series of their numbers.
-//! Invoices are added one by one, so memory does not grow with them.
+//! The sums of a month's invoices by currency, kind of document and status, and the series of their numbers. Invoices
+//! are added one by one, so that the memory needed does not grow with their number.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct MonthSummary {
     pub numbers: NumberSeries,
 }
 
-/// What the invoices of one sum have in common.
+/// The properties that all invoices of one sum share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SumKey {
     pub currency: String,
@@ -28,14 +28,14 @@ pub struct SumKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sum {
     pub count: u64,
-    /// The amounts before tax, the taxes, and the amounts with tax.
+    /// The amounts before tax. `tax` is the sum of the taxes, `gross` that of the amounts with tax.
     pub net: Amount,
     pub tax: Amount,
     pub gross: Amount,
 }
 
 impl MonthSummary {
-    /// Adds an invoice. Fails if an amount of it or a sum is too large, which no form accepts.
+    /// Adds an invoice. Fails if one of its amounts or a sum is too large; the forms prevent such an invoice.
     pub fn add(&mut self, invoice: &Invoice, catalog: &Catalog) -> Result<(), TotalTooLarge> {
         let amounts = Breakdown::from_invoice(invoice, catalog)?;
         let key = SumKey {

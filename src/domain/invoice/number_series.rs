@@ -1,38 +1,39 @@
-//! The numbers of invoices as series: numbers with the same text before the digits at their end (`INV-0017`). A
-//! series shows its last number and the numbers that are missing between its first and its last. `7` and `007` are the
-//! same number of a series. Memory is bounded: runs of numbers are kept as ranges, and a series whose numbers are too
-//! scattered gives up its ranges.
+//! Groups invoice numbers into series: numbers with the same text before the digits at their end (`INV-0017`). A series
+//! shows its first and last number and the numbers that are missing between them. `7` and `007` are the same number of
+//! a series. Memory is bounded: consecutive numbers are kept as ranges, and a series with too many ranges keeps none.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The maximum number of series that are followed. The numbers of others are only counted.
+/// The maximum number of series. The numbers of further series are only counted.
 const SERIES_MAX: usize = 2_000;
 /// The maximum number of ranges of all series together.
 const RANGES_MAX: usize = 50_000;
-/// The digits at the end of a number that count. Digits before them belong to the text.
+/// The maximum number of digits that form the end of a number. Further digits before them belong to the prefix.
 const DIGITS_MAX: usize = 18;
 
 #[derive(Debug, Default)]
 pub struct NumberSeries {
     series: BTreeMap<String, Series>,
     ranges: usize,
-    /// The numbers that belong to no series: they do not end in a digit, or there were too many series.
+    /// The number of invoice numbers that belong to no series, because they do not end in a digit or there were too
+    /// many series.
     pub others: u64,
 }
 
 #[derive(Debug, Default)]
 struct Series {
-    /// The number of digits to write a missing number with, so that `7` becomes `0007`.
+    /// The number of digits with which a missing number is written, so that `7` becomes `0007`.
     width: usize,
     count: u64,
     first: Sequence,
     last: Sequence,
-    /// The numbers that were seen, as ranges from a first to a last; `None` if they are too scattered to be kept.
+    /// The numbers that were added, as ranges: the first number of each range, with its last. `None` if there were too
+    /// many ranges.
     ranges: Option<BTreeMap<u64, u64>>,
 }
 
-/// A series as it is shown.
+/// A series, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesSummary {
     pub prefix: String,
@@ -40,13 +41,13 @@ pub struct SeriesSummary {
     pub first: String,
     pub last: String,
     pub last_sequence: u64,
-    /// The count of all missing numbers; `None` if the numbers are too scattered to tell.
+    /// The number of all missing numbers; `None` if the ranges were not kept.
     pub missing: Option<u64>,
-    /// The gaps with the lowest numbers. There may be more.
+    /// The first gaps. There may be more than these.
     pub gaps: Vec<Gap>,
 }
 
-/// Numbers in a row that are missing.
+/// Consecutive numbers that are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
     pub from: String,
@@ -54,13 +55,13 @@ pub struct Gap {
     pub count: u64,
 }
 
-/// A number, taken apart.
+/// An invoice number, split into the text and the number at its end.
 struct Numbered<'a> {
     prefix: &'a str,
     sequence: Sequence,
 }
 
-/// The end of a number: its value, and the digits that it is written with.
+/// The number at the end of an invoice number: its value, and the number of digits with which it is written.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sequence {
     value: u64,
@@ -68,7 +69,7 @@ struct Sequence {
 }
 
 impl Sequence {
-    /// Returns true if zeros stand before the value.
+    /// Returns true if the value is written with leading zeros.
     fn is_padded(self) -> bool {
         self.digits > self.value.to_string().len()
     }
@@ -115,7 +116,7 @@ impl NumberSeries {
         self.ranges = self.ranges.saturating_sub(before) + series.range_count();
     }
 
-    /// Takes a number for one that is not missing, without counting it.
+    /// Marks a number as not missing without counting it, for example because an invoice of another month has it.
     pub fn fill(&mut self, number: &str) {
         if let Some(numbered) = Numbered::parse(number)
             && let Some(series) = self.series.get_mut(numbered.prefix)
@@ -124,7 +125,7 @@ impl NumberSeries {
         }
     }
 
-    /// Returns the prefixes of the longest series, longest first.
+    /// Returns the series with the most numbers, with their prefixes, in descending order of their counts.
     fn longest(&self, max: usize) -> Vec<(&String, &Series)> {
         let mut all: Vec<_> = self.series.iter().collect();
         all.sort_by_key(|(_, series)| Reverse(series.count));
@@ -132,7 +133,7 @@ impl NumberSeries {
         all
     }
 
-    /// Returns the first missing numbers of the longest series, each in every spelling: with and without zeros before it.
+    /// Returns the first missing numbers of the series with the most numbers, each with and without leading zeros.
     pub fn missing_numbers(&self, series_max: usize, numbers_max: usize) -> Vec<String> {
         let all = self.longest(series_max).into_iter();
         let numbers = all.flat_map(|(prefix, series)| {
@@ -151,7 +152,7 @@ impl NumberSeries {
         spellings
     }
 
-    /// Returns the longest series, longest first, each with its first gaps.
+    /// Returns the series with the most numbers, each with its first gaps, in descending order of their counts.
     pub fn summaries(&self, series_max: usize, gaps_max: usize) -> Vec<SeriesSummary> {
         let all = self.longest(series_max).into_iter();
         all.map(|(prefix, series)| series.summary(prefix, gaps_max))
@@ -177,7 +178,7 @@ impl Series {
         if sequence.value > self.last.value {
             self.last = sequence;
         }
-        // Only a number with a zero before it shows how wide the numbers are.
+        // The width is known only from a number with a leading zero.
         if sequence.is_padded() {
             self.width = self.width.max(sequence.digits);
         }
@@ -187,7 +188,7 @@ impl Series {
         self.ranges.as_ref().map_or(0, BTreeMap::len)
     }
 
-    /// Adds a number to its range. If that needs a new range and there may be no more, gives up all ranges.
+    /// Adds a number to its range. If it needs a new range and `may_grow` is false, the series drops all its ranges.
     fn insert(&mut self, sequence: u64, may_grow: bool) {
         let Some(ranges) = &mut self.ranges else {
             return;

@@ -1,4 +1,4 @@
-//! The balances of customers: the part of their invoices that is not paid yet, less their credit notes.
+//! The debts of customers: the unpaid parts of their invoices, less the unpaid parts of their credit notes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::domain::money::Amount;
 use crate::domain::party::InvoiceCustomer;
 use crate::domain::reference::catalog::Catalog;
 
-/// An invoice or a credit note that is not settled.
+/// An invoice or a credit note that is not fully paid or set off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedInvoice {
     pub id: InvoiceId,
@@ -19,7 +19,7 @@ pub struct OwedInvoice {
     pub invoice_no: String,
     pub customer: InvoiceCustomer,
     pub currency: String,
-    /// The part of its amount that is not paid.
+    /// The part of the document's amount that is not paid.
     pub left: Amount,
     pub due_date: Option<Date>,
     /// The invoice type as a code or a word.
@@ -30,8 +30,8 @@ pub struct OwedInvoice {
 }
 
 impl OwedInvoice {
-    /// Returns what the customer owes because of it: less than nothing for a credit note, and `None` where the taxpayer
-    /// is the buyer.
+    /// Returns the amount that the customer owes because of the document; negative for a credit note. `None` if the
+    /// taxpayer is the buyer, so that the taxpayer owes the amount.
     pub fn amount_due(&self, catalog: &Catalog) -> Option<Amount> {
         let code = named_type_code(&self.invoice_type, catalog);
         if code.is_some_and(|code| is_self_billed(&code)) {
@@ -43,15 +43,15 @@ impl OwedInvoice {
         Some(self.left)
     }
 
-    /// Returns the number of days since it was due; `None` if it is not overdue.
+    /// Returns the number of days since the due date; `None` if the document is not overdue.
     pub fn days_late(&self, today: Date) -> Option<i32> {
         let late = (today - self.due_date?).get_days();
         (late > 0).then_some(late)
     }
 }
 
-/// Sets each credit note off against the invoice that it credits, so that only the rest of the two is owed and grows old.
-/// Leaves out the documents of which nothing is left.
+/// Sets each credit note off against the invoice that it credits, so that only the rest is owed and can become overdue.
+/// Leaves out documents without a rest.
 pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
     let with_places = documents.iter().enumerate();
     let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
@@ -80,7 +80,7 @@ pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
     documents
 }
 
-/// The ages of an amount, by the days that it is overdue.
+/// The age groups of a debt, by the number of days that it is overdue.
 pub const AGES: [&str; 5] = [
     "Not overdue",
     "1 to 30 days",
@@ -96,17 +96,17 @@ pub struct Balance {
     pub customer: CustomerId,
     pub name: String,
     pub currency: String,
-    /// The number of documents that are not settled.
+    /// The number of documents with a rest.
     pub documents: u64,
     pub owed: Amount,
     pub overdue: Amount,
-    /// `owed` by age (`AGES`).
+    /// The parts of `owed` in each age group of `AGES`.
     pub by_age: [Amount; AGES.len()],
-    /// The days since the first of the overdue invoices was due.
+    /// The number of days since the oldest overdue invoice was due; `None` if none is overdue.
     pub days_late: Option<i32>,
 }
 
-/// Returns what each customer owes in each currency, longest overdue first, and then by name.
+/// Returns the debt of each customer in each currency, the longest overdue first, then by name.
 pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<Balance> {
     let mut all: HashMap<(CustomerId, &str), Balance> = HashMap::new();
     for invoice in invoices {
@@ -139,7 +139,7 @@ pub struct OwedTotal {
     pub overdue: Amount,
 }
 
-/// Returns what all customers owe, by currency.
+/// Returns the debt of all customers together, by currency.
 pub fn totals(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<OwedTotal> {
     let mut all: BTreeMap<&str, OwedTotal> = BTreeMap::new();
     for invoice in invoices {
@@ -179,7 +179,7 @@ impl Balance {
         }
     }
 
-    /// A credit note is never late.
+    /// Adds the debt of a document. A credit note is never overdue.
     fn add(&mut self, owed: Amount, days_late: Option<i32>) {
         let days_late = days_late.filter(|_| !owed.is_negative());
         self.documents += 1;

@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use qrcode::{Color, EcLevel, QrCode};
 
-/// The light margin that a reader needs on each side, in squares.
+/// The width of the light margin that a reader needs on each side, in squares.
 const MARGIN_MODULES: usize = 4;
-/// The width of a square in the PNG, so that a phone reads it from a screen.
+/// The width of a square of the PNG in pixels, large enough that a phone can read the code from a screen.
 const SQUARE_PIXELS: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QrPicture {
-    /// The width and the height of the picture in squares, with the margin.
+    /// The width and the height of the picture in squares, including the margin.
     pub side: usize,
-    /// The dark squares, as the `d` of an SVG path.
+    /// The dark squares, as the attribute `d` of an SVG path.
     pub path: String,
-    /// The squares row by row, without the margin; true for a dark one.
+    /// The squares row by row, without the margin. Dark squares are true.
     squares: Vec<bool>,
 }
 
@@ -61,7 +61,7 @@ impl QrPicture {
         )
     }
 
-    /// Returns the picture as a PNG file of two colours, in which a square is `SQUARE_PIXELS` wide.
+    /// Returns the picture as a PNG file in black and white. Each square is `SQUARE_PIXELS` wide.
     pub fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
         let pixels = self.side * SQUARE_PIXELS;
         let row_bytes = pixels.div_ceil(8);

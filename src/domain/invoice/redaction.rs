@@ -1,11 +1,12 @@
-//! Hides the contact data of people and the secrets in documents. Operators see documents like this, on pages and under
-//! `/ops`, until they ask for the hidden data. The audit records that they asked.
+//! Hides contact data of people and secrets in documents. Operators see documents in this form, on pages and under
+//! `/ops`, until they ask for the hidden data. The audit records each such request.
 
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::history::HistoryEntry;
 
-/// The names of the fields that are hidden everywhere in a document. An operator needs none of them to find a fault.
+/// The names of fields whose values are hidden everywhere in a document. No operator needs these values to find a
+/// fault.
 const HIDDEN_FIELDS: [&str; 12] = [
     "email",
     "telephone",
@@ -22,7 +23,7 @@ const HIDDEN_FIELDS: [&str; 12] = [
 ];
 const REPLACEMENT: &str = "(hidden)";
 
-/// Returns a document with hidden fields replaced.
+/// Returns a document in which the values of hidden fields are replaced.
 pub fn redact(value: Value) -> Value {
     match value {
         Value::Object(fields) => Value::Object(redact_fields(fields)),
@@ -31,7 +32,7 @@ pub fn redact(value: Value) -> Value {
     }
 }
 
-/// Returns the fields of a document with hidden ones replaced.
+/// Returns the fields of a document in which the values of hidden fields are replaced.
 pub fn redact_fields(mut fields: Map<String, Value>) -> Map<String, Value> {
     for (name, value) in &mut fields {
         let is_hidden = value.is_string() && HIDDEN_FIELDS.contains(&name.as_str());
@@ -52,7 +53,7 @@ fn is_hidden(path: &str) -> bool {
 }
 
 impl HistoryEntry {
-    /// Returns the entry with hidden fields replaced, also in what the event changed.
+    /// Returns the entry in which the values of hidden fields are replaced, in the invoice and in the changes.
     #[must_use]
     pub fn redact(mut self) -> Self {
         self.version.invoice = redact(self.version.invoice);

@@ -1,5 +1,5 @@
-//! The body of Report (spec.md), made from the document of a stored invoice. A report has one VAT rate, so an invoice
-//! with several has none.
+//! Builds the body of Report (spec.md) from the document of a stored invoice. A report has one VAT rate, so there is no
+//! report for an invoice with several rates.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -10,15 +10,15 @@ use crate::domain::party::Taxpayer;
 
 const DESCRIPTION_CHARS_MAX: usize = 255;
 
-/// The error for an invoice whose lines have several rates of VAT, or a rate that a report has no word for.
+/// The error for an invoice whose lines have several VAT rates, or a rate for which a report has no word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must have one VAT rate that a report can tell: send the whole report instead of the irn alone"
 )]
 pub struct NoSingleRate;
 
-/// Makes the body that a caller would send to Report. `document` is the invoice's document in the shape of Submit. What
-/// the document lacks is left out.
+/// Builds the body of a Report request. `document` is the document of the invoice in the shape of Submit. Data that the
+/// document lacks is left out.
 pub fn report_body(
     document: &Map<String, Value>,
     taxpayer: &Taxpayer,
@@ -52,7 +52,7 @@ pub fn report_body(
     Ok(body)
 }
 
-/// Returns the names of the items, cut to what a report takes.
+/// Returns the names of the items, cut to the length that a report allows.
 fn description(document: &Value) -> String {
     let lines = document.get("invoice_line").and_then(Value::as_array);
     let names = lines.into_iter().flatten();
@@ -110,7 +110,7 @@ impl Vat {
     }
 }
 
-/// Returns the word of a report for a category of VAT; `None` for another tax.
+/// Returns the report's word for a category of VAT; `None` for another tax.
 fn status(category: &str) -> Option<VatStatus> {
     match category {
         "STANDARD_VAT" => Some(VatStatus::StandardVat),

@@ -1,5 +1,5 @@
-//! Update Invoice (spec.md) replaces the customer, the lines and some details of an invoice. Number, IRN, date and
-//! currency do not change. The payable is computed from the new lines.
+//! Update Invoice (spec.md) replaces the customer, the lines and some details of an invoice. Number, IRN, invoice date
+//! and currency do not change. The payable is computed from the new lines.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ pub struct Revision {
     pub note: Option<String>,
     pub customer: CustomerDetails,
     pub lines: Vec<RevisedLine>,
-    /// Gives the percent of a tax category and the number of decimal digits of a currency.
+    /// Provides the percent of a tax category and the number of decimal digits of a currency.
     pub catalog: Arc<Catalog>,
 }
 
-/// A line of an update. It refers to a catalog item by `item_id`, or it has at least name, type and tax category.
+/// A line of an update. It refers to a catalog item by `item_id`, or has at least a name, a type and a tax category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedLine {
     pub item_id: Option<ItemId>,
@@ -91,7 +91,7 @@ impl LineFault {
 }
 
 impl RevisedLine {
-    /// Returns the line. Fields that the line does not state are taken from the item.
+    /// Returns the complete line. Fields that the update does not state are taken from the item.
     fn complete(&self, items: &Items) -> Result<Line, LineFault> {
         let item = self.item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| {
@@ -146,7 +146,8 @@ impl RevisedLine {
         }
     }
 
-    /// Refuses a line with another type than its item, and a product or service line with a category of the other kind.
+    /// Refuses a line whose type differs from that of its item, and a product line with a service category or the
+    /// reverse.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(LineFault::new(
@@ -184,7 +185,8 @@ pub struct RevisedParts {
     pub payment: Payment,
 }
 
-/// The stored fields that an update removes: those that every update sends again, and totals of the old lines.
+/// The stored fields that an update removes, because each update sends them again, or because they are totals of the
+/// old lines.
 const REPLACED_EXTRAS: [&str; 7] = [
     "accounting_customer_party",
     "invoice_type_code",
@@ -196,7 +198,7 @@ const REPLACED_EXTRAS: [&str; 7] = [
 ];
 
 impl Invoice {
-    /// Returns the invoice after an update. Does not check that the invoice may be edited.
+    /// Returns the invoice after an update. The caller must have checked that the invoice may be edited.
     #[must_use]
     pub fn revise(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
         self.extras
@@ -219,7 +221,7 @@ impl Invoice {
         self
     }
 
-    /// Returns the dates of the means of payment that are not the due date of the invoice.
+    /// Returns the due dates of the means of payment that differ from the due date of the invoice.
     pub fn other_payment_due_dates(&self) -> Vec<Date> {
         let means = self.extras.get("payment_means").and_then(Value::as_array);
         let dates = means.into_iter().flatten();
@@ -239,7 +241,7 @@ fn to_date(value: &Value) -> Option<Date> {
     value.as_str()?.parse().ok()
 }
 
-/// Returns the fields of the update that are stored with the invoice and that no response shows.
+/// Returns the fields of the update that go into `extras`.
 fn details(revision: &Revision) -> Map<String, Value> {
     let by_irn = revision
         .original

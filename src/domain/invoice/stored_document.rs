@@ -1,6 +1,6 @@
-//! The document of a stored invoice, in the shape of Submit (spec.md): what the taxpayer stored, completed from its
-//! profile, the customer's address and the reference lists. Nothing is made up: what is not stored is left out, and the
-//! form of Submit then tells what is missing.
+//! Builds the document of a stored invoice, in the shape of Submit (spec.md), from the invoice, the taxpayer's profile,
+//! the customer's address and the reference lists. Data that is not stored is left out and never invented; the form of
+//! Submit then reports what is missing.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -16,8 +16,8 @@ use crate::domain::party::{Address, CustomerDetails, Taxpayer};
 use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
 use crate::domain::reference::country::country_code;
 
-/// The members of a full invoice that are not copied into its document, which has them under another name or computes
-/// them.
+/// The extra fields of a full invoice that are not copied into its document, because the document has them under other
+/// names or with computed values.
 const OWN_EXTRAS: [&str; 9] = [
     "accounting_customer_party",
     "accounting_supplier_party",
@@ -30,7 +30,8 @@ const OWN_EXTRAS: [&str; 9] = [
     "tax_total",
 ];
 
-/// What callers call the two usual types, as folded text, beside the names in the list of types.
+/// Usual names of the two most frequent invoice types, in addition to the names in the authority's list. They are
+/// folded: lower case letters and digits only.
 const TYPE_WORDS: [(&str, &str); 5] = [
     ("creditnote", CREDIT_NOTE_CODE),
     ("invoice", INVOICE_CODE),
@@ -39,14 +40,14 @@ const TYPE_WORDS: [(&str, &str); 5] = [
     ("taxinvoice", INVOICE_CODE),
 ];
 
-/// What the document is made from.
+/// The stored data from which the document is built.
 #[derive(Debug, Clone, Copy)]
-pub struct StoredParts<'a> {
+pub struct DocumentSources<'a> {
     pub invoice: &'a Invoice,
     pub supplier: &'a Taxpayer,
-    /// The stored customer; `None` if it cannot be found.
+    /// The stored customer; `None` if it was not found.
     pub customer: Option<&'a CustomerDetails>,
-    /// The invoice that this one corrects, if it refers to one that is known.
+    /// The invoice that this one corrects; `None` if it corrects none, or if that invoice is not known.
     pub original: Option<&'a CorrectedInvoice>,
     pub catalog: &'a Catalog,
 }
@@ -59,15 +60,15 @@ pub struct CorrectedInvoice {
 }
 
 impl Invoice {
-    /// True if the caller stored the document with its totals (Create Invoice, Full).
+    /// True if the invoice states its totals, because it was created with Create Invoice (Full).
     pub fn is_full(&self) -> bool {
         self.extras.contains_key("legal_monetary_total")
     }
 }
 
-/// Makes the body that a caller would send to Submit and Validate. Fails only for an invoice that no form accepts.
-pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, TotalTooLarge> {
-    let StoredParts {
+/// Builds the body of a request to Submit or Validate. Fails only if an amount is too large, which the forms prevent.
+pub fn submission_body(parts: DocumentSources<'_>) -> Result<Map<String, Value>, TotalTooLarge> {
+    let DocumentSources {
         invoice, supplier, ..
     } = parts;
     let mut body: Map<String, Value> = invoice
@@ -113,7 +114,8 @@ pub fn submission_body(parts: StoredParts<'_>) -> Result<Map<String, Value>, Tot
     Ok(body)
 }
 
-/// Returns the invoice type as a code of the authority: the code that the caller sent, or that of the type's name.
+/// Returns the invoice type as a code of the authority: the code that the caller sent, or the code of the type that the
+/// caller named.
 pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     let sent = invoice.extras.get("invoice_type_code");
     if let Some(code) = sent.and_then(Value::as_str) {
@@ -125,7 +127,7 @@ pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     named_type_code(&invoice.invoice_type, catalog)
 }
 
-/// Returns the code of an invoice type that is a code or the name of one; `None` if it is neither.
+/// Returns the code for a text that is the code or the name of an invoice type; `None` if it is neither.
 pub fn named_type_code(text: &str, catalog: &Catalog) -> Option<String> {
     if catalog.has(ReferenceList::InvoiceTypes, text) == Some(true) {
         return Some(text.to_owned());
@@ -148,7 +150,8 @@ pub struct PartyNames {
     customer: &'static str,
 }
 
-/// A self-billed document is issued by the buyer, so there the taxpayer is the customer of the document.
+/// Returns the names for a document of this type. A self-billed document is issued by the buyer, so the taxpayer is its
+/// customer.
 pub fn party_names(type_code: Option<&str>) -> PartyNames {
     if type_code.is_some_and(is_self_billed) {
         PartyNames {
@@ -163,7 +166,7 @@ pub fn party_names(type_code: Option<&str>) -> PartyNames {
     }
 }
 
-/// Returns the taxpayer as its profile says, which has no postal code.
+/// Returns the taxpayer as a party of the document. The profile has no postal code.
 pub fn taxpayer_party(supplier: &Taxpayer, catalog: &Catalog) -> Value {
     let mut party = Party::default();
     party.put("party_name", Some(&supplier.name));
@@ -181,15 +184,16 @@ pub fn taxpayer_party(supplier: &Taxpayer, catalog: &Catalog) -> Value {
     party.into_value()
 }
 
-/// Returns the customer for the authority; `None` for a consumer without a tax number, whom it does not take as a party.
-fn customer_party(parts: StoredParts<'_>) -> Option<Value> {
+/// Returns the customer as a party for the authority; `None` for a consumer without a tax number, whom the authority
+/// does not accept as a party.
+fn customer_party(parts: DocumentSources<'_>) -> Option<Value> {
     let customer = stated_customer(parts);
     let is_named = customer.get("tin").is_some() || parts.invoice.category.needs_tin();
     is_named.then_some(customer)
 }
 
-/// Returns the customer as the document states it, else as it is stored.
-pub fn stated_customer(parts: StoredParts<'_>) -> Value {
+/// Returns the customer as the invoice states it, or, if it does not, as it is stored.
+pub fn stated_customer(parts: DocumentSources<'_>) -> Value {
     let invoice = parts.invoice;
     let shown = &invoice.customer;
     let mut found = Party::default();
@@ -226,7 +230,7 @@ impl Party {
         }
     }
 
-    /// Puts the address. A country that is stored by its name gets the code that the authority takes.
+    /// Adds the address. A country that is stored under its name is replaced by its code, as the authority requires.
     fn put_address(&mut self, address: Option<&Address>, catalog: &Catalog) {
         let mut members = Self::default();
         if let Some(address) = address {
@@ -240,7 +244,7 @@ impl Party {
             .insert("postal_address".to_owned(), members.into_value());
     }
 
-    /// Returns the party. A telephone number that can be written as the authority wants it, is.
+    /// Returns the party. Its telephone number is rewritten in the authority's format, if possible.
     fn into_value(mut self) -> Value {
         if let Some(Value::String(telephone)) = self.0.get_mut("telephone") {
             telephone.retain(|sign| !matches!(sign, ' ' | '-' | '(' | ')'));
@@ -249,8 +253,8 @@ impl Party {
     }
 }
 
-/// Returns where the stored invoice has what stands at this path of its document, in the names of the form that stored
-/// it. `profile.` leads to the taxpayer's profile.
+/// Returns the place of the stored value that becomes the document's field at this path. It is a path in the body of
+/// the create request that stored the invoice; a path that begins with `profile.` leads to the taxpayer's profile.
 pub fn stored_path(invoice: &Invoice, catalog: &Catalog, path: &str) -> String {
     let names = party_names(type_code(invoice, catalog).as_deref());
     let below = |name: &str| path.strip_prefix(name)?.strip_prefix('.');
@@ -277,7 +281,7 @@ fn rename<'a>(name: &'a str, names: &[(&'a str, &'a str)]) -> &'a str {
     found.map_or(name, |(_, stored)| stored)
 }
 
-/// Members of a report (spec.md, "Report") that come from elsewhere.
+/// Members of a report (spec.md, "Report") with the places of their values.
 const REPORT_PATHS: [(&str, &str); 3] = [
     ("agent_tin", "profile.tin"),
     ("beneficiary_tin", "customer.tin"),

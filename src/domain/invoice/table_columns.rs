@@ -1,7 +1,7 @@
-//! The columns in which invoices leave and enter the service as tables (CSV, XLSX): the fields of Create Invoice
-//! (Standard) by their paths, one row a line. What was exported can be imported again.
+//! The columns of exported and imported tables of invoices (CSV, XLSX). They are the fields of Create Invoice
+//! (Standard) by their paths, and each row is one line of an invoice. An exported table can be imported again.
 
-/// The fields of an invoice. They are the same in each of its rows.
+/// The fields of an invoice. All rows of an invoice have the same values in them.
 pub const INVOICE_COLUMNS: [&str; 19] = [
     "invoice_no",
     "invoice_category",
@@ -24,7 +24,7 @@ pub const INVOICE_COLUMNS: [&str; 19] = [
     "customer.address_country",
 ];
 
-/// The fields of a line, each with this prefix in the tables' headers.
+/// The prefix of the fields of a line in the headers of tables.
 pub const LINE_PREFIX: &str = "line.";
 
 pub const LINE_COLUMNS: [&str; 11] = [
@@ -41,14 +41,14 @@ pub const LINE_COLUMNS: [&str; 11] = [
     "discount_amount",
 ];
 
-/// The columns of exports that state a sum of the invoice, and that of a line, which has the prefix, too. An import
-/// creates no invoice that comes to another sum.
+/// The columns with sums of the invoice. `LINE_SUM_COLUMN`, with the prefix of a line, is the amount of the line. An
+/// import refuses an invoice whose computed sums differ from these.
 pub const SUM_COLUMNS: [&str; 3] = ["net_amount", "tax_amount", "payable_amount"];
 pub const LINE_SUM_COLUMN: &str = "net_amount";
 
-/// The columns that exports have after those of the invoice and the line: what the service knows besides. An import
-/// ignores all but the sums. The amounts of the invoice stand in each of its rows, so a sum is over the rows whose
-/// `line.position` is 1.
+/// The columns that only exports have, after those of the invoice and the line. An import ignores them, except for the
+/// sums. The amounts of an invoice are in each of its rows, so a total must include only rows whose `line.position` is
+/// 1.
 pub const EXPORT_COLUMNS: [&str; 14] = [
     "line.position",
     "line.net_amount",
@@ -74,7 +74,7 @@ pub fn export_header() -> Vec<String> {
     invoice.into_iter().chain(line).chain(rest).collect()
 }
 
-/// The columns of a table of the outcomes of a batch, one row an error; an invoice without errors has one row.
+/// The columns of the table of a batch's outcomes. Each error has a row; an invoice without errors has one row.
 pub const BATCH_COLUMNS: [&str; 8] = [
     "index",
     "invoice_no",

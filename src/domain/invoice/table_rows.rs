@@ -1,4 +1,4 @@
-//! The rows of invoices and of batches as tables (CSV, XLSX), under the columns of `table_columns`.
+//! The rows of exported tables of invoices and batches (CSV, XLSX), with the columns of `table_columns`.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
 use crate::domain::reference::catalog::Catalog;
 
-/// A cell of a table. Numbers are told from texts, because a text may come from anybody.
+/// A cell of a table. Only a text needs protection against formulas, because anybody may have written it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell<'a> {
     Empty,
@@ -42,13 +42,13 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// An invoice as rows of a table, one for each of its lines.
+/// An invoice as rows of a table: one row for each line.
 #[derive(Debug)]
 pub struct InvoiceRows {
     invoice: Invoice,
-    /// The customer as it is stored; `None` if it cannot be found.
+    /// The stored customer; `None` if it was not found.
     customer: Option<CustomerDetails>,
-    /// `None` for an invoice whose sums are too large, which no form accepts.
+    /// The amounts; `None` if they are too large, which the forms prevent.
     amounts: Option<Breakdown>,
 }
 
@@ -62,7 +62,7 @@ impl InvoiceRows {
         }
     }
 
-    /// Returns the number of rows. An invoice without lines has a row all the same.
+    /// Returns the number of rows, which is at least one.
     pub fn count(&self) -> usize {
         self.invoice.lines.len().max(1)
     }
@@ -85,7 +85,7 @@ impl InvoiceRows {
         let full_code = invoice.is_full().then_some(invoice.invoice_type.as_str());
         let type_code = extra("invoice_type_code").or(full_code);
         let due_date = invoice.due_date.map(|date| date.to_string());
-        // The text is the code where only a code was sent.
+        // If only a code was sent, the type text repeats the code and is left out.
         let type_text = Some(invoice.invoice_type.as_str()).filter(|text| type_code != Some(*text));
         [
             Cell::text(&invoice.invoice_no),
@@ -144,7 +144,7 @@ impl InvoiceRows {
 const LINE_CELLS: usize = 11;
 
 fn line_cells(line: &Line) -> [Cell<'_>; LINE_CELLS] {
-    // A line without a number reads with the name in its place, and Create Standard, which imports the table, wants one.
+    // A line without an item number gets the name in its place, because Create Standard requires a number.
     let item_no = line.item_no.as_deref().unwrap_or(&line.item_name);
     [
         Cell::text(&line.item_name),
@@ -161,7 +161,7 @@ fn line_cells(line: &Line) -> [Cell<'_>; LINE_CELLS] {
     ]
 }
 
-/// Returns the rows of a batch's outcomes, under `BATCH_COLUMNS`.
+/// Returns the rows of a batch's outcomes, with the columns `BATCH_COLUMNS`.
 pub fn batch_rows(batch: &Batch) -> impl Iterator<Item = Vec<Cell<'_>>> {
     batch.items.iter().enumerate().flat_map(|(index, item)| {
         let messages = item.errors.iter().flatten();

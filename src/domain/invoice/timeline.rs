@@ -22,12 +22,12 @@ pub struct TimelineEntry {
     pub kind: EntryKind,
     /// The name of the step, or of the event that was logged or delivered.
     pub name: String,
-    /// The result of a step or of a delivery attempt. It is `None` while a step is in flight, and for events.
+    /// The result of a step or of a delivery attempt; `None` for events and while a step is in flight.
     pub outcome: Option<String>,
     pub attempt: Option<u32>,
     pub duration_ms: Option<i64>,
-    /// The actor that caused an event; the service for steps and deliveries. `None` for events that are older than the
-    /// record of actors.
+    /// The actor that caused an event; the service for steps and deliveries. `None` for events from before actors were
+    /// recorded.
     pub actor: Option<NamedActor>,
     pub detail: Map<String, Value>,
 }
@@ -41,8 +41,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Merges logs by time. Entries of a log keep their order even if the clock was set back between them; of entries
-    /// with the same time, those of the first log come first.
+    /// Merges logs by time. The entries of one log keep their order, even if the clock was set back between them. Of
+    /// entries with the same time, the entry of the earlier log in `logs` comes first.
     pub fn from_logs(logs: impl IntoIterator<Item = Vec<TimelineEntry>>) -> Self {
         let mut logs: Vec<_> = logs.into_iter().map(VecDeque::from).collect();
         let mut entries = Vec::new();

@@ -1,5 +1,5 @@
-//! Computes the payable of an invoice if the caller did not send it: the sum of its lines (see `line_terms`), plus tax.
-//! Only the sum is rounded: half up, to the digits of the currency.
+//! Computes the payable of an invoice for a caller that did not send it: the sum of its lines (see `line_terms`), plus
+//! tax. Only the sum is rounded, half up to the digits of the currency.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::domain::invoice::line_terms::LineTerms;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
-/// The error for lines whose total exceeds the range of an amount.
+/// The error for lines whose total is too large for an `Amount`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the total of the lines is too large")]
 pub struct TotalTooLarge;
@@ -27,7 +27,7 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
     Amount::parse(&rounded.to_string()).map_err(|_| TotalTooLarge)
 }
 
-/// Returns what the charges of a document add to its payable, less its allowances. `extras` holds them.
+/// Returns the charges less the allowances on the whole document, as `extras` states them.
 pub fn document_charges(extras: &Map<String, Value>) -> Result<Amount, TotalTooLarge> {
     let charges = calculation_terms::document_charges(extras);
     charges.map(|(sum, _)| sum).ok_or(TotalTooLarge)

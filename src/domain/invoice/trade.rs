@@ -1,5 +1,5 @@
-//! Reads a document in the shape of Submit as a `TradeDocument`, from which its paper and its files are made: the
-//! document of a stored invoice, a signed copy, or what a supplier sent.
+//! Converts a document in the shape of Submit to a `TradeDocument`, from which its PDF and its other files are made.
+//! The document is that of a stored invoice, a signed copy, or a document that a supplier sent.
 
 use jiff::civil::{Date, Time};
 use rust_decimal::Decimal;
@@ -16,7 +16,7 @@ use crate::domain::money::Amount;
 use crate::domain::pipeline::authority_document::parse_date_prefix;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 
-/// The references of a document, and the kind of each.
+/// The members that hold references to other documents, and the kind of each reference.
 const REFERENCES: [(&str, ReferenceKind); 6] = [
     ("billing_reference", ReferenceKind::Preceding),
     ("dispatch_document_reference", ReferenceKind::Dispatch),
@@ -26,12 +26,12 @@ const REFERENCES: [(&str, ReferenceKind); 6] = [
     ("additional_document_reference", ReferenceKind::Additional),
 ];
 
-/// The document lacks what every invoice has, or has a value of another kind there.
+/// The error for a document that lacks a required member, or has a value of a wrong type there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the document has no usable {0}")]
 pub struct Unreadable(pub &'static str);
 
-/// Reads a document. Only a number, an issue date, a currency, lines and totals are required.
+/// Reads a document. It must have a number, an issue date, a currency, lines and totals.
 pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocument, Unreadable> {
     let root = Node {
         value: document,
@@ -77,14 +77,8 @@ pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocumen
             .text("tax_currency_code")
             .filter(|code| *code != currency),
         currency,
-        supplier: root
-            .member("accounting_supplier_party")
-            .map(Node::party)
-            .unwrap_or_default(),
-        customer: root
-            .member("accounting_customer_party")
-            .map(Node::party)
-            .unwrap_or_default(),
+        supplier: root.party_in("accounting_supplier_party"),
+        customer: root.party_in("accounting_customer_party"),
         references: root.references(),
         buyer_reference: root.text("buyer_reference"),
         accounting_cost: root
@@ -113,7 +107,8 @@ pub fn read_party(party: &Value, catalog: &Catalog) -> Party {
     .party()
 }
 
-/// Returns the tax of a category among those that a document sums up, with its percentage, else that of the list.
+/// Returns the tax of a category. It has the percentage of the document's tax subtotals, if exactly one subtotal has
+/// this category, otherwise that of the authority's list.
 pub fn find_tax(category: &str, taxes: &[TaxSubtotal], catalog: &Catalog) -> Tax {
     let mut summed = taxes.iter().filter(|one| one.tax.category.code == category);
     match (summed.next(), summed.next()) {
@@ -122,7 +117,7 @@ pub fn find_tax(category: &str, taxes: &[TaxSubtotal], catalog: &Catalog) -> Tax
     }
 }
 
-/// A member of the document, with the lists that name its codes.
+/// A member of the document, with the reference lists that contain the names of its codes.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     pub(super) value: &'a Value,
@@ -165,6 +160,11 @@ impl<'a> Node<'a> {
             .unwrap_or_default()
             .to_owned();
         Coded { code, name }
+    }
+
+    /// Returns the party in a member; an empty party if the document has none.
+    fn party_in(self, name: &str) -> Party {
+        self.member(name).map(Node::party).unwrap_or_default()
     }
 
     fn party(self) -> Party {
@@ -215,8 +215,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Reads a line. Its tax is the one of its category among those that the document sums up, with their percentages. A
-    /// line of Submit needs no category: it has the tax of the document if there is only one.
+    /// Reads a line. Its tax has the percentage that the document's tax subtotals state for its category. If the line
+    /// has no category, as in Submit, it has the tax of the document, if there is only one.
     fn line(self, taxes: &[TaxSubtotal], digits: u32) -> Option<Line> {
         let item = self.member("item")?;
         let name = item.text("name")?;
@@ -231,7 +231,7 @@ impl<'a> Node<'a> {
             (None, _) => Tax::default(),
         };
         Some(Line {
-            // Submit asks for a description, so one that only repeats the name says nothing.
+            // Submit requires a description. One that only repeats the name is dropped.
             description: item.text("description").filter(|text| *text != name),
             name,
             item_number: item.text("sellers_item_identification"),

@@ -1,8 +1,8 @@
-//! The charges, taxes and totals of a document in the shape of Submit, as its paper and its files state them.
+//! Reads the charges, taxes and totals of a document in the shape of Submit, for its PDF and its other files.
 //!
-//! The authority's totals apply the discounts and fees on the whole document after the tax: they change the payable amount
-//! only. EN 16931 knows none after the tax, so they become discounts and fees that are exempt from it: the payable amount
-//! and the tax stay, and the totals before and with tax include them.
+//! The authority applies discounts and fees on the whole document after the tax, so they change the payable amount
+//! only. EN 16931 has no discounts after the tax. So they become discounts and fees that are exempt from tax: the
+//! payable amount and the tax do not change, and the totals before and with tax include them.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
@@ -10,7 +10,7 @@ use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
 use crate::domain::invoice::trade::Node;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 
-/// The authority's category of what bears no tax.
+/// The authority's tax category for items without tax.
 const EXEMPT: &str = "EXEMPTED";
 
 /// The sums of a document.
@@ -21,7 +21,8 @@ pub(super) struct DocumentSums {
 }
 
 impl Node<'_> {
-    /// Returns the charges and totals of the document, and its taxes with that of charges which are applied after the tax.
+    /// Returns charges, taxes and totals of the document. Charges that apply after the tax are added to `taxes` as
+    /// exempt.
     pub(super) fn sums(self, mut taxes: Vec<TaxSubtotal>) -> Option<DocumentSums> {
         let stated = self.member("legal_monetary_total")?;
         let payable = stated.amount("payable_amount")?;
@@ -65,8 +66,9 @@ impl Node<'_> {
         })
     }
 
-    /// Returns the discounts and fees of a line, which are stated as a percentage of it, an amount, or both. They have the
-    /// digits of the currency; the first one that was rounded takes what is then missing to the amount of the line.
+    /// Returns the discounts and fees of a line. Each is stated as a percentage, an amount, or both. They are rounded
+    /// to the digits of the currency. The first rounded one takes the rounding difference, so that they lead to the
+    /// amount of the line.
     pub(super) fn line_charges(self, digits: u32) -> Vec<Charge> {
         let gross = self.gross();
         let names = [
@@ -98,7 +100,7 @@ impl Node<'_> {
         charges
     }
 
-    /// Returns quantity × price of a line, unrounded.
+    /// Returns quantity × price / base quantity of a line, unrounded.
     fn gross(self) -> Option<Decimal> {
         let price = self.member("price")?;
         let base = price.amount("base_quantity").unwrap_or(Decimal::ONE);
@@ -127,7 +129,7 @@ impl Node<'_> {
     }
 }
 
-/// Returns a tax category in words. A percentage that the document does not state is that of the list.
+/// Returns a tax category with its name. If the document states no percentage, it is taken from the authority's list.
 pub(super) fn listed_tax(code: String, percent: Option<Decimal>, catalog: &Catalog) -> Tax {
     let listed = || {
         let known = catalog.has(ReferenceList::TaxCategories, &code) == Some(true);
@@ -154,7 +156,7 @@ fn net(charges: &[Charge]) -> Option<Decimal> {
     })
 }
 
-/// Adds to the base of a tax that is zero. `None` if the sum is too large.
+/// Adds an amount to the base of a tax of zero percent. Returns `None` if the sum is too large.
 fn add_base(taxes: &mut Vec<TaxSubtotal>, tax: Tax, base: Decimal) -> Option<()> {
     let same = taxes.iter_mut().find(|one| {
         let is_zero = one.tax.percent.unwrap_or_default().is_zero();
@@ -171,8 +173,8 @@ fn add_base(taxes: &mut Vec<TaxSubtotal>, tax: Tax, base: Decimal) -> Option<()>
     Some(())
 }
 
-/// Divides what the payable amount lacks to the total with tax into what was paid before and what was rounded. Nobody pays
-/// less than nothing in advance, and less than one unit of the currency is a rounding.
+/// Splits the difference between the total with tax and the payable amount into a prepaid amount and a rounding. A
+/// prepayment is not negative, and a difference of less than one unit of the currency is a rounding.
 fn split_open(open: Decimal) -> (Decimal, Decimal) {
     if open >= Decimal::ONE {
         (open, Decimal::ZERO)
@@ -181,7 +183,8 @@ fn split_open(open: Decimal) -> (Decimal, Decimal) {
     }
 }
 
-/// Rounds the charges of a line, so that with the rounded `gross` they come to its amount as far as rounding is the reason.
+/// Rounds the charges of a line so that, together with the rounded `gross`, they lead to its amount. A difference that
+/// is larger than rounding explains stays.
 fn round_charges(charges: &mut [Charge], gross: Decimal, amount: Decimal, digits: u32) {
     let round =
         |sum: Decimal| sum.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
@@ -206,7 +209,7 @@ fn round_charges(charges: &mut [Charge], gross: Decimal, amount: Decimal, digits
     }
 }
 
-/// Returns what people call a tax: VAT for each category of value-added tax, else the name in the list.
+/// Returns the usual name of a tax: `VAT` or `GST` for their categories, otherwise the name in the authority's list.
 fn tax_name(code: &str, catalog: &Catalog) -> String {
     for short in ["VAT", "GST"] {
         if code.ends_with(&format!("_{short}")) {

@@ -1,14 +1,16 @@
-//! The parts of a UBL file that no field of its invoice carries. They are kept beside the invoice and go back into its
-//! UBL.
+//! The parts of a UBL document that no field of its invoice holds. They are stored beside the invoice and put back into
+//! its UBL.
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use trade_document::{ReferenceKind, TradeDocument};
-use ubl::Beside;
+use ubl::UnmappedPart;
 
-/// The size of the parts that are kept of one invoice, in bytes. An embedded file may be larger.
+/// The maximum total size of the parts that are kept for one invoice, in bytes. Larger parts, such as embedded files,
+/// are dropped.
 pub const BYTES_MAX: usize = 256 * 1024;
-/// The children of a UBL document that only fit its lines and its taxes.
+/// The children of a UBL document whose parts fit only as long as the amounts of its lines do not change. `ABOUT_TAXES`
+/// fit only as long as its taxes do not change either.
 const ABOUT_LINES: [&str; 2] = ["cac:InvoiceLine", "cac:CreditNoteLine"];
 const ABOUT_TAXES: [&str; 7] = [
     "cac:AllowanceCharge",
@@ -23,10 +25,10 @@ const TAX_OF_LINE: &str = "/cac:ClassifiedTaxCategory";
 const SUPPLIER: &str = "/cac:AccountingSupplierParty/cac:Party";
 const TAX_NUMBER: &str = "<cac:PartyTaxScheme>";
 
-/// The parts, with the money of the document that they were read with.
+/// The parts, with the amounts of the document from which they were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UblParts {
-    parts: Vec<Beside>,
+    parts: Vec<UnmappedPart>,
     /// The amount of each line.
     lines: Vec<String>,
     /// The category and the amount of each tax.
@@ -34,8 +36,11 @@ pub struct UblParts {
 }
 
 impl UblParts {
-    /// Keeps parts of a document as far as there is room, and returns the others too.
-    pub fn split_by_room(document: &TradeDocument, parts: Vec<Beside>) -> (Self, Vec<Beside>) {
+    /// Keeps parts of a document as long as there is room. Also returns the parts for which there is no room.
+    pub fn split_by_room(
+        document: &TradeDocument,
+        parts: Vec<UnmappedPart>,
+    ) -> (Self, Vec<UnmappedPart>) {
         let mut room = BYTES_MAX;
         let (parts, others) = parts.into_iter().partition(|part| {
             let rest = room.checked_sub(part.path.len() + part.value.len());
@@ -54,17 +59,17 @@ impl UblParts {
         self.parts.is_empty()
     }
 
-    /// Returns the parts that go into the UBL of the document. If its lines have other amounts by now, the parts of lines
-    /// and of taxes may belong to none of them. The invoice that it corrects is named once, and the taxpayer has its own
-    /// tax number.
-    pub fn fitting(self, document: &TradeDocument) -> Vec<Beside> {
+    /// Returns the parts that still fit the document. If its amounts have changed since the import, parts of lines and
+    /// of taxes are left out, because they may belong to none of the present ones. Also left out are a second reference
+    /// to the corrected invoice, and the tax number of the supplier, because the taxpayer's own is used.
+    pub fn fitting(self, document: &TradeDocument) -> Vec<UnmappedPart> {
         let fit = Fit::new(&self, document);
         let parts = self.parts.into_iter();
         parts.filter(|part| fit.holds(part)).collect()
     }
 }
 
-/// The reasons for which parts may fit a document.
+/// The facts about a document that decide which parts fit it.
 struct Fit {
     has_lines: bool,
     has_taxes: bool,
@@ -82,7 +87,7 @@ impl Fit {
         }
     }
 
-    fn holds(&self, part: &Beside) -> bool {
+    fn holds(&self, part: &UnmappedPart) -> bool {
         let child = part.root_child();
         if part.is_root_child() && child == "cac:BillingReference" {
             return !self.names_corrected;

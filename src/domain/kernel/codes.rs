@@ -1,5 +1,5 @@
-//! Enumerations of the contract, parsed in any case. The operations of the API differ in the payment statuses that they
-//! accept.
+//! Enumerations of the API contract, parsed without regard to case. There are several enums of payment statuses,
+//! because the operations of the API accept different ones.
 
 /// Declares an enum whose values are words, with `ALL`, `as_str`, `allowed_words` and a `parse` that ignores case.
 macro_rules! words {
@@ -83,7 +83,7 @@ words! {
 }
 
 words! {
-    /// The payment status in the taxpayer API. Requests may write it in upper or lower case; responses use upper case.
+    /// The payment status in the taxpayer API. Requests may write it in any case; responses use upper case.
     PaymentStatus { Pending = "PENDING", Paid = "PAID", Rejected = "REJECTED", Partial = "PARTIAL" }
 }
 
@@ -103,7 +103,7 @@ impl DeclaredPaymentStatus {
     }
 }
 
-/// A submission knows no partial payment.
+/// Partial payments cannot be declared with a submission, so they become `Pending`.
 impl From<PaymentStatus> for DeclaredPaymentStatus {
     fn from(status: PaymentStatus) -> Self {
         match status {
@@ -166,8 +166,8 @@ words! {
 }
 
 impl AuthorityStatus {
-    /// Returns a rank that grows as the invoice advances at the authority. The rank of rejected or failed is 0, because
-    /// these do not show how far the invoice has come.
+    /// Returns a rank that grows as the invoice advances at the authority. Rejected and failed have rank 0, because
+    /// they do not show how far the invoice has come.
     pub fn rank(self) -> u8 {
         match self {
             Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,
@@ -216,18 +216,20 @@ const SELF_BILLED_CREDIT_NOTE_CODE: &str = "393";
 /// The word for a credit note in requests whose invoice type is free text.
 pub const CREDIT_NOTE_WORD: &str = "CREDIT_NOTE";
 
-/// Returns true if the taxpayer that submits a document of this type is the buyer, not the supplier.
+/// Returns true if documents of this type are issued by the buyer, so that the taxpayer that submits one is the buyer.
 pub fn is_self_billed(type_code: &str) -> bool {
     SELF_BILLED_CODES.contains(&type_code)
 }
 
 words! {
-    /// The two kinds of document that a list of invoices sums up apart. A credit note lowers what the buyer owes.
+    /// The two kinds of documents of which a list of invoices shows separate sums. A credit note lowers the buyer's
+    /// debt.
     DocumentKind { Invoice = "invoice", CreditNote = "credit_note" }
 }
 
 impl DocumentKind {
-    /// Returns the kind of the documents with this invoice type code. Only credit notes are not invoices.
+    /// Returns the kind of documents with this invoice type code. All types except the two of credit notes count as
+    /// invoices.
     pub fn from_type_code(type_code: &str) -> Self {
         match type_code {
             CREDIT_NOTE_CODE | SELF_BILLED_CREDIT_NOTE_CODE => Self::CreditNote,
@@ -235,7 +237,7 @@ impl DocumentKind {
         }
     }
 
-    /// Returns the kind of the documents of this type, which is a code or the name of one, such as `Credit Note`.
+    /// Returns the kind of documents of this type, which is given as a code or a name, such as `Credit Note`.
     pub fn from_type(code_or_name: &str) -> Self {
         let letters = code_or_name
             .chars()

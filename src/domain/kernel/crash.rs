@@ -31,8 +31,8 @@ pub struct CrashHistory {
     pub crashes: u32,
     /// The number of panics of the work. The process survives a panic.
     pub panics: u32,
-    /// True if a quarantine was lifted without an operator. That happens once: the next crash then shows that the work
-    /// itself crashes processes.
+    /// True if the quarantine was lifted once without an operator. It is lifted only once: if the process crashes
+    /// again, the work itself probably causes the crashes.
     pub is_lifted: bool,
 }
 
@@ -53,12 +53,12 @@ impl CrashHistory {
         }
     }
 
-    /// True if the work was in flight at a crash. Such work is recorded by its id before it begins.
+    /// True if the work was in flight at a crash. The id of such work is recorded before it begins.
     pub fn is_suspect(self) -> bool {
         self.crashes > 0
     }
 
-    /// True if the work was in flight at two crashes, so that it must not begin together with other such work.
+    /// True if the work was in flight at two crashes, so that it must not begin at the same time as other such work.
     pub fn must_run_alone(self) -> bool {
         self.crashes >= ALONE_FROM_CRASHES
     }
@@ -91,7 +91,7 @@ impl CrashHistory {
         }
     }
 
-    /// Returns a text that says how often the work panicked and how often the process crashed.
+    /// Returns a text that says how often the work panicked and how often a process crashed during it.
     pub fn cause(self) -> String {
         match self {
             Self {

@@ -17,7 +17,7 @@ pub struct Fault {
 enum Problem {
     /// The field breaks this rule.
     Field(FieldRule),
-    /// A fault with a message of its own, for messages that do not begin with `The … field`.
+    /// A message of its own, for faults whose message does not begin with `The … field`.
     Message { rule: &'static str, message: String },
 }
 
@@ -41,7 +41,8 @@ impl Fault {
         }
     }
 
-    /// Returns the same fault for a page, which calls fields by their labels. A field without a label keeps its name.
+    /// Returns the fault with the label of the field in place of its name, for a page. A field without a label keeps
+    /// its name.
     #[must_use]
     pub fn with_labels(self, label: impl Fn(&str) -> Option<&'static str>) -> Self {
         let Problem::Field(rule) = self.problem else {
@@ -90,7 +91,7 @@ pub fn json_pointer(path: &str) -> String {
     )
 }
 
-/// The maximum number of faults that are kept for one request. Further faults are only counted, so that a small body
+/// The maximum number of faults of one request that are kept. Further faults are only counted, so that a small body
 /// cannot cause a large response.
 pub const FAULTS_MAX: usize = 1_000;
 
@@ -98,7 +99,7 @@ pub const FAULTS_MAX: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     kept: Vec<Fault>,
-    /// The number of faults that were found after the list was full. They are counted, but not kept.
+    /// The number of faults that were found after the list was full, and dropped.
     rest: u32,
     max: u32,
 }
@@ -127,7 +128,7 @@ impl Faults {
         }
     }
 
-    /// Names, in the fault of a missing field, the unknown field that was probably sent in its place.
+    /// Adds a suggestion to the fault of the missing field `path`: the unknown field `sent` was probably meant for it.
     pub fn name_misspelling(&mut self, path: &str, sent: &str) {
         let found = self.kept.iter_mut().find(|fault| {
             let is_missing = matches!(
@@ -148,7 +149,7 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// Returns the value that was read. After a fault, adds the fault to the list and returns `None`.
+    /// Returns the value that was read. If reading failed, adds the fault to the list and returns `None`.
     pub fn keep<T>(&mut self, read: Result<Option<T>, Fault>) -> Option<T> {
         read.unwrap_or_else(|fault| {
             self.push(fault);
@@ -156,7 +157,7 @@ impl Faults {
         })
     }
 
-    /// True if the list is full: further faults are only counted, so the validation of a long list can stop.
+    /// True if the list is full. Further faults are then only counted, so the caller can stop validating a long list.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize
     }
@@ -166,7 +167,8 @@ impl Faults {
         self.kept.iter()
     }
 
-    /// Returns the faults at the paths that `rename` gives them. Faults of one rule that come to one path become one.
+    /// Returns the faults with paths changed by `rename`. If two faults of one rule get the same path, only one is
+    /// kept.
     #[must_use]
     pub fn rename_fields(self, rename: impl Fn(&str) -> String) -> Self {
         let mut kept: Vec<Fault> = Vec::new();
@@ -182,14 +184,14 @@ impl Faults {
         Self { kept, ..self }
     }
 
-    /// Returns the faults with a change of each of them.
+    /// Returns the faults, each changed by `change`.
     #[must_use]
     pub fn map(self, change: impl FnMut(Fault) -> Fault) -> Self {
         let kept = self.kept.into_iter().map(change).collect();
         Self { kept, ..self }
     }
 
-    /// Returns the first fault's message and the number of further faults, such as `(and 2 more errors)`.
+    /// Returns the message of the first fault and the number of further faults, such as `(and 2 more errors)`.
     pub fn summary(&self) -> String {
         let first = self
             .kept

@@ -1,4 +1,4 @@
-//! The rules that a field can break, each with a stable id, a sentence for the caller, and the expected value.
+//! The rules that a field can break. Each has a stable id, a sentence for the caller, and an expected value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::domain::money::Amount;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldRule {
     Required,
-    /// The field is required. It is missing, and a field whose name is nearly the same was sent, which nobody knows.
+    /// The required field is missing, but a similarly named field was sent that the form does not know.
     Misspelt {
         sent: String,
     },
@@ -22,8 +22,7 @@ pub enum FieldRule {
     NoControlCharacters,
     /// The field identifies something, so every character of it must be visible.
     NoInvisibleCharacters,
-    /// The name of the reference list that contains the allowed codes. `meant` is the allowed code that was sent in
-    /// another spelling, if there is such a code.
+    /// The code must be in the reference list `list`. `meant` is the code that was probably meant by a misspelt one.
     Listed {
         list: &'static str,
         meant: Option<String>,
@@ -33,7 +32,7 @@ pub enum FieldRule {
     Above(Amount),
     AtLeast(Amount),
     AtMost(Amount),
-    /// The field must not have an earlier day than the field with this name.
+    /// The day must not be before the day in the field with this name.
     NotBefore(&'static str),
     /// The field must be written in this format.
     Written {
@@ -45,7 +44,7 @@ pub enum FieldRule {
         id: &'static str,
         value: Cow<'static, str>,
     },
-    /// A rule for which this enum has no variant. `sentence` is its message, and `expected` describes a correct value.
+    /// Any other rule. `sentence` is its message, and `expected` describes a correct value.
     Other {
         id: &'static str,
         sentence: Cow<'static, str>,

@@ -1,13 +1,13 @@
-//! The apostrophe by which CSV keeps spreadsheets from computing a text that begins like a formula. Exports put it
-//! before such a text, and imports take it off. A text that has such apostrophes of its own gets one more, so that every
-//! text comes back.
+//! The apostrophe that keeps spreadsheets from computing texts that look like formulas. Exports to CSV put it before
+//! such a text, and imports remove it. A text that begins with apostrophes before a formula gets one more, so that an
+//! import restores each text exactly.
 
 use std::borrow::Cow;
 
-/// A spreadsheet takes a text that begins with one of these for a formula.
+/// The characters with which a spreadsheet begins a formula.
 const FORMULA_STARTS: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
-/// Returns a text that no spreadsheet takes for a formula.
+/// Returns the text with an apostrophe before it if a spreadsheet would take it for a formula.
 pub fn mark(text: &str) -> Cow<'_, str> {
     if is_formula_like(text) {
         Cow::Owned(format!("'{text}"))
@@ -16,7 +16,7 @@ pub fn mark(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the text that was marked.
+/// Removes the apostrophe that `mark` added.
 pub fn unmark(text: &str) -> &str {
     match text.strip_prefix('\'') {
         Some(rest) if is_formula_like(rest) => rest,
@@ -24,7 +24,7 @@ pub fn unmark(text: &str) -> &str {
     }
 }
 
-/// True if a formula may begin here, or behind apostrophes.
+/// True if the text begins like a formula, ignoring apostrophes before it.
 fn is_formula_like(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(FORMULA_STARTS)
 }

@@ -42,7 +42,7 @@ number_id! {
 pub const DEFAULT_ENDPOINT: &str = "default";
 
 impl EndpointKey {
-    /// Returns the key of the added endpoint with this id.
+    /// Returns the key of an added endpoint (one that is not the default) with this id.
     pub fn for_added(id: i64) -> Self {
         Self(-id)
     }
@@ -62,7 +62,7 @@ impl EndpointKey {
     }
 }
 
-/// A taxpayer stands for its default endpoint.
+/// Returns the key of the taxpayer's default endpoint.
 impl From<TaxpayerId> for EndpointKey {
     fn from(taxpayer: TaxpayerId) -> Self {
         Self(taxpayer.0)

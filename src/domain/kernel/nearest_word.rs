@@ -1,17 +1,18 @@
-//! Guesses the word that a caller meant by one that nobody knows: the name of a field, of a query parameter or of an
+//! Guesses the known word that a caller meant by an unknown one: the name of a field, of a query parameter or of an
 //! event. There is no guess if two words are equally near, since a wrong guess costs more time than none.
 
 use strsim::osa_distance;
 
 /// The maximum length of a word, in bytes. There is no guess for a longer word.
 const WORD_BYTES_MAX: usize = 40;
-/// The minimum number of letters of a word that may have one typo. In a shorter word only case and punctuation may differ.
+/// The minimum number of letters of a word in which one typo is accepted. Shorter words may differ in case and
+/// punctuation only.
 const ONE_TYPO_LETTERS_MIN: usize = 4;
-/// The minimum number of letters of a word that may have two typos.
+/// The minimum number of letters of a word in which two typos are accepted.
 const TWO_TYPOS_LETTERS_MIN: usize = 8;
 
-/// Returns the one known word to which `written` has the fewest typos. Case and punctuation do not count. Returns `None`
-/// if no word is near enough, or if several are equally near.
+/// Returns the known word to which `written` has the fewest typos, ignoring case and punctuation. Returns `None` if no
+/// word is near enough, or if several are equally near.
 pub fn nearest_word<'w>(
     written: &str,
     known: impl IntoIterator<Item = &'w str>,

@@ -72,7 +72,7 @@ pub enum Refusal {
     DeliveryNotFound,
     #[error("No command with this reference is in the quarantine")]
     CommandNotFound,
-    /// The quarantined command was replayed or dropped before, or its contents are not stored.
+    /// The quarantined command was already replayed or dropped, or its contents are not stored.
     #[error("{0}")]
     CommandNotReplayable(&'static str),
     #[error("A run that is {from} takes no {to}")]
@@ -81,14 +81,14 @@ pub enum Refusal {
     RunUnsettled { from: RunState, step: Step },
     #[error("The authority has taken this invoice already: the run can only go on")]
     RunTookEffect,
-    /// The invoice cannot be corrected as it is now.
+    /// The invoice cannot be corrected in its present state. The text says why.
     #[error("{0}")]
     NotCorrectable(String),
     #[error("Correction not found")]
     CorrectionNotFound,
 }
 
-/// Says what to do with a run that cannot be cancelled, because a call of it may have taken effect.
+/// Returns advice for a run that cannot be cancelled, because one of its calls may have taken effect.
 fn unsettled_advice(from: RunState) -> &'static str {
     if from == RunState::Paused {
         "resume the run, so that the authority is asked; if nothing came of it, the run can be cancelled then"

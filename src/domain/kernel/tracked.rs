@@ -1,8 +1,8 @@
-//! A value that knows whether it has changed since it was loaded, so that a writer stores the changed values only.
+//! A value that remembers whether it was changed since it was loaded, so that only changed values are stored.
 
 use std::ops::{Deref, DerefMut};
 
-/// A value, and whether it must be stored. Every mutable access counts as a change.
+/// A value and a flag that it must be stored. Every mutable access sets the flag.
 #[derive(Debug)]
 pub struct Tracked<T> {
     value: T,

@@ -1,11 +1,12 @@
-//! Why a call to the authority failed, and whose fault that is, in words that pages, answers and metrics share.
+//! The causes for which calls to the authority fail, and the party to blame, in words that pages, responses and metrics
+//! share.
 
 use serde::Serialize;
 
 use crate::domain::kernel::codes::words;
 
 words! {
-    /// Why calls to the authority fail.
+    /// The cause of a failed call to the authority.
     UpstreamCause {
         Connect = "connect",
         Tls = "tls",
@@ -13,13 +14,13 @@ words! {
         ServerError = "5xx",
         Credentials = "credentials",
         Throttled = "throttled",
-        /// An answer that cannot be read, or that leads elsewhere.
+        /// The response cannot be read, or it is a redirection.
         BadAnswer = "bad-answer",
     }
 }
 
 impl UpstreamCause {
-    /// True if the failure is on our side: waiting does not help, and the authority is not out.
+    /// True if the failure is on our side, so that the authority is not out and waiting does not help.
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Credentials | Self::Tls)
     }
@@ -39,7 +40,7 @@ impl UpstreamCause {
 }
 
 words! {
-    /// Whose fault a failure is.
+    /// The party to blame for a failure.
     Blame {
         Authority = "authority",
         OurKey = "our-key",
@@ -51,7 +52,7 @@ words! {
 }
 
 impl Blame {
-    /// Returns the sentence that says so.
+    /// Returns the party to blame as a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Authority => "The fault is the authority's: it answers no other document either.",
@@ -70,30 +71,30 @@ impl Blame {
     }
 }
 
-/// The calls to one operation within the last 30 s. Each document that failed counts once.
+/// The calls to one operation within the last 30 s. A document that failed several times counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecentCalls {
-    /// Calls of all taxpayers that were answered.
+    /// The answered calls of all taxpayers.
     pub answered: u32,
     pub failed: u32,
-    /// Those among them that were made for this taxpayer.
+    /// The answered calls of the taxpayer whose call is judged. `own_failed` counts the failed ones.
     pub own_answered: u32,
     pub own_failed: u32,
 }
 
-/// Why one call failed, and whose fault that was, if the other calls of that moment showed it.
+/// The cause of a failed call, and the party to blame, if the other calls at that time show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CallFailure {
     pub cause: UpstreamCause,
     pub blame: Option<Blame>,
 }
 
-/// A single failure may be chance. After so many in a row something is wrong with the document or its taxpayer.
+/// The number of failures in a row from which a document or its taxpayer may be blamed. A single failure may be chance.
 const ATTEMPTS_MIN: u32 = 2;
 
 impl CallFailure {
-    /// Judges a failed call about a document by the other calls of the last 30 s. `attempt` counts the calls about this
-    /// document that failed in a row.
+    /// Judges a failed call about a document by the other calls of the last 30 s. `attempt` is the number of calls
+    /// about this document that failed in a row.
     pub fn judge(cause: UpstreamCause, attempt: u32, recent: RecentCalls) -> Self {
         let blame = match cause {
             UpstreamCause::Credentials => Some(Blame::OurKey),

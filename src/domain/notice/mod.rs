@@ -1,4 +1,4 @@
-//! What people are told by mail: the kinds of notices, who is told, and what each of them says and advises.
+//! The notices that people get by mail: their kinds, their recipients, and their texts with advice.
 
 mod scope;
 
@@ -13,7 +13,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
 words! {
-    /// What a mail is about. All notices of a topic that wait for one person go into one mail.
+    /// The topic of a mail. All notices of a topic that wait for one person go into one mail.
     NoticeTopic {
         Access = "access",
         Security = "security",
@@ -42,24 +42,26 @@ words! {
     }
 }
 
-/// A cause to tell people something.
+/// Something that people are told by mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub scope: NoticeScope,
     pub kind: NoticeKind,
-    /// The thing that it is about, such as an invoice number.
+    /// The subject of the notice, such as an invoice number.
     pub about: String,
     /// The reason; empty if there is none to tell.
     pub detail: String,
     pub at: Timestamp,
 }
 
-/// Stands in a stored mail for the secret of its link, which is put in when the mail is sent.
+/// The text that stands in a stored mail in place of the secret of its link. The secret is inserted when the mail is
+/// sent.
 pub const LINK_PLACEHOLDER: &str = "the-secret-of-the-link";
-/// The longest text about the thing and the longest reason that are kept, in characters. Both may come from others.
+/// The maximum number of characters of `about`; longer texts are cut, because they may come from strangers.
+/// `DETAIL_CHARS_MAX` is the maximum for `detail`.
 const ABOUT_CHARS_MAX: usize = 120;
 const DETAIL_CHARS_MAX: usize = 300;
-/// The reason of a notice about a deadline. As texts, such reasons have the order of their deadlines.
+/// The detail of a notice about a deadline. Sorted as texts, such details are in the order of their deadlines.
 const DEADLINE_FORM: &str = "It must be signed by %Y-%m-%d %H:%M UTC";
 
 impl Notice {
@@ -97,7 +99,7 @@ impl Notice {
         notice.about(number, &deadline.strftime(DEADLINE_FORM).to_string())
     }
 
-    /// Returns the notice as it is true now: a deadline that was near may have been missed.
+    /// Returns the notice as it applies now: a deadline that was near may meanwhile have been missed.
     #[must_use]
     pub fn judge_deadline(self, now: Timestamp) -> Self {
         let is_missed = self.kind == NoticeKind::DeadlineNear
@@ -111,7 +113,7 @@ impl Notice {
         self
     }
 
-    /// Returns the copy for the integrator of a taxpayer, which names the taxpayer.
+    /// Returns a copy of the notice for the integrator of a taxpayer. It names the taxpayer.
     #[must_use]
     pub fn for_integrator(&self, integrator: IntegratorId, name: &str, tin: &str) -> Self {
         let name = one_line(name, ABOUT_CHARS_MAX);
@@ -122,7 +124,7 @@ impl Notice {
         }
     }
 
-    /// Returns the notice about an audited change of who gets in; `None` for other actions.
+    /// Returns the notice about an audited change of keys, passwords or second factors; `None` for other actions.
     pub fn for_audit(entry: &AuditEntry) -> Option<Self> {
         let (kind, about) = match entry.action {
             AuditAction::RotateTaxpayerKey
@@ -157,7 +159,7 @@ impl Notice {
     }
 }
 
-/// Returns whose key or password an audited action changed.
+/// Returns the people whose key or password an audited action changed.
 fn audit_scope(entry: &AuditEntry, kind: NoticeKind) -> Option<NoticeScope> {
     let id = || entry.subject.parse().ok();
     let owner = match (entry.taxpayer_id, entry.action) {
@@ -182,7 +184,8 @@ fn audit_scope(entry: &AuditEntry, kind: NoticeKind) -> Option<NoticeScope> {
     Some(NoticeScope::Person(owner))
 }
 
-/// Returns a text of others in one line and without what a terminal or a mail program would obey.
+/// Returns a text of unknown origin in one line and without control characters, which a terminal or mail program would
+/// obey.
 fn one_line(text: &str, chars_max: usize) -> String {
     let mut line: String = text
         .chars()
@@ -196,7 +199,7 @@ fn one_line(text: &str, chars_max: usize) -> String {
 }
 
 impl NoticeTopic {
-    /// Returns the least role of the people of a taxpayer who are told.
+    /// Returns the lowest role that a contact person of the taxpayer needs to be told.
     pub fn least_role(self) -> ContactRole {
         match self {
             Self::Access | Self::Security | Self::Webhook => ContactRole::Owner,
@@ -204,12 +207,12 @@ impl NoticeTopic {
         }
     }
 
-    /// True if a person may want no mails about it.
+    /// True if a person may turn off mails about this topic.
     pub fn may_be_muted(self) -> bool {
         !matches!(self, Self::Access | Self::Security)
     }
 
-    /// Returns the topic in words, as settings name it.
+    /// Returns the topic in words, for the settings page.
     pub fn label(self) -> &'static str {
         match self {
             Self::Access => "Invitations and lost passwords",
@@ -221,22 +224,24 @@ impl NoticeTopic {
         }
     }
 
-    /// True if it is told at once, and not gathered with what comes a little later.
+    /// True if a mail about this topic is sent at once. Notices of other topics wait for some time, so that one mail
+    /// sums up several.
     pub fn is_urgent(self) -> bool {
         matches!(self, Self::Access | Self::Security)
     }
 
-    /// True if the next mail about it waits for long, because there may be many causes a day.
+    /// True if the next mail about this topic waits for long, because there may be many notices a day.
     pub fn is_frequent(self) -> bool {
         self == Self::Invoices
     }
 
-    /// True if several notices about the same thing count as one.
+    /// True if a mail counts the things that its notices are about, so that several notices about one thing count once.
     pub fn counts_things(self) -> bool {
         !matches!(self, Self::Access | Self::Security)
     }
 
-    /// Returns the subject of a mail about several things, which all work again or do not.
+    /// Returns the subject of a mail with several notices. `is_recovery` tells that all of them say that something
+    /// works again.
     pub fn summary(self, count: usize, is_recovery: bool) -> String {
         match self {
             Self::Access => "Choose your password".to_owned(),
@@ -249,7 +254,7 @@ impl NoticeTopic {
         }
     }
 
-    /// Returns the path of the page where a person looks at it and acts.
+    /// Returns the path of the page that shows more about this topic.
     pub fn path(self, scope: NoticeScope) -> String {
         match (scope, self) {
             (_, Self::Access) => format!("{INVITATION_PATH}{LINK_PLACEHOLDER}"),
@@ -288,17 +293,17 @@ impl NoticeKind {
         }
     }
 
-    /// True if it tells that something works again.
+    /// True if the notice says that something works again.
     pub fn is_recovery(self) -> bool {
         matches!(self, Self::EndpointWorks | Self::OutageEnded)
     }
 
-    /// True if the taxpayer's integrator is told, too.
+    /// True if the integrator of the taxpayer is told, too.
     pub fn tells_integrator(self) -> bool {
         self.topic() == NoticeTopic::Webhook
     }
 
-    /// Says in a sentence without its full stop what happened.
+    /// Returns the event in a sentence, without the full stop.
     pub fn sentence(self, about: &str) -> String {
         match self {
             Self::Invited => "You are invited to einvoice".to_owned(),

@@ -1,4 +1,4 @@
-//! The people that a notice is for, and the text that is stored for them.
+//! The recipients of a notice, and the text as which they are stored.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,13 @@ use std::str::FromStr;
 use crate::domain::access::session::{SessionKind, SessionOwner};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
-/// The people that a notice is for.
+/// The recipients of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoticeScope {
-    /// The people of a taxpayer who have the rights that the topic needs.
+    /// The contact persons of a taxpayer whose role allows the topic.
     Taxpayer(TaxpayerId),
     Person(SessionOwner),
-    /// Those who can sign in with the email that the notice is about.
+    /// The people who can sign in with the email address that the notice is about.
     SignIn,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for NoticeScope {
     }
 }
 
-/// The text is no scope.
+/// The error for a text that is not a scope.
 #[derive(Debug, thiserror::Error)]
 #[error("not a scope of notices")]
 pub struct NoScope;

@@ -1,4 +1,4 @@
-//! The rule for email addresses: as people usually write them, without quoted local parts and comments (RFC 5322).
+//! The rule for email addresses: the usual form only, without the quoted local parts and comments that RFC 5322 allows.
 
 use crate::domain::kernel::invisible::is_unprintable;
 
@@ -20,12 +20,12 @@ pub fn is_email(text: &str) -> bool {
         && domain.split('.').all(is_label)
 }
 
-/// True for a text without a dot at its ends and without two in a row.
+/// True for a text that is not empty, has no dot at its ends and no two dots in a row.
 fn is_word(part: &str) -> bool {
     !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !part.contains("..")
 }
 
-/// True for a character that no local part may have.
+/// True for a character that must not stand in a local part.
 fn is_odd(letter: char) -> bool {
     letter.is_whitespace() || is_unprintable(letter) || "()<>,;:\\\"[]@".contains(letter)
 }

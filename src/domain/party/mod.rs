@@ -1,6 +1,6 @@
-//! Customers and taxpayers. The customer of an invoice is looked up by customer number, and then by tax number. The
-//! stored data of the customer is used; only a missing tax number is filled in from the invoice, and a country with which
-//! the authority takes no invoice is replaced.
+//! Customers and taxpayers. The customer of an invoice is looked up by customer number, and then by tax number. If it
+//! is stored already, its stored data is used, with two exceptions: a missing tax number is filled in from the invoice,
+//! and a country that the authority does not list is replaced.
 
 pub mod email;
 pub mod look_alike;
@@ -43,14 +43,14 @@ pub struct Address {
     pub country: String,
 }
 
-/// A person who is added to a taxpayer.
+/// A new contact person of a taxpayer.
 #[derive(Debug, Clone)]
 pub struct NewContact {
     pub first_name: String,
     pub last_name: String,
     pub email: String,
     pub phone: Option<String>,
-    /// The Argon2id hash of the password, as a PHC string. `None` if the person chooses one with an invitation.
+    /// The Argon2id hash of the password, as a PHC string. `None` if the person is to choose one through an invitation.
     pub password_hash: Option<String>,
 }
 
@@ -74,8 +74,8 @@ impl Customer {
         }
     }
 
-    /// Replaces a country that the authority does not list with this one, if it lists this one. Else no invoice to the
-    /// customer could ever be submitted. Returns true if the customer changed.
+    /// Replaces a country that the authority does not list by this one, if the authority lists it. Otherwise no invoice
+    /// to the customer could be submitted. Returns true if the customer changed.
     pub fn fill_country(&mut self, country: &str, catalog: &Catalog) -> bool {
         let stored = &mut self.details.address.country;
         let is_unlisted = catalog.has(ReferenceList::Countries, stored) == Some(false);
@@ -93,7 +93,8 @@ impl Customer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvoiceCustomer {
     pub id: CustomerId,
-    /// The customer number sent with this invoice. It may differ from that of a customer found by tax number.
+    /// The customer number that was sent with this invoice. It may differ from the number of a customer that was found
+    /// by tax number.
     pub external_customer_no: String,
     pub name: String,
     pub tin: Option<String>,
@@ -129,7 +130,7 @@ pub struct BusinessLocation {
 }
 
 impl Taxpayer {
-    /// Returns the account that pays for the taxpayer.
+    /// Returns the account to which use by the taxpayer is charged.
     pub fn payer(&self) -> Payer {
         Payer::Integrator(self.integrator_id)
     }
@@ -176,7 +177,7 @@ impl Taxpayer {
         .collect()
     }
 
-    /// Returns the API names of the fields that a complete profile needs and this one lacks (spec.md, "Taxpayer API").
+    /// Returns the API names of the fields that the profile lacks to be complete (spec.md, "Taxpayer API").
     pub fn missing_profile_fields(&self) -> Vec<&'static str> {
         let absent = |field: &Option<String>| field.as_deref().is_none_or(str::is_empty);
         [

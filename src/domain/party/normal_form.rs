@@ -1,5 +1,5 @@
-//! Normal forms of texts. Two texts that people consider equal have the same normal form. People write tax numbers with
-//! blanks, dashes, dots, slashes and invisible characters, but two spellings of one tax number must never become two
+//! Normal forms of texts: two texts that people consider equal have the same normal form. People write tax numbers with
+//! blanks, dashes, dots, slashes and invisible characters, but two spellings of one tax number must not become two
 //! taxpayers.
 
 use unicode_normalization::UnicodeNormalization;
@@ -10,7 +10,8 @@ use crate::domain::kernel::invisible::is_invisible;
 
 /// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), for searches.
 pub fn fold(text: &str) -> String {
-    // Upper case first makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other sigma.
+    // The conversion to upper case first makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other
+    // sigma.
     text.trim()
         .nfkc()
         .flat_map(char::to_uppercase)

@@ -1,4 +1,4 @@
-//! The settings of a taxpayer's account: the look of its documents, and how strict and how automatic the service is with
+//! The settings of a taxpayer's account: the look of its documents, and which checks and which automatic steps apply to
 //! its invoices.
 
 use std::sync::Arc;
@@ -15,21 +15,21 @@ pub struct AccountSettings {
     /// The number under which the business is registered, printed below its address.
     pub registration_number: Option<String>,
     pub template: Template,
-    /// The colour of titles and lines; `None` for that of the template.
+    /// The colour of titles and lines; `None` means the colour of the template.
     pub accent: Option<Colour>,
-    /// The picture itself is loaded only to print it.
+    /// The format, size and digest of the logo. The picture is loaded only to print it.
     pub logo: Option<LogoMark>,
-    /// True if a document that differs from the stored invoice of its IRN is refused.
+    /// True if a document that differs from the stored invoice with its IRN is refused.
     pub strict_documents: bool,
-    /// True if an invoice number that the authority would refuse is refused when the invoice is created.
+    /// True if an invoice number that the authority does not accept is refused when the invoice is created.
     pub strict_numbers: bool,
-    /// True if an approved invoice is submitted by itself.
+    /// True if an invoice is submitted automatically once it is approved.
     pub submit_after_approval: bool,
-    /// True if a signed invoice is transmitted by itself.
+    /// True if an invoice is transmitted automatically once it is signed.
     pub transmit_after_signing: bool,
 }
 
-/// What is known of a stored logo without its picture.
+/// The properties of a stored logo, without the picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogoMark {
     pub kind: LogoKind,
@@ -39,7 +39,7 @@ pub struct LogoMark {
     pub digest: String,
 }
 
-/// A picture for documents, which has passed the checks of its kind.
+/// A picture that has passed the checks of its format, to be stored as logo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogoFile {
     pub kind: LogoKind,
@@ -56,7 +56,7 @@ impl LogoFile {
     }
 }
 
-/// A change of a setting that may also be unset.
+/// A change of a setting that can have no value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Change<T> {
     #[default]
@@ -75,7 +75,7 @@ impl<T> Change<T> {
     }
 }
 
-/// A partial change of the settings. A switch that is `None` stays as it is.
+/// A partial change of the settings. A switch that is `None` is not changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsChange {
     pub registration_number: Change<String>,

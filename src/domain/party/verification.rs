@@ -22,7 +22,8 @@ words! {
 }
 
 words! {
-    /// The setting `accounts.verification`: `Require` allows invoices only for verified taxpayers, `Warn` for all.
+    /// The setting `accounts.verification`: with `Require`, only verified taxpayers may create invoices; with `Warn`,
+    /// all may.
     VerificationPolicy { Warn = "warn", Require = "require" }
 }
 
@@ -62,7 +63,7 @@ impl Verification {
     }
 
     /// Returns the new state after a check with the result `found`; `None` if the state does not change. A verified
-    /// taxpayer stays verified. If the authority did not answer, the earlier reason stays.
+    /// taxpayer stays verified. If the authority did not answer, an earlier reason stays.
     pub fn after(self, found: Self) -> Option<Self> {
         let is_silence = found == Self::Unverified(UnverifiedReason::NoAnswer);
         let stays = match self {
@@ -81,7 +82,8 @@ impl Verification {
         }
     }
 
-    /// Returns the source of the confirmation, or why the taxpayer is unverified; `None` while the check is pending.
+    /// Returns the source of the confirmation or the reason why the taxpayer is unverified; `None` while the check is
+    /// pending.
     pub fn reason(self) -> Option<&'static str> {
         match self {
             Self::Pending => None,

@@ -10,9 +10,9 @@ use crate::domain::reconciliation::records::{LocalRecord, RemoteRecord, RunSnaps
 /// The repair of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// The run continues with a query to the authority.
+    /// Continues the run with a query to the authority.
     Query(RunSnapshot),
-    /// Records the transmission that the authority reports.
+    /// Records the transmission, and the delivery if `is_delivered`, that the authority reports.
     RecordTransmission { is_delivered: bool },
 }
 
@@ -166,8 +166,8 @@ impl LocalRecord {
         Some(Difference { kind, repair })
     }
 
-    /// Returns the repair that records a transmission reported by the authority. Returns `None` without an invoice or
-    /// run to record it in, because every reconciliation would repeat the repair.
+    /// Returns the repair that records a transmission reported by the authority. Returns `None` if there is neither an
+    /// invoice nor a run in which it could be recorded, because every reconciliation would then repeat the repair.
     fn transmission_repair(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self
             .transmission
@@ -210,7 +210,7 @@ impl LocalRecord {
     }
 }
 
-/// Returns the rank of a payment status. `Paid` and `Rejected` have the same, because neither comes before the other.
+/// Returns the rank of a payment status. `Paid` and `Rejected` have the same rank, because neither follows the other.
 fn payment_rank(status: PaymentStatus) -> u8 {
     match status {
         PaymentStatus::Pending => 0,

@@ -1,6 +1,6 @@
-//! A reconciliation compares one day of a taxpayer with the authority and records the findings. A request is
-//! stored as a row and processed later, so no request is lost in a crash: the next holder of the lane repeats the
-//! reconciliation. A repetition does not repair anything twice.
+//! A reconciliation compares the invoices of one day of a taxpayer with the authority's list and records the findings.
+//! A request is stored as a row and processed later. If a process crashes meanwhile, another one repeats the
+//! reconciliation, so no request is lost. No repair is made twice.
 //!
 //! | State | Means |
 //! |---|---|
@@ -93,7 +93,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// True if a later comparison found the same of the same invoice, with the same states on both sides.
+    /// True if both findings describe the same difference: the same kind for the same invoice, with the same states on
+    /// both sides.
     pub fn is_same_difference(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.irn == other.irn
@@ -102,7 +103,7 @@ impl Finding {
     }
 }
 
-/// An operator's word that nothing more is to be done about a listed difference.
+/// An operator's decision that a listed difference needs no further action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     pub operator_id: i64,
@@ -113,15 +114,15 @@ pub struct Decision {
 /// A finding of a completed reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedFinding {
-    /// The place among the findings of its reconciliation, from 1.
+    /// The number of the finding within its reconciliation, from 1.
     pub number: u32,
     pub finding: Finding,
     pub decision: Option<Decision>,
 }
 
-/// Numbers the findings of a comparison. What an operator decided in the comparison before stays decided as long as the
-/// difference is the same.
-pub fn record(findings: Vec<Finding>, before: &[RecordedFinding]) -> Vec<RecordedFinding> {
+/// Numbers the findings of a comparison. A finding that describes the same difference as one of `before`, the findings
+/// of the previous comparison of the day, takes over the operator's decision on it.
+pub fn number_findings(findings: Vec<Finding>, before: &[RecordedFinding]) -> Vec<RecordedFinding> {
     (1..)
         .zip(findings)
         .map(|(number, finding)| RecordedFinding {
@@ -179,7 +180,7 @@ impl Reconciliation {
         }
     }
 
-    /// Counts findings as decided that were listed.
+    /// Counts `decided` of the listed findings as decided.
     #[must_use]
     pub fn count_decided(self, decided: u32) -> Self {
         let counts = ReconciliationCounts {
@@ -242,7 +243,7 @@ pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
         .collect()
 }
 
-/// True if a day must be compared now: at intervals of `every` until the day ends at `end`, and once more after `end`.
+/// True if a day must be compared now: in intervals of `every` until the day ends at `end`, and once more after that.
 /// `last` is the start of the last completed comparison.
 pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     match last {

@@ -1,4 +1,5 @@
-//! A snapshot of the authority's reference lists. A list that was never fetched is empty and accepts every value.
+//! A snapshot of the authority's reference lists. If a list was never fetched, it is not known which codes it has, so
+//! checks against it accept every value.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -47,7 +48,7 @@ impl ReferenceList {
         }
     }
 
-    /// Returns the terms under which the search for a misspelt code finds this item. Items without names have none.
+    /// Returns the texts by which the search for a misspelt code finds this item; none for an item without a name.
     fn search_terms(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm {
             folded: fold(text),
@@ -81,7 +82,7 @@ pub struct Catalog {
     codes: HashMap<ReferenceList, HashSet<String>>,
     /// The search terms of each list. Lists whose items have no names have no entry.
     search_terms: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
-    /// The first name of each code, by list.
+    /// The first name of each code, for each list.
     names: HashMap<ReferenceList, HashMap<String, String>>,
     percents: HashMap<String, Amount>,
     currency_digits: HashMap<String, u32>,
@@ -171,7 +172,7 @@ impl Catalog {
     }
 }
 
-/// The newest snapshot, which all readers share. A refresh replaces it for later readers only.
+/// The newest snapshot, which all readers share. A refresh replaces it; a reader that already has the old one keeps it.
 #[derive(Debug, Clone, Default)]
 pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
 

@@ -1,9 +1,9 @@
-//! The code of a country that a caller names: by its code, by its name, or by its code of three letters.
+//! Finds the code of a country by its code of two letters, its name, or its code of three letters.
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, fold};
 use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 
-/// Usual names of countries that the list calls otherwise, as folded text.
+/// Usual names of countries that have other names in the authority's list, as folded text.
 const COUNTRY_WORDS: [(&str, &str); 8] = [
     ("greatbritain", "GB"),
     ("ivorycoast", "CI"),
@@ -15,8 +15,8 @@ const COUNTRY_WORDS: [(&str, &str); 8] = [
     ("unitedstates", "US"),
 ];
 
-/// Returns the code of two letters that the authority lists for this country; `None` if it is none. A list that was
-/// never fetched has every code of two letters.
+/// Returns the two-letter code in the authority's list for this country; `None` if the list has no such country. As
+/// long as the list was never fetched, any two letters count as a code.
 pub fn country_code(catalog: &Catalog, text: &str) -> Option<String> {
     let code = text.trim().to_ascii_uppercase();
     let has_two_letters = code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase());

@@ -1,7 +1,7 @@
 //! Guesses the code that a caller meant by a text that is not a code: another spelling, the name of an item, or a typo.
 //!
 //! There is no guess if two codes are about equally near, since a wrong guess changes the meaning of an invoice. A text
-//! with digits is never treated as a typo, since another code may differ in one digit.
+//! with digits is never taken for a typo, since another valid code may differ in one digit only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,11 @@ use crate::domain::reference::catalog::{Catalog, CatalogTerm, ReferenceList, fol
 const TEXT_BYTES_MAX: usize = 128;
 /// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
 const TWO_TYPOS_LETTERS_MIN: usize = 8;
-/// A text with this many letters or more is not corrected if a second code is at most one typo further away.
+/// In a text with at least this many letters, typos are corrected only if no other code is within one more typo.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Words whose lengths differ by more bytes than this are more than three typos apart: a letter has at most four bytes.
+/// If the lengths of two words differ by more bytes than this, the words are more than three typos apart, because a
+/// letter has at most four bytes.
 const BYTES_APART_MAX: usize = 12;
 
 /// The kind of similarity between a text and a code.
@@ -60,8 +61,8 @@ pub fn nearest_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Optio
     )
 }
 
-/// Finds the one code that has the text as another spelling or as a name. Typos are not considered, because for them
-/// the distance to every code is computed, and a body may have many texts.
+/// Finds the one code of which the text is another spelling or a name. Typos are not considered: that would compute the
+/// distance to every code, and a body may have many texts.
 pub fn code_in_another_spelling(
     catalog: &Catalog,
     list: ReferenceList,
@@ -132,7 +133,7 @@ fn distances<'c>(
     list: ReferenceList,
     wanted: &str,
 ) -> BTreeMap<&'c str, usize> {
-    // The codes of the other lists are consecutive, so a valid code looks like a typo of the next.
+    // In other lists the codes are consecutive, so a valid code would look like a typo of the next one.
     let codes_may_have_typos = matches!(
         list,
         ReferenceList::Currencies | ReferenceList::TaxCategories

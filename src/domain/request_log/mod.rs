@@ -1,5 +1,5 @@
-//! The log of the requests that an account made with its API keys, for the people who build on the API. It holds what
-//! helps them to find a mistake and no secret: `redaction` hides those before anything is kept.
+//! The log of the requests that accounts made with their API keys, for the developers who build on the API. It helps
+//! them to find mistakes. It contains no secrets: `redaction` hides them before anything is stored.
 
 mod redaction;
 
@@ -12,16 +12,16 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
 pub use redaction::{Redacted, redact};
 
-/// The bytes of a body that are kept. A longer one is cut.
+/// The maximum number of bytes of a body that are stored. A longer body is cut.
 pub const BODY_BYTES_MAX: usize = 8 * 1024;
 
-/// The characters of a path that are kept.
+/// The maximum number of characters of a path that are stored.
 pub const PATH_CHARS_MAX: usize = 500;
 
-/// A request with its answer.
+/// A request and its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedRequest {
-    /// Ids grow with time, so they give the order of the log.
+    /// The id, which grows with time, so that it gives the order of the log.
     pub id: Uuid,
     pub at: Timestamp,
     pub caller: LogOwner,
@@ -34,15 +34,15 @@ pub struct LoggedRequest {
     pub status: u16,
     pub error_code: Option<String>,
     pub duration_ms: u64,
-    /// The key as the list of keys shows it: its name and its last characters.
+    /// The key as lists show it: its name and its last characters.
     pub key: String,
-    /// The id or the IRN of the invoice that the request was about, if its path or its answer has one.
+    /// The id or the IRN of the invoice that the request was about, if its path or its response contains one.
     pub invoice: Option<String>,
     pub request: LoggedBody,
     pub response: LoggedBody,
 }
 
-/// The account whose key was used. The requests of a taxpayer are also its integrator's to read.
+/// The account whose key was used. An integrator may also read the requests of its taxpayers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogOwner {
     /// `None` for a request that an integrator made with its own key.
@@ -51,31 +51,31 @@ pub struct LogOwner {
 }
 
 words! {
-    /// How much of a body is kept.
+    /// The part of a body that is stored.
     BodyExtent {
-        /// All of it, as it was sent.
+        /// The whole body, as it was sent.
         Whole = "whole",
-        /// All but secrets, which `(hidden)` stands for.
+        /// The whole body, with `(hidden)` in place of secrets.
         Redacted = "redacted",
-        /// Its first 8 KiB, without secrets.
+        /// The first 8 KiB of the body, without secrets.
         Cut = "cut",
-        /// Nothing: a file, an answer that holds a secret, or the request was not kept with its bodies.
+        /// Nothing, because the body is a file or contains a secret as a whole, or because bodies were not stored.
         Omitted = "omitted",
     }
 }
 
-/// The body of a request or of an answer.
+/// The body of a request or of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedBody {
     /// The length of the body as it was sent.
     pub bytes: u64,
     pub extent: BodyExtent,
-    /// Empty if nothing is kept.
+    /// The stored part; empty if nothing is stored.
     pub text: String,
 }
 
 impl LoggedBody {
-    /// Returns the body of which nothing is kept but its length.
+    /// Creates a body of which only the length is stored.
     pub fn without_text(bytes: u64) -> Self {
         Self {
             bytes,
@@ -88,10 +88,10 @@ impl LoggedBody {
         }
     }
 
-    /// Returns a JSON body without its secrets. `start` holds its first bytes, or all of them.
+    /// Creates a JSON body and hides its secrets. `start` holds the first bytes of the body, or all.
     pub fn json(start: &[u8], bytes: u64) -> Self {
         let start = start.get(..BODY_BYTES_MAX).unwrap_or(start);
-        // A character may be cut in two, and the database stores no NUL.
+        // The last character may be cut, and PostgreSQL stores no NUL.
         let text = String::from_utf8_lossy(start).replace('\0', "\u{fffd}");
         let Redacted { text, hides } = redact(&text);
         let is_whole = u64::try_from(start.len()).is_ok_and(|length| length == bytes);
@@ -108,7 +108,7 @@ impl LoggedBody {
     }
 }
 
-/// A kind of failure in the log: how often it happened, and when last.
+/// The failures with the same error code, method and route: their number, and the time of the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorGroup {
     pub error_code: String,

@@ -1,12 +1,12 @@
-//! Hides secrets in a text that a caller sent or got: a body, or a path with its query string. The text need not be
-//! valid, nor whole: what a caller got wrong, or what is cut off, holds secrets too. So nothing is parsed. A field is
-//! recognised by its name, in whatever notation, and a key or a link also by its own beginning. Escapes of JSON and of
-//! URLs are read as the characters that they stand for, so that nothing is hidden from this search by them.
+//! Hides secrets in a text that a caller sent or received: a body, or a path with its query string. The text may be
+//! invalid or cut, and even then contain secrets, so it is not parsed. A secret field is recognised by its name, in any
+//! notation. Keys and secret links are also recognised by their beginnings. Escapes of JSON and URLs are decoded for
+//! this search, so that they cannot hide a secret from it.
 
-/// What stands for a secret.
+/// The text that replaces a secret.
 const REPLACEMENT: &str = "(hidden)";
 
-/// The parts of the names of fields that are secret, in lower case without signs. Any name that contains one is secret.
+/// A field is secret if its name contains one of these parts, compared in lower case and without punctuation.
 const SECRET_NAME_PARTS: [&str; 14] = [
     "password",
     "passwd",
@@ -23,9 +23,9 @@ const SECRET_NAME_PARTS: [&str; 14] = [
     "recoverycode",
     "signingkey",
 ];
-/// Names that are secret as a whole: the settings with which an ERP system is called.
+/// Whole names of fields that are secret: settings with which an ERP system is called.
 const SECRET_NAMES: [&str; 2] = ["auth", "pwd"];
-/// Texts that a secret follows, whatever field holds them.
+/// Texts that are followed by a secret, in whatever field they are.
 const SECRET_BEGINNINGS: [&str; 9] = [
     "tpk_",
     "sik_",
@@ -38,7 +38,7 @@ const SECRET_BEGINNINGS: [&str; 9] = [
     "Bearer ",
 ];
 
-/// The longest row of backslashes that is read as one escape: that of a text in a text in a text.
+/// The maximum number of backslashes of one escape: JSON text in a JSON text in a JSON text needs seven.
 const BACKSLASHES_MAX: usize = 7;
 
 /// A text without its secrets.
@@ -49,7 +49,7 @@ pub struct Redacted {
     pub hides: bool,
 }
 
-/// Returns the text without the values of secret fields, without keys and links, and without the credentials of URLs.
+/// Returns the text in which the values of secret fields, keys, secret links and the credentials of URLs are replaced.
 pub fn redact(text: &str) -> Redacted {
     let mut redacted = Redacted {
         text: String::with_capacity(text.len()),
@@ -63,7 +63,8 @@ pub fn redact(text: &str) -> Redacted {
 }
 
 impl Redacted {
-    /// Takes over the next piece: a secret with its replacement, a name, or a single sign. Returns what follows.
+    /// Processes the next piece of the text: a secret, which is replaced, a name, or a single character. Returns the
+    /// rest.
     fn take_piece<'a>(&mut self, rest: &'a str) -> &'a str {
         if let Some(start) = secret_beginning(rest) {
             let (shown, follows) = rest.split_at(start);
@@ -85,7 +86,7 @@ impl Redacted {
             self.text.push_str(sign);
             return follows;
         }
-        // A key may stand in the middle of what looks like a name.
+        // The name may contain the beginning of a key. The piece then ends before it.
         let key = steps(&rest[..length])
             .map(|(at, _)| at)
             .find(|at| secret_beginning(&rest[*at..]).is_some());
@@ -124,7 +125,7 @@ impl Redacted {
     }
 }
 
-/// A character, and how many bytes it takes: an escaped one takes more than one.
+/// A character of the text, with the number of bytes that it takes. An escaped character takes several.
 #[derive(Clone, Copy)]
 struct Step {
     letter: char,
@@ -147,7 +148,7 @@ fn first_step(text: &str) -> Option<Step> {
     }))
 }
 
-/// Reads `\/` and `\u0041`. In a JSON text inside JSON, several backslashes stand before them.
+/// Decodes `\/` and `\u0041`. In JSON text inside JSON, several backslashes stand before them.
 fn backslash_step(text: &str) -> Option<Step> {
     let backslashes = text.bytes().take(BACKSLASHES_MAX);
     let escape = &text[backslashes.take_while(|byte| *byte == b'\\').count()..];
@@ -162,7 +163,7 @@ fn backslash_step(text: &str) -> Option<Step> {
     })
 }
 
-/// Reads `%41`. In a URL inside a URL, the percent sign itself is escaped: `%2541`.
+/// Decodes `%41`. In a URL inside a URL, the percent sign itself is escaped: `%2541`.
 fn percent_step(text: &str) -> Option<Step> {
     let mut code = text.strip_prefix('%')?;
     while let Some(inner) = code.strip_prefix("25")
@@ -183,7 +184,7 @@ fn hex_letter(digits: &str) -> Option<char> {
     char::from_u32(code)
 }
 
-/// Returns the characters of the text, each with where it begins.
+/// Returns the characters of the text, each with the byte at which it begins.
 fn steps(text: &str) -> impl Iterator<Item = (usize, Step)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -193,7 +194,7 @@ fn steps(text: &str) -> impl Iterator<Item = (usize, Step)> {
     })
 }
 
-/// Returns how many bytes of the text stand for `beginning`; `None` if the text begins otherwise.
+/// Returns the number of bytes that `beginning` takes in the text, with escapes; `None` if the text begins otherwise.
 fn beginning_length(text: &str, beginning: &str) -> Option<usize> {
     let mut length = 0;
     for expected in beginning.chars() {
@@ -208,7 +209,7 @@ fn beginning_length(text: &str, beginning: &str) -> Option<usize> {
     Some(length)
 }
 
-/// Returns the length of what comes before the secret, if the text begins with a text that a secret follows.
+/// If the text begins with one of `SECRET_BEGINNINGS`, returns its length. The secret follows after it.
 fn secret_beginning(text: &str) -> Option<usize> {
     let first = first_step(text)?.letter;
     SECRET_BEGINNINGS
@@ -217,30 +218,30 @@ fn secret_beginning(text: &str) -> Option<usize> {
         .find_map(|beginning| beginning_length(text, beginning))
 }
 
-/// Returns the length of the key or token that the text begins with. All that is percent-encoded belongs to it.
+/// Returns the length of the key or token at the beginning of the text. Percent-encoded characters belong to it.
 fn secret_length(text: &str) -> usize {
     let end = steps(text).find(|(_, step)| !step.is_percent && ends_secret(step.letter));
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// True for a sign that no key and no token has.
+/// True for a character that keys and tokens never contain.
 fn ends_secret(sign: char) -> bool {
     !(sign.is_ascii_alphanumeric() || "-_.+/=~%".contains(sign))
 }
 
-/// Returns the length of the `://` that the text begins with, and that of its last slash.
+/// If the text begins with `://`, returns its length and the length of its last slash, which may be escaped.
 fn scheme_end(text: &str) -> Option<(usize, usize)> {
     let before_slash = beginning_length(text, ":/")?;
     let whole = beginning_length(text, "://")?;
     Some((whole, whole - before_slash))
 }
 
-/// Returns the length of the user and the password of a URL, whose scheme stands before the text. `slash_length` is that
-/// of a slash of the URL.
+/// Returns the length of the user and password at the beginning of the text, which follows the `://` of a URL.
+/// `slash_length` is the length of an escaped slash in this URL. `None` if the URL has no credentials.
 fn credentials_length(text: &str, slash_length: usize) -> Option<usize> {
     let mut length = None;
     for (at, step) in steps(text) {
-        // If the URL is not percent-encoded as a whole, what is so belongs to the user or the password.
+        // A character that is escaped more than the slashes of the URL belongs to the user or the password.
         if step.is_percent && step.length != slash_length {
             continue;
         }
@@ -253,7 +254,8 @@ fn credentials_length(text: &str, slash_length: usize) -> Option<usize> {
     length
 }
 
-/// Returns the length of the name that the text begins with; 0 if it begins with none. Escaped characters are part of it.
+/// Returns the length of the field name at the beginning of the text; 0 if there is none. Escaped characters may be
+/// part of it.
 fn name_length(text: &str) -> usize {
     let end = steps(text).find(|(_, step)| !is_in_name(*step));
     end.map_or(text.len(), |(at, _)| at)
@@ -277,11 +279,12 @@ fn is_secret_name(name: &str) -> bool {
 
 struct ValueStart {
     at: usize,
-    /// True if the sign before the value is percent-encoded: the field is in a text that is a part of a URL.
+    /// True if the `:` or `=` before the value is percent-encoded, because the field is in a text inside a URL.
     is_in_url: bool,
 }
 
-/// Returns where the value of a field begins whose name stands before the text; `None` if no value follows.
+/// Returns the byte at which a field's value begins. The text follows the name of the field. `None` if no value
+/// follows.
 fn value_start(text: &str) -> Option<ValueStart> {
     let mut signs = steps(text)
         .skip_while(|(_, step)| "\\\"'".contains(step.letter))
@@ -296,13 +299,13 @@ fn value_start(text: &str) -> Option<ValueStart> {
     })
 }
 
-/// Returns the length of what is percent-encoded at the beginning of the text, up to the next part of the URL.
+/// Returns the length of the percent-encoded value at the beginning of the text, up to the next part of the URL.
 fn url_part_length(text: &str) -> usize {
     text.find(|sign: char| sign.is_whitespace() || "&\"'<>".contains(sign))
         .unwrap_or(text.len())
 }
 
-/// Returns the length of the value that the text begins with. A value without an end goes to the end of the text.
+/// Returns the length of the value at the beginning of the text. A value without an end takes the rest of the text.
 fn value_length(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut quote = None;

@@ -2,7 +2,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the wish in the body of a request | `wish` |
+//! | the body of a request: cancel the invoice, or replace it | `wish` |
 //! | the steps of a correction, as durable work | `worker` |
 //! | the correction of all invoices of a batch | `undo` |
 
@@ -11,5 +11,5 @@ mod wish;
 mod worker;
 
 pub(crate) use undo::{Undo, UndoAct, UndoItem, refund_words, undo};
-pub(crate) use wish::{ComparedOriginal, correct_command, read_body, standard_body};
+pub(crate) use wish::{ComparedOriginal, correct_command, read_body, read_standard_body};
 pub use worker::{CORRECTIONS_MAX, CorrectionWorker};

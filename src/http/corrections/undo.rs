@@ -1,6 +1,6 @@
-//! The correction of all invoices of a batch that should not have been made: what is signed is credited wholly, what is not
-//! signed is cancelled. Each invoice is a command of its own, so what is done stays done, and the same call goes on with
-//! the rest.
+//! Undoes a batch that should not have been created: a signed invoice gets a credit note over its whole amount, any
+//! other is cancelled. Each invoice is undone by a command of its own. If a call fails, the invoices that it has undone
+//! stay undone, and a repeated call continues with the others.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -25,20 +25,21 @@ use crate::store::invoices::list::{
     Fields, InvoiceFilter, InvoiceList, InvoiceSort, PagePart, PageStart,
 };
 
-/// The maximum number of invoices that one call undoes. The same call again goes on with the others.
+/// The maximum number of invoices that one call undoes. A repeated call continues with the others.
 const INVOICES_MAX: usize = 1_000;
-/// The maximum number of invoices that one call looks at, with those that it keeps.
+/// The maximum number of invoices that one call tries to undo, including those that cannot be undone.
 const EXAMINED_MAX: usize = 10_000;
-/// The number of invoices that are undone at a time.
-const AT_A_TIME: usize = 16;
+/// The maximum number of invoices that one call undoes concurrently.
+const CONCURRENT_UNDOS_MAX: usize = 16;
 const REMARK: &str = "The batch was undone";
 
 words! {
-    /// What undoes an invoice: a credit note, a cancellation, or nothing, because it cannot be undone as it is.
+    /// The way in which an invoice is undone: by a credit note, by a cancellation, or not at all, because its state
+    /// does not allow it.
     UndoAct { Credit = "credit", Cancel = "cancel", None = "none" }
 }
 
-/// What became of an invoice, or would.
+/// The outcome for one invoice; in a preview, the outcome that it would have.
 #[derive(Debug)]
 pub(crate) struct UndoItem {
     pub(crate) id: InvoiceId,
@@ -48,16 +49,16 @@ pub(crate) struct UndoItem {
     /// The amount that is credited or cancelled.
     pub(crate) payable: Amount,
     pub(crate) correction_no: Option<String>,
-    /// Why nothing is done.
+    /// The reason why nothing is done, or the note that paid money has to be paid back.
     pub(crate) message: Option<String>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     pub(crate) items: Vec<UndoItem>,
-    /// The invoices that were undone before.
+    /// The number of invoices that were undone before.
     pub(crate) done_before: usize,
-    /// The invoices that another call has to undo.
+    /// The number of invoices that another call has to undo.
     pub(crate) left: usize,
 }
 
@@ -66,7 +67,8 @@ impl Undo {
         self.items.iter().filter(|item| item.act == act).count()
     }
 
-    /// Returns a digest of what is done to each invoice. It is another one as soon as an invoice is undone otherwise.
+    /// Returns a digest of the invoices and of how each is undone. It shows whether the plan has changed since a
+    /// preview.
     pub(crate) fn digest(&self) -> String {
         let mut digest = Sha256::new();
         for item in self.items.iter().filter(|item| item.act != UndoAct::None) {
@@ -76,9 +78,9 @@ impl Undo {
         hex::encode(digest.finalize())
     }
 
-    /// Returns how many more invoices this call looks at. Those that are kept leave room for others, so that a batch with
-    /// many of them comes to an end.
-    fn room(&self) -> usize {
+    /// Returns how many more invoices this call may try to undo. An invoice that cannot be undone does not count
+    /// against `INVOICES_MAX`; else repeated calls would try the same invoices forever.
+    fn invoices_left(&self) -> usize {
         let undone = self.items.len() - self.count(UndoAct::None);
         let unseen = EXAMINED_MAX.saturating_sub(self.items.len());
         INVOICES_MAX.saturating_sub(undone).min(unseen)
@@ -97,7 +99,7 @@ impl Undo {
     }
 }
 
-/// Undoes the invoices of a batch, or only tells what would be done.
+/// Undoes the invoices of a batch. With `is_preview`, only returns what would be done.
 pub(crate) async fn undo(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -144,13 +146,13 @@ pub(crate) async fn undo(
         let mut work = page.invoices;
         work.retain(|invoice| !is_undone(invoice, &corrected));
         done.done_before += count - work.len();
-        let room = done.room();
-        done.left += work.len().saturating_sub(room);
-        work.truncate(room);
+        let most = done.invoices_left();
+        done.left += work.len().saturating_sub(most);
+        work.truncate(most);
         let work = work
             .into_iter()
             .map(|invoice| undo_one(state, taxpayer, invoice, is_preview));
-        let items = stream::iter(work).buffered(AT_A_TIME);
+        let items = stream::iter(work).buffered(CONCURRENT_UNDOS_MAX);
         for item in items.try_collect::<Vec<_>>().await? {
             match item {
                 Some(item) => done.items.push(item),
@@ -164,7 +166,7 @@ pub(crate) async fn undo(
     }
 }
 
-/// True if the correction takes all of its invoice back, or will, and puts nothing in its place.
+/// True if the correction credits the whole invoice, now or later, and no other invoice replaces it.
 fn is_undone_by(correction: &Correction) -> bool {
     let mut documents = correction.documents.iter();
     let is_replaced = documents.any(|document| document.kind == DocumentPurpose::Replacement);
@@ -179,8 +181,8 @@ fn is_undone(invoice: &Invoice, corrected: &HashSet<InvoiceId>) -> bool {
     }
 }
 
-/// Undoes an invoice; `None` if another call has undone it in the meantime. Fails if the same call may succeed later, so that
-/// nothing counts as kept that was not decided.
+/// Undoes an invoice; `None` if another call has undone it in the meantime. Fails on a server error, because the same
+/// call may succeed later; any other error becomes the message of the item.
 async fn undo_one(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -234,7 +236,7 @@ async fn undo_one(
     Ok(Some(item))
 }
 
-/// True if another call has begun to credit the invoice wholly since it was read.
+/// True if another call has started to credit the whole invoice since this call read it.
 async fn is_credited_now(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -245,7 +247,7 @@ async fn is_credited_now(
     Ok(known.iter().any(is_undone_by))
 }
 
-/// Returns the words about money that was paid of an invoice that is taken back; `None` if there is none.
+/// Returns a sentence about money that was paid for an undone invoice; `None` if nothing was paid.
 pub(crate) fn refund_words(currency: &str, paid: Amount) -> Option<String> {
     (!paid.is_zero()).then(|| format!("{currency} {paid} was paid and has to be paid back."))
 }

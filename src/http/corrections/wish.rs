@@ -1,4 +1,5 @@
-//! What a caller wants instead of a signed invoice: nothing, or the body with which it should have been created.
+//! The body of a correction. It asks for one of two things in place of a signed invoice: nothing, or the invoice as it
+//! should have been created.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value};
@@ -15,8 +16,8 @@ use crate::http::forms::reader::{self, Accepted, Reader};
 use crate::http::forms::standard_invoice;
 use crate::http::state::ApiState;
 
-/// Reads the body for a standard invoice: `cancel`, or the invoice as it should be.
-pub(crate) fn standard_body(reader: &mut Reader<'_>) -> Option<Wish> {
+/// Reads the body that corrects a standard invoice: `cancel`, or the invoice as it should be.
+pub(crate) fn read_standard_body(reader: &mut Reader<'_>) -> Option<Wish> {
     if reader.optional("cancel").boolean() == Some(true) {
         return Some(Wish::Cancel);
     }
@@ -24,7 +25,7 @@ pub(crate) fn standard_body(reader: &mut Reader<'_>) -> Option<Wish> {
     Some(Wish::Become(Box::new(wanted.draft)))
 }
 
-/// The original, as far as a body is compared with it.
+/// The parts of the original invoice that are needed to read and check the body of its correction.
 pub(crate) struct ComparedOriginal {
     is_full: bool,
     invoice_no: String,
@@ -42,8 +43,9 @@ impl ComparedOriginal {
         }
     }
 
-    /// Refuses a number of its own: the replacement gets one from the service.
-    fn check_names(&self, wanted: &Draft) -> Result<(), Faults> {
+    /// Refuses an invoice number or IRN other than the original's: this service gives the replacement a number of its
+    /// own.
+    fn check_number_and_irn(&self, wanted: &Draft) -> Result<(), Faults> {
         let mut faults = Faults::default();
         if wanted.invoice_no != self.invoice_no {
             faults.push(same_fault("invoice_no", &self.invoice_no));
@@ -85,11 +87,11 @@ pub(crate) fn read_body(
             warnings: form.warnings,
         })
     } else {
-        reader::read(body, catalog, standard_body)
+        reader::read(body, catalog, read_standard_body)
     };
     let form = read?;
     if let Wish::Become(wanted) = &form.value {
-        original.check_names(wanted)?;
+        original.check_number_and_irn(wanted)?;
     }
     Ok(form)
 }

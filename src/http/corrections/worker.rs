@@ -1,6 +1,6 @@
-//! Takes corrections on, step by step: submits the credit note, waits until it is signed, creates and submits the
-//! replacement. Each step is a command or the start of a run, and both are done once however often they are asked for, so
-//! that a process that takes over after a crash goes on where the other one was.
+//! Carries out corrections step by step: submits the credit note, waits until it is signed, creates and submits the
+//! replacement. Each step is a command or the start of a run. Both have their effect once, however often they are sent,
+//! so another process can continue a correction after a crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +28,13 @@ use crate::store::invoices::corrections::{self, CorrectionKey, StoredCorrection}
 use crate::store::lanes::Lease;
 use crate::store::runs;
 
-/// The maximum number of corrections that a process takes on concurrently.
+/// The maximum number of corrections on which a process works concurrently.
 pub const CORRECTIONS_MAX: usize = 8;
-/// How long a correction waits before its document is looked at again. It grows with the time that has passed since the
-/// correction last came further.
+/// The shortest and the longest wait before the worker looks at a waiting correction again. The wait grows with the
+/// time since the correction last changed.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(500);
 const LOOK_AGAIN_MAX: Duration = Duration::from_mins(1);
-/// The wait is the time since the correction last came further, divided by this.
+/// The wait is the time since the correction last changed, divided by this.
 const WAIT_DIVISOR: u32 = 8;
 
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct CorrectionWorker {
     pub clock: SharedClock,
 }
 
-/// Why a step was not taken.
+/// The reason why a step failed.
 #[derive(Debug, thiserror::Error)]
 enum StepError {
     #[error(transparent)]
@@ -57,7 +57,8 @@ enum StepError {
 }
 
 impl CorrectionWorker {
-    /// Takes the next step of the correction of this lane, then releases the lane until the step after it.
+    /// Takes the next step of the correction that the lane belongs to. Then releases the lane until the following step
+    /// is due.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let Some(key) = CorrectionKey::parse_lane_key(&lease.key) else {
             return release_lane(&self.store, lease, None).await;
@@ -93,7 +94,7 @@ impl CorrectionWorker {
                 tracing::warn!(correction, %error, "a step of a correction was refused");
                 let reason = Some(error.to_string());
                 match self
-                    .enter(key.taxpayer, seen.clone(), CorrectionState::Stopped, reason)
+                    .set_state(key.taxpayer, seen.clone(), CorrectionState::Stopped, reason)
                     .await
                 {
                     Ok(after) => after,
@@ -129,7 +130,7 @@ impl CorrectionWorker {
         } = stored;
         let Some(next) = correction.next_document().cloned() else {
             let state = CorrectionState::Done;
-            return self.enter(taxpayer, correction, state, None).await;
+            return self.set_state(taxpayer, correction, state, None).await;
         };
         let document = match (next.id, replacement) {
             (Some(id), _) => self.find(taxpayer, id).await?,
@@ -142,7 +143,9 @@ impl CorrectionWorker {
         let Some(document) = document else {
             let reason = format!("The document {} is gone.", next.invoice_no);
             let state = CorrectionState::Stopped;
-            return self.enter(taxpayer, correction, state, Some(reason)).await;
+            return self
+                .set_state(taxpayer, correction, state, Some(reason))
+                .await;
         };
         let submission = self.submission(taxpayer, &document).await?;
         let next = NextDocument {
@@ -158,16 +161,17 @@ impl CorrectionWorker {
             }
             NextStep::Submit => self.submit(taxpayer, correction, document).await,
             NextStep::Wait => {
-                self.enter(taxpayer, correction, CorrectionState::Running, None)
+                self.set_state(taxpayer, correction, CorrectionState::Running, None)
                     .await
             }
             NextStep::Stop(reason) => {
-                self.enter(taxpayer, correction, CorrectionState::Stopped, Some(reason))
+                self.set_state(taxpayer, correction, CorrectionState::Stopped, Some(reason))
                     .await
             }
             NextStep::Cancel(reason) => {
                 let state = CorrectionState::Cancelled;
-                self.enter(taxpayer, correction, state, Some(reason)).await
+                self.set_state(taxpayer, correction, state, Some(reason))
+                    .await
             }
         }
     }
@@ -191,7 +195,8 @@ impl CorrectionWorker {
         Ok(runs.find(|run| run.operation() == Operation::Submit))
     }
 
-    /// Starts the submission of the document. What it lacks stops the correction, until somebody has added it.
+    /// Starts the submission of the document. If the document has a fault, stops the correction until somebody edits
+    /// the document.
     async fn submit(
         &self,
         taxpayer: TaxpayerId,
@@ -213,17 +218,19 @@ impl CorrectionWorker {
                     faults.summary()
                 );
                 let state = CorrectionState::Stopped;
-                return self.enter(taxpayer, correction, state, Some(reason)).await;
+                return self
+                    .set_state(taxpayer, correction, state, Some(reason))
+                    .await;
             }
         };
         let command = OpenRun(submission_request(form));
         self.taxpayers.send(taxpayer, command).await?;
-        self.enter(taxpayer, correction, CorrectionState::Running, None)
+        self.set_state(taxpayer, correction, CorrectionState::Running, None)
             .await
     }
 
-    /// Records the state and its reason, unless they are the same already.
-    async fn enter(
+    /// Stores the state of the correction and the reason for it. Does nothing if both are already stored.
+    async fn set_state(
         &self,
         taxpayer: TaxpayerId,
         correction: Correction,
@@ -248,7 +255,7 @@ impl CorrectionWorker {
     }
 }
 
-/// A fault of ours is no reason to stop a correction: the step is taken again.
+/// A server error becomes a store error, so that the step is tried again. Any other error stops the correction.
 fn document_error(error: ApiError) -> StepError {
     if error.code.status().is_server_error() {
         return StepError::Store(StoreError::NotCommitted);

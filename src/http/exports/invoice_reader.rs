@@ -16,15 +16,15 @@ use crate::http::state::ApiState;
 use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
 use crate::store::invoices::{self, customers};
 
-/// The invoices that are read at once.
+/// The number of invoices on a page.
 const PAGE_INVOICES: u64 = 50;
 /// The memory that a page usually takes, in bytes. It is reserved while the list is read, which bounds how many lists
 /// are read at once.
 const PAGE_BYTES: usize = 1024 * 1024;
-/// How many times the memory of its text a loaded invoice takes.
+/// A loaded invoice takes this many times the memory of its text.
 const LOADED_FACTOR: usize = 10;
 
-/// The customers that a reader loads beside the invoices.
+/// Says whether a reader also loads the customers of the invoices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parties {
     None,
@@ -37,7 +37,7 @@ pub(crate) struct InvoiceReader {
     list: InvoiceList,
     parties: Parties,
     total: u64,
-    /// Where the next page starts; `None` after the last page.
+    /// The start of the next page; `None` after the last page.
     next: Option<PageStart>,
     page: vec::IntoIter<Invoice>,
     long_invoices: HashMap<InvoiceId, usize>,

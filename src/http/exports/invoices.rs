@@ -1,5 +1,6 @@
-//! The file of a list of invoices. CSV and NDJSON are sent while the list is read: an error cuts the answer off, so
-//! that no file looks whole that is not. A workbook is written to a temporary file first and then sent.
+//! The file of a list of invoices. CSV and NDJSON are sent while the list is read: an error breaks the download off, so
+//! that an incomplete file is not taken for a complete one. A workbook is written to a temporary file first and then
+//! sent.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -27,12 +28,13 @@ use crate::http::state::ApiState;
 use crate::http::views::invoice::{Included, InvoiceView};
 use crate::store::invoices::list::InvoiceList;
 
-/// The rows that are written to a workbook in one go.
+/// The number of rows that are written to a workbook in one piece of work.
 const ROWS_AT_ONCE: usize = 500;
-/// The rows of one invoice that are written to a text in one go.
+/// The maximum number of rows of one invoice that are appended before the size of the text is checked.
 const TEXT_ROWS_AT_ONCE: usize = 50;
 
-/// Makes the file of a whole list. Fails with an answer of its own if the list cannot be read from its start.
+/// Makes the file of a whole list. Fails if the start of the list cannot be read; a later failure breaks the download
+/// off.
 pub(crate) async fn invoices_file(
     state: &web::Data<ApiState>,
     holder: AnswerHolder,
@@ -72,9 +74,9 @@ enum TextSource {
 struct CsvSource {
     reader: InvoiceReader,
     catalog: Arc<Catalog>,
-    /// The header, until it is sent.
+    /// The header line; empty once it has been sent.
     header: Vec<u8>,
-    /// The invoice whose rows are being sent, and the first of them that was not.
+    /// The rows of the invoice that is being sent, and the index of the first row that has not been sent.
     rows: Option<(InvoiceRows, usize)>,
 }
 

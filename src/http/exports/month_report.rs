@@ -22,8 +22,8 @@ use crate::store::Store;
 use crate::store::invoices;
 use crate::store::invoices::list::{InvoiceFilter, InvoiceList, InvoiceSort};
 
-/// The missing numbers that are looked for among the invoices of other months. Beyond them, a number counts as
-/// missing if no invoice of the month has it.
+/// The maximum number of missing numbers that are looked up among the invoices of other months. Any further number
+/// counts as missing without this check.
 const NUMBERS_LOOKED_FOR_MAX: usize = 1_000;
 
 /// Sums up the invoices with a date in this month.
@@ -54,7 +54,7 @@ pub(crate) async fn sum_up_month(
     Ok(summary)
 }
 
-/// Takes the numbers out of the gaps that invoices of other months have.
+/// Removes from the gaps the numbers that invoices of other months have.
 async fn fill_gaps(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -108,7 +108,7 @@ impl WorkbookWriter {
         Ok(())
     }
 
-    /// Saves the workbook to a temporary file without a name, which ends with its last handle.
+    /// Saves the workbook to a temporary file without a name. The system deletes it when its last handle is closed.
     pub(super) fn save(self) -> Result<File, WorkbookError> {
         let mut writer = BufWriter::new(tempfile::tempfile()?);
         self.save_to(&mut writer)?;

@@ -3,24 +3,19 @@
 
 use std::net::IpAddr;
 
-use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
-use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
+use actix_web::{HttpMessage, HttpRequest, web};
 use database::StoreError;
-use futures_util::future::LocalBoxFuture;
 
 use crate::actors::taxpayer::acting::name_actor;
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
-use crate::domain::access::caller::{
-    Caller, IntegratorCaller, KeyKind, OpsAdmin, OpsOperator, OpsViewer, TaxpayerCaller,
-};
+use crate::domain::access::caller::KeyKind;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, ActorWithName};
-use crate::domain::kernel::ids::{IntegratorId, KeyId, TaxpayerId};
+use crate::domain::kernel::ids::{IntegratorId, KeyId};
 use crate::http::extract::key_name::KeyName;
 use crate::http::extract::key_refusal::{missing_key_message, refused_key_message};
-use crate::http::extract::role::{self, NeedsRole};
 use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::code::ErrorCode;
@@ -37,19 +32,19 @@ pub(crate) struct Surface {
     refused_key_code: ErrorCode,
 }
 
-const TAXPAYERS: Surface = Surface {
+pub(super) const TAXPAYERS: Surface = Surface {
     kinds: &[KeyKind::Taxpayer],
     refused_key_code: ErrorCode::InvalidApiKey,
 };
-const INTEGRATORS: Surface = Surface {
+pub(super) const INTEGRATORS: Surface = Surface {
     kinds: &[KeyKind::Integrator],
     refused_key_code: ErrorCode::InvalidApiKey,
 };
-const OPERATORS: Surface = Surface {
+pub(super) const OPERATORS: Surface = Surface {
     kinds: &[KeyKind::Operator],
     refused_key_code: ErrorCode::InvalidApiKey,
 };
-const ACCESS_POINT: Surface = Surface {
+pub(super) const ACCESS_POINT: Surface = Surface {
     kinds: &[KeyKind::Taxpayer, KeyKind::Integrator],
     refused_key_code: ErrorCode::KeyNotRecognized,
 };
@@ -114,11 +109,11 @@ struct ResolvedKey(Option<KeyRights>);
 
 /// The account and the rights that the request's key gives.
 #[derive(Debug, Clone, Copy)]
-struct KeyRights {
+pub(super) struct KeyRights {
     account: KeyOwner,
     scope: KeyScope,
     /// The role of an operator; `None` for other accounts.
-    role: Option<OperatorRole>,
+    pub(super) role: Option<OperatorRole>,
 }
 
 /// Returns the account of the request's key, whatever its kind. Returns `None` if the request has no valid key.
@@ -132,15 +127,15 @@ pub(crate) fn paying_account(request: &HttpRequest) -> Option<PayingAccount> {
     request.extensions().get().copied()
 }
 
-/// Marks a request that a page sends once more for an account, without a key. The page has checked that the person may do
-/// it. No caller from outside can set this mark.
+/// Marks a logged request that a page of the console sends again for an account, without a key. The page has checked
+/// that the person may do it. No caller from outside can set this mark.
 #[derive(Debug, Clone)]
 pub(crate) struct SentFromPage {
     pub(crate) account: PayingAccount,
     pub(crate) person: ActorWithName,
 }
 
-/// Lets the request act for the account of the page, as if it had a key of it with full scope.
+/// Lets the request act for the account of the page, as if it had one of the account's keys with full scope.
 fn accept_page(request: &HttpRequest, page: SentFromPage) -> KeyRights {
     let name = page.person.name.clone();
     let mut extensions = request.extensions_mut();
@@ -155,7 +150,7 @@ fn accept_page(request: &HttpRequest, page: SentFromPage) -> KeyRights {
 }
 
 /// Returns the account and the rights that the request's key gives. Returns `None` if the request has no valid key.
-async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiError> {
+pub(super) async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
         return Ok(account);
@@ -191,7 +186,8 @@ async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRights>, ApiErro
     Ok(account)
 }
 
-/// Returns what the database knows of a key. While it is silent, the key of an operator who only looks is still known.
+/// Looks a key up in the database. If the database does not answer, a read with a remembered operator key still
+/// succeeds.
 async fn stored_key(
     request: &HttpRequest,
     state: &ApiState,
@@ -348,65 +344,4 @@ fn authentication_error(request: &HttpRequest, surface: Surface) -> ApiError {
         Err(UnusableKey::Garbled) => surface.refuse_key(None),
         Ok(key) => surface.refuse_key(KeyKind::from_key(key)),
     }
-}
-
-/// Makes `$caller` an extractor: `$surface` checks the request's key, then `$make` converts its account.
-macro_rules! caller {
-    ($caller:ty, $surface:expr, $make:expr) => {
-        impl FromRequest for $caller {
-            type Error = ApiError;
-            type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
-
-            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-                let request = request.clone();
-                Box::pin(async move { $surface.admit(&request).await.map($make) })
-            }
-        }
-    };
-}
-
-caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(
-    account.id
-)));
-caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(
-    account.id
-)));
-caller!(Caller, ACCESS_POINT, |account| match account.kind {
-    KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
-    KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
-});
-
-/// Returns the operator of the request's key, who must have at least this role.
-async fn admit_operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
-    let account = OPERATORS.admit(request).await?;
-    let role = resolve_key(request).await?.and_then(|key| key.role);
-    if role.is_none_or(|role| role < least) {
-        return Err(role::insufficient_role_error(least));
-    }
-    Ok(account.id)
-}
-
-/// Makes each type an extractor, which accepts operators with at least this role.
-macro_rules! operators {
-    ($($right:ident = $least:expr;)+) => {$(
-        impl FromRequest for $right {
-            type Error = ApiError;
-            type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
-
-            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-                let request = request.clone();
-                Box::pin(async move { admit_operator(&request, $least).await.map(Self) })
-            }
-        }
-
-        impl NeedsRole for $right {
-            const LEAST_ROLE: Option<OperatorRole> = Some($least);
-        }
-    )+};
-}
-
-operators! {
-    OpsViewer = OperatorRole::Viewer;
-    OpsOperator = OperatorRole::Operator;
-    OpsAdmin = OperatorRole::Admin;
 }

@@ -13,10 +13,10 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::actors::turn_gate::Portion;
 use crate::domain::access::payer::PayingAccount;
+use crate::http::extract::body_text::BodyText;
 use crate::http::extract::json;
-use crate::http::limits::{BodyPermit, SMALL_BODY_BYTES_MAX, TextRoom};
+use crate::http::limits::{BodyPermit, TextRoom};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -39,7 +39,7 @@ enum BodySource {
     Read(BodyText),
 }
 
-/// What a path takes as the body of a request.
+/// The kind of body that a path accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     Json,
@@ -53,17 +53,6 @@ struct ContentHeaders {
     /// The header that names a type or an encoding that the path does not take; `None` if it takes the body.
     refused: Option<Box<str>>,
     length: Option<usize>,
-}
-
-/// A whole body as it was sent, with its reserved memory.
-#[derive(Debug)]
-pub(crate) struct BodyText {
-    pub(crate) bytes: Vec<u8>,
-    /// A packed file is as much work as what comes out of it.
-    pub(crate) unpacked_bytes: usize,
-    account: Option<PayingAccount>,
-    /// `None` if the body is empty.
-    _room: Option<BodyPermit>,
 }
 
 /// The JSON object in a body, with its reserved memory.
@@ -180,7 +169,7 @@ impl Body {
                 _room: None,
             });
         }
-        Ok(text.object_and_form(&state, |_| ()).await?.0)
+        Ok(parse_object(text, &state, |_| ()).await?.0)
     }
 
     /// Parses the body as a JSON object.
@@ -195,7 +184,7 @@ impl Body {
         read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
     ) -> Result<(JsonObject, T), ApiError> {
         let state = self.state.clone();
-        self.text().await?.object_and_form(&state, read).await
+        parse_object(self.text().await?, &state, read).await
     }
 
     /// Returns the whole body as it was sent, for a handler that parses the body itself.
@@ -256,116 +245,28 @@ impl Body {
             bytes.reserve_exact(reserved - bytes.len());
             bytes.extend_from_slice(&chunk);
         }
-        Ok(BodyText {
-            bytes,
-            unpacked_bytes: 0,
-            account,
-            _room: room.into_permit(),
-        })
+        Ok(BodyText::new(bytes, account, room.into_permit()))
     }
 }
 
-impl BodyText {
-    async fn object_and_form<T: Send + 'static>(
-        self,
-        state: &ApiState,
-        read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
-    ) -> Result<(JsonObject, T), ApiError> {
-        self.read(state, |text, room| {
-            let members = json::parse_object(text)?;
-            let result = read(&members);
-            Ok((
-                JsonObject {
-                    members,
-                    _room: Some(room),
-                },
-                result,
-            ))
-        })
-        .await?
-    }
-
-    /// Runs `read` on the text with a permit for the memory of the parsed values. A large text waits for its turn and
-    /// is read on another thread, because reading it here would delay other requests.
-    pub(crate) async fn read<T: Send + 'static>(
-        self,
-        state: &ApiState,
-        read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let room = state
-            .bodies
-            .reserve_values(self.account, &self.bytes)
-            .await?;
-        self.read_with_room(state, room, read).await
-    }
-
-    /// Passes the whole text to `work`, in turn and on another thread if it is large.
-    pub(crate) async fn hand_over<T: Send + 'static>(
-        self,
-        state: &ApiState,
-        work: impl FnOnce(Self) -> T + Send + 'static,
-    ) -> Result<T, ApiError> {
-        if self.is_small() {
-            return Ok(work(self));
-        }
-        let turn = state.bodies.reading_turn(self.account).await?;
-        let done = web::block(move || {
-            let result = work(self);
-            drop(turn);
-            result
-        });
-        done.await.map_err(ApiError::internal)
-    }
-
-    /// Reserves memory for what is made of the text.
-    pub(crate) async fn reserve(
-        &self,
-        state: &ApiState,
-        bytes: usize,
-    ) -> Result<BodyPermit, ApiError> {
-        let length = self.bytes.len().max(bytes);
-        state.bodies.reserve(self.account, length, bytes).await
-    }
-
-    /// Runs `read` on a file whose values take at most `bytes` of memory.
-    pub(crate) async fn read_file<T: Send + 'static>(
-        self,
-        state: &ApiState,
-        bytes: usize,
-        read: impl FnOnce(&[u8]) -> T + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let room = self.reserve(state, bytes).await?;
-        self.read_with_room(state, room, |file, _room| read(file))
-            .await
-    }
-
-    async fn read_with_room<T: Send + 'static>(
-        self,
-        state: &ApiState,
-        room: BodyPermit,
-        read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
-    ) -> Result<T, ApiError> {
-        if self.is_small() {
-            return Ok(read(&self.bytes, room));
-        }
-        let turn = state.bodies.reading_turn(self.account).await?;
-        let read = web::block(move || {
-            let result = read(&self.bytes, room);
-            drop(turn);
-            result
-        });
-        read.await.map_err(ApiError::internal)
-    }
-
-    /// True if reading it here delays nobody.
-    fn is_small(&self) -> bool {
-        self.bytes.len().max(self.unpacked_bytes) <= SMALL_BODY_BYTES_MAX
-    }
-
-    /// Waits until the bulk request with this text may be processed.
-    pub(crate) async fn bulk_turn(&self, state: &ApiState) -> Result<Portion, ApiError> {
-        state.bodies.bulk_turn(self.account).await
-    }
+/// Parses the text as a JSON object and passes the object to `read`.
+async fn parse_object<T: Send + 'static>(
+    text: BodyText,
+    state: &ApiState,
+    read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
+) -> Result<(JsonObject, T), ApiError> {
+    text.read(state, |text, room| {
+        let members = json::parse_object(text)?;
+        let result = read(&members);
+        Ok((
+            JsonObject {
+                members,
+                _room: Some(room),
+            },
+            result,
+        ))
+    })
+    .await?
 }
 
 /// Reads the whole body of a request before the handler runs, and leaves it for the extractor. Does not check the
@@ -470,23 +371,5 @@ mod tests {
             assert!(!is_json(CONTENT_TYPE, other), "{other}");
         }
         assert!(!is_json(CONTENT_ENCODING, "gzip"));
-    }
-
-    #[test]
-    fn a_packed_file_is_as_large_as_what_comes_out_of_it() {
-        for (bytes, unpacked_bytes, is_small) in [
-            (10, 0, true),
-            (SMALL_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX, true),
-            (SMALL_BODY_BYTES_MAX + 1, 0, false),
-            (10, SMALL_BODY_BYTES_MAX + 1, false),
-        ] {
-            let text = BodyText {
-                bytes: vec![b' '; bytes],
-                unpacked_bytes,
-                account: None,
-                _room: None,
-            };
-            assert_eq!(text.is_small(), is_small, "{bytes} {unpacked_bytes}");
-        }
     }
 }

@@ -18,7 +18,7 @@ const FORM_BYTES_MAX: usize = 64 * 1024;
 /// The largest form that carries a file, which is in base64 and encoded once more by the browser.
 const FILE_FORM_BYTES_MAX: usize = 1024 * 1024;
 
-/// What a form carries.
+/// The content of a form, which decides its maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FormContent {
     Fields,

@@ -1,5 +1,5 @@
-//! The sentences for a request whose API key is missing or not accepted: the kind of key that came, and the kind that is wanted. Only the
-//! beginning of the key decides, so the sentence says nothing about a key that exists.
+//! The sentences for a request whose API key is missing or not accepted: the kind of key that came, and the kind that
+//! is wanted. Only the beginning of the key decides, so the sentence says nothing about a key that exists.
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 
@@ -14,8 +14,8 @@ pub(super) fn missing_key_message(headers: &HeaderMap) -> &'static str {
     }
 }
 
-/// Returns the sentence for a refused key. `wanted` are the kinds that the path accepts; `sent` is `None` if no key of this
-/// service begins like the key that came.
+/// Returns the sentence for a refused key. `wanted` are the kinds that the path accepts; `sent` is `None` if no key of
+/// this service begins like the key that came.
 pub(super) fn refused_key_message(wanted: &[KeyKind], sent: Option<KeyKind>) -> String {
     let path_takes = wanted.iter().copied().map(kind_in_words);
     let path_takes = path_takes.collect::<Vec<_>>().join(" or ");

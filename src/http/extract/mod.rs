@@ -2,9 +2,9 @@
 //!
 //! | Part | File |
 //! |---|---|
-//! | the caller, from its API key | `auth` |
+//! | the caller, from its API key; the lookup of the key | `callers`, `auth` |
 //! | the taxpayer that a call acts for | `acting_taxpayer` |
-//! | the body: its text, and the JSON object in it | `body`, `json` |
+//! | the body and the JSON object in it; its whole text; the parser | `body`, `body_text`, `json` |
 //! | the form of a page | `form` |
 //! | ids in the path | `path_ids` |
 //! | the name of the key | `key_name` |
@@ -15,6 +15,8 @@
 pub(crate) mod acting_taxpayer;
 pub(crate) mod auth;
 pub(crate) mod body;
+pub(crate) mod body_text;
+mod callers;
 pub(crate) mod form;
 pub(crate) mod json;
 pub(crate) mod key_name;

@@ -1,5 +1,5 @@
-//! The settings of a taxpayer's account, which are read with its profile. A setting that is absent stays; null unsets
-//! those that may be unset.
+//! The settings of a taxpayer's account, which are read with its profile. An absent setting stays unchanged. Null
+//! removes a setting that may be missing.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
     }
 }
 
-/// Reads a field that null unsets.
+/// Reads a field whose value null removes.
 fn unsettable<T>(
     reader: &mut Reader<'_>,
     name: &str,
@@ -89,7 +89,7 @@ fn logo(reader: &mut Reader<'_>) -> Option<LogoFile> {
     field.check_trimmed(read_logo)
 }
 
-/// Decodes a picture and checks its head. A damaged picture is found when it is set on a page.
+/// Decodes a picture and checks its first bytes. Other damage is found later, when the picture is printed on trial.
 fn read_logo(text: &str) -> Result<LogoFile, FieldRule> {
     let digits = match text.split_once(";base64,") {
         Some((start, digits)) if start.starts_with("data:") => digits,

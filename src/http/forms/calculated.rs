@@ -41,8 +41,8 @@ pub(crate) fn read_full_invoice(
     join(form, Some(outcome))
 }
 
-/// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. An amount that
-/// could not be computed is no fault of its own: its cause is.
+/// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. A missing
+/// amount that could not be computed is not reported, because the fault that prevented it already is.
 pub(crate) fn join<T>(
     read: Result<Accepted<T>, Faults>,
     outcome: Option<Result<Calculation, Faults>>,

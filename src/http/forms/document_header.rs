@@ -10,7 +10,7 @@ use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::is_clock_time;
 
-/// The earliest year of a date that is not told.
+/// A date before this year gets a warning.
 const YEAR_MIN: i16 = 1900;
 
 /// The authority's invoice type code of a debit note.
@@ -40,7 +40,7 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     Dates { issued, due }
 }
 
-/// Warns of a year that nobody means: one who writes 0026 means 2026.
+/// Warns of a date so old that it is probably a mistake, such as the year 0026 in place of 2026.
 pub(crate) fn warn_of_old_date(reader: &Reader<'_>, name: &str, date: Option<Date>) {
     if let Some(date) = date.filter(|date| date.year() < YEAR_MIN) {
         reader.warn(format!("{name} is in the year {:04}", date.year()));

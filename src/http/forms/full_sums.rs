@@ -1,5 +1,5 @@
-//! Warnings about the amounts that Create Invoice (Full) states. Odd ones are stored as they were sent, so the caller is
-//! told.
+//! Warnings about the amounts that Create Invoice (Full) states. Amounts that do not agree are stored as they were
+//! sent, so the caller gets a warning.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use crate::domain::reference::catalog::Catalog;
 /// The members of the document that hold amounts.
 const SUMS: [&str; 3] = ["legal_monetary_total", "tax_total", "allowance_charge"];
 
-/// The amounts in these members.
+/// The fields within the members of `SUMS` that hold an amount.
 const AMOUNTS: [&str; 7] = [
     "line_extension_amount",
     "tax_exclusive_amount",
@@ -39,7 +39,7 @@ fn states_payable(body: &Map<String, Value>) -> bool {
     payable.is_some_and(|payable| !payable.is_null())
 }
 
-/// Returns a warning if the payable is not the amount with tax and the charges on the whole document.
+/// Returns a warning if the payable amount is not the amount with tax plus the charges on the whole document.
 fn payable_warning(draft: &Draft) -> Option<String> {
     let inclusive = total(draft, "tax_inclusive_amount")?;
     let charges = charges(draft)?;
@@ -89,7 +89,7 @@ fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     ))
 }
 
-/// Returns the tax that the document sums up; `None` if it does not.
+/// Returns the sum of the tax totals that the document states; `None` if it states none.
 fn summed_tax(draft: &Draft) -> Option<Amount> {
     let sums = draft.extras.get("tax_total")?.as_array()?;
     let stated: Vec<_> = sums
@@ -145,7 +145,7 @@ fn fraction_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     ))
 }
 
-/// Adds the paths of the amounts that have more digits than these.
+/// Adds the paths of the amounts that have more than `digits` digits after the point.
 fn push_fractions(value: &Value, path: &str, digits: u32, paths: &mut Vec<String>) {
     match value {
         Value::Object(members) => {

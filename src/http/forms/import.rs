@@ -19,7 +19,7 @@ use crate::http::forms::full_invoice::FormAccount;
 use crate::http::forms::reader::Accepted;
 use crate::http::forms::{batch, full_invoice, reader, standard_invoice};
 
-/// What the forms need to read the documents of a file.
+/// The inputs besides the file that the forms need to read its documents.
 pub(crate) struct ImportContext<'a> {
     pub(crate) form: ImportForm,
     pub(crate) profile: &'a ImportProfile,
@@ -29,7 +29,8 @@ pub(crate) struct ImportContext<'a> {
     pub(crate) catalog: &'a Catalog,
 }
 
-/// Reads every document. Returns the candidates of the batch, and the file that their outcomes are told of.
+/// Reads every document. Returns the candidates for the batch, and the imported file: for each document its place, its
+/// warnings and its amount, which the report of the outcome shows.
 pub(crate) fn read(
     file: SourceFile,
     import_no: String,
@@ -71,7 +72,7 @@ fn read_document(
         ImportForm::Standard => stated_amount(form, &body),
         ImportForm::Full => None,
     };
-    let draft = judge(read, &mut document, lines_sum, context.catalog);
+    let draft = check_draft(read, &mut document, lines_sum, context.catalog);
     let candidate = Candidate {
         invoice_no: batch::invoice_no(&body),
         draft: draft.map(Box::new),
@@ -113,8 +114,9 @@ fn read_body(
     }
 }
 
-/// Returns the draft if neither the file nor the form has a fault with it, and it comes to the sums of the file.
-fn judge(
+/// Returns the draft if neither the reader of the file nor the form found a fault, and its amounts agree with the sums
+/// that the file states.
+fn check_draft(
     read: Result<Accepted<Draft>, Faults>,
     document: &mut SourceDocument,
     lines_sum: Option<Amount>,
@@ -128,11 +130,11 @@ fn judge(
         Err(faults) => (None, faults),
     };
     let mut faults = Faults::with_max(ITEM_FAULTS_MAX);
-    // A fault of the file says more than that of the form at the same field.
-    let is_told = |fault: &&Fault| document.faults.iter().any(|told| told.path == fault.path);
+    // If both found a fault at the same field, only that of the file is kept, because it says more.
+    let is_known = |fault: &&Fault| document.faults.iter().any(|known| known.path == fault.path);
     let found: Vec<_> = found
         .iter()
-        .filter(|fault| !is_told(fault))
+        .filter(|fault| !is_known(fault))
         .cloned()
         .collect();
     for fault in document.faults.drain(..).chain(found) {

@@ -1,8 +1,11 @@
-//! The profile of imports: what a taxpayer answers in advance for its files.
+//! The import profile: the values with which a taxpayer fills what its files lack, and the meaning of their columns and
+//! units.
 
 use std::collections::BTreeMap;
 
-use crate::domain::import::profile::{ImportProfile, PROFILE_BYTES_MAX, answers, is_answer};
+use crate::domain::import::profile::{
+    ImportProfile, PROFILE_BYTES_MAX, answer_names, is_answer_name,
+};
 use crate::domain::import::table_documents;
 use crate::domain::invoice::table_columns::{INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX};
 use crate::domain::kernel::codes::{Category, ItemType};
@@ -19,7 +22,7 @@ use crate::http::forms::text_checks::{
     check_email, check_identifier, check_line, check_pattern, parse_word,
 };
 
-/// The maximum length of a unit of our own, in characters.
+/// The maximum length of the authority's code for a unit of quantity, in characters.
 const UNIT_CHARS_MAX: usize = 3;
 
 /// Reads a profile. A member that is left out is empty. A value that its field would refuse in every file is a fault.
@@ -56,7 +59,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ImportProfile> {
     Some(profile)
 }
 
-/// Warns of headers with one meaning. Files of two programs may have one each, but no file may have both.
+/// Warns if several column headers stand for the same field. They may come from files of different programs, but one
+/// file must not have two of them.
 fn warn_of_columns(reader: &Reader<'_>, profile: &ImportProfile) {
     let mut headers: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (header, field) in &profile.columns {
@@ -74,10 +78,13 @@ fn warn_of_columns(reader: &Reader<'_>, profile: &ImportProfile) {
 }
 
 fn check_name(name: &str) -> Result<(), FieldRule> {
-    if is_answer(name) {
+    if is_answer_name(name) {
         Ok(())
     } else {
-        let sentence = format!("is no field of the profile; the fields are {}", answers());
+        let sentence = format!(
+            "is no field of the profile; the fields are {}",
+            answer_names()
+        );
         Err(FieldRule::other("one_of", sentence))
     }
 }
@@ -105,7 +112,7 @@ fn check_answer(catalog: &Catalog, name: &str, text: &str) -> Result<(), FieldRu
     checked.map(drop)
 }
 
-/// Checks that a list has a code. A list that was not fetched accepts any.
+/// Checks that a code is on one of the authority's lists. A list that was not fetched yet accepts any code.
 fn check_code(catalog: &Catalog, list: ReferenceList, text: &str) -> Result<(), FieldRule> {
     if catalog.has(list, text) == Some(false) {
         return Err(FieldRule::Listed {

@@ -1,8 +1,7 @@
 //! Reads the settings for notifying a taxpayer's ERP. A field that the chosen authentication or format does not use is
 //! a fault, because the caller would believe that it takes effect.
 
-use address_policy::AddressPolicy;
-use address_policy::AllowedNetwork;
+use address_policy::{AddressPolicy, AllowedNetwork};
 use url::Url;
 use webhook_client::auth::{API_KEY_HEADER_DEFAULT, is_free_header};
 use webhook_client::format::{default_action, is_method_name};
@@ -13,6 +12,7 @@ use crate::domain::integration::{
 };
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
+use crate::http::forms::integration_fields::{auth_fields, format_settings, refuse_other_fields};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook;
 
@@ -126,53 +126,6 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
         }
     })?;
     Origin::from_url(&text)
-}
-
-/// Returns the fields of this authentication type. Every other authentication field is a fault.
-pub(crate) fn auth_fields(kind: AuthType) -> &'static [&'static str] {
-    match kind {
-        AuthType::None => &[],
-        AuthType::Basic => &["username", "password"],
-        AuthType::ApiKey => &["header", "value"],
-        AuthType::OAuth2 => &[
-            "token_url",
-            "client_id",
-            "client_secret",
-            "refresh_token",
-            "scope",
-            "client_authentication",
-        ],
-        AuthType::ClientCredentials => &[
-            "token_url",
-            "client_id",
-            "client_secret",
-            "scope",
-            "client_authentication",
-        ],
-        AuthType::Ntlm => &["username", "password", "domain"],
-    }
-}
-
-/// Returns the settings of this data format. Every other setting is a fault.
-pub(crate) fn format_settings(kind: DataFormat) -> &'static [&'static str] {
-    match kind {
-        DataFormat::Rest | DataFormat::OData => &[],
-        DataFormat::Soap => &["action", "namespace", "method"],
-        DataFormat::GraphQl => &["mutation"],
-        DataFormat::JsonRpc => &["method"],
-    }
-}
-
-fn refuse_other_fields(reader: &Reader<'_>, all: &[&'static str], own: &[&str]) {
-    for name in all
-        .iter()
-        .filter(|name| reader.has(name) && !own.contains(*name))
-    {
-        reader.report_fault(
-            name,
-            FieldRule::other("prohibited", "does not belong to this type; leave it out"),
-        );
-    }
 }
 
 fn auth(

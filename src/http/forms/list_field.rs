@@ -14,7 +14,7 @@ use crate::http::forms::text_checks::check_line;
 /// The maximum number of items in a list for which the specification gives no limit.
 const ITEMS_MAX: usize = 10_000;
 
-/// An item of a list: the received value, and the result of reading it.
+/// An item of a list: the received value, and the result of reading this value.
 pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 
 impl<'f> Field<'f> {

@@ -12,7 +12,7 @@ use crate::http::forms::reader::Report;
 use crate::http::forms::text_checks::check_line;
 
 impl Field<'_> {
-    /// Reads an object of texts.
+    /// Reads an object with any names, whose values are texts.
     pub(crate) fn texts_by_name(self, rules: TextRules<'_>) -> Option<BTreeMap<String, String>> {
         let max = rules.chars_max;
         let field = self.record_type(|| FieldType::TextsByName { max });
@@ -22,7 +22,7 @@ impl Field<'_> {
         texts(object, &field.path(), field.report, rules)
     }
 
-    /// Reads an object of such objects.
+    /// Reads an object with any names, whose values are objects of texts.
     pub(crate) fn texts_by_names(
         self,
         rules: TextRules<'_>,
@@ -48,13 +48,13 @@ impl Field<'_> {
     }
 }
 
-/// The rules of the names and texts of such an object.
+/// The rules for the names and the texts of an object of texts.
 #[derive(Clone, Copy)]
 pub(crate) struct TextRules<'c> {
     /// The maximum length of a name and of a text, in characters.
     pub(crate) chars_max: usize,
     pub(crate) name: fn(&str) -> Result<(), FieldRule>,
-    /// Judges a text with its name.
+    /// Checks a text. The arguments are its name and the text.
     pub(crate) text: &'c dyn Fn(&str, &str) -> Result<(), FieldRule>,
 }
 

@@ -10,7 +10,7 @@
 //! | amounts that a caller leaves to this service | `calculated` |
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
-//! | the documents of imported files; what a taxpayer answers for them | `import`, `import_profile` |
+//! | the documents of imported files; the profile that fills what they lack | `import`, `import_profile` |
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile and settings, its webhook | `taxpayer`, `profile`, `account_settings`, `webhook` |
@@ -19,7 +19,7 @@
 //! | the activity of an account; its request log | `activity`, `request_log` |
 //! | replay and enable a webhook; an operator's reason | `replay`, `reason` |
 //! | another role for an operator or a contact person | `roles` |
-//! | the settings for notifying a taxpayer's ERP | `integration` |
+//! | the settings for notifying a taxpayer's ERP | `integration`, `integration_fields` |
 //! | the day to compare with the authority's ledger | `reconciliation` |
 //! | the dead letters to replay | `dead_letters` |
 //! | a panic ordered in development | `panic_order` |
@@ -54,6 +54,7 @@ pub(crate) mod import_profile;
 #[cfg(test)]
 mod import_tables;
 pub(crate) mod integration;
+pub(crate) mod integration_fields;
 pub(crate) mod invoice_filters;
 pub(crate) mod json_path;
 pub(crate) mod key_terms;

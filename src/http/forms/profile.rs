@@ -1,5 +1,5 @@
-//! Update of a taxpayer's business profile and settings. Absent fields stay unchanged. If both are sent, `business_email` wins over
-//! `email`.
+//! Update of a taxpayer's business profile and settings. Absent fields stay unchanged. If both are sent,
+//! `business_email` wins over `email`.
 
 use crate::domain::party::ProfileChange;
 use crate::http::forms::account_settings;

@@ -21,7 +21,7 @@ use crate::http::forms::text_checks;
 /// The maximum number of items on one page of a list.
 const PER_PAGE_MAX: u64 = 100;
 
-/// The largest number of a page. No list has so many, so a larger number also stands for an empty page.
+/// The largest page number. No list has so many pages, so any larger number may be replaced by it.
 const PAGE_MAX: u64 = i64::MAX as u64;
 
 /// The decoded name-value pairs of a query string, in their original order.

@@ -47,11 +47,11 @@ pub(crate) fn read_with_unknown_paths<T>(
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) -> Result<(Accepted<T>, UnknownPaths), Faults> {
-    read_up_to(FAULTS_MAX, body, catalog, form).map(Findings::tell_unknown)
+    read_up_to(FAULTS_MAX, body, catalog, form).map(Findings::with_unknown_warning)
 }
 
-/// Reads a document that this service made, with a form. Its caller sent none of its fields, so no warning names those
-/// that the form does not request.
+/// Reads a document that this service made, with a form. The caller sent none of its fields, so there is no warning
+/// about fields that the form does not request.
 pub(crate) fn read_own_document<T>(
     document: &Map<String, Value>,
     catalog: &Catalog,
@@ -70,7 +70,7 @@ pub(crate) fn read_item<T>(
     match item {
         Value::Object(object) => {
             let found = read_up_to(ITEM_FAULTS_MAX, object, catalog, form)?;
-            Ok(found.tell_unknown().0)
+            Ok(found.with_unknown_warning().0)
         }
         _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
     }
@@ -97,7 +97,7 @@ fn read_up_to<T>(
     }
 }
 
-/// What a form found in a valid body.
+/// The value that a form read from a valid body, with the warnings and the unknown fields.
 struct Findings<T> {
     accepted: Accepted<T>,
     unknown: UnknownPaths,
@@ -106,7 +106,7 @@ struct Findings<T> {
 }
 
 impl<T> Findings<T> {
-    fn tell_unknown(mut self) -> (Accepted<T>, UnknownPaths) {
+    fn with_unknown_warning(mut self) -> (Accepted<T>, UnknownPaths) {
         self.accepted.warnings.extend(self.unknown_warning);
         (self.accepted, self.unknown)
     }
@@ -240,7 +240,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// What the readers of one body have found so far.
+/// The faults, warnings and unknown fields that the readers of one body have found so far.
 pub(crate) struct Report<'c> {
     pub(crate) catalog: &'c Catalog,
     faults: RefCell<Faults>,

@@ -1,5 +1,5 @@
-//! Reads an operator's request to compare a taxpayer's invoices of one day with the authority's ledger, and the decision on
-//! what was found, each with the reason.
+//! Reads an operator's request to compare a taxpayer's invoices of one day with the authority's ledger, and the
+//! decision on what was found, each with the reason.
 
 use jiff::civil::Date;
 

@@ -22,7 +22,8 @@ pub(crate) fn read_filter(query: &Query) -> Result<RequestFilter, Faults> {
     }
 }
 
-/// Reads a status such as 422, or a class of them such as 4xx, as the lowest and the highest.
+/// Reads a status such as 422, or a class of statuses such as 4xx. Returns the lowest and the highest status that
+/// match.
 fn read_status(query: &Query) -> Result<Option<(u16, u16)>, Fault> {
     let Some(text) = query.trimmed_text("status") else {
         return Ok(None);

@@ -139,7 +139,7 @@ fn refuse_unknown(reader: &Reader<'_>) {
     }
 }
 
-/// Returns the filter as the query that reads it, for the audit.
+/// Returns the filter in the form of a query string, for the audit log.
 pub(crate) fn describe(filter: &RunFilter) -> String {
     let older_than = filter.older_than.map(|age| age.as_secs().to_string());
     let ids = filter.ids.as_ref().map(|ids| format!("{} runs", ids.len()));

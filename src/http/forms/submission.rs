@@ -31,7 +31,7 @@ pub(crate) struct Submission {
     tax_total: Option<Value>,
 }
 
-/// Where a document comes from.
+/// The origin of a document: the body of the call, or a stored invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocumentSource {
     Caller,
@@ -62,7 +62,7 @@ impl OwnPostalZone {
         }
     }
 
-    /// True if the party must have a postal code: the taxpayer, or the other party, who always must.
+    /// True if a party must have a postal code. The other party always must; the taxpayer only under `Required`.
     fn is_needed(self, is_taxpayer: bool) -> bool {
         self == Self::Required || !is_taxpayer
     }

@@ -1,6 +1,6 @@
-//! The settings of a webhook endpoint beside the one that Update Webhook sets. A new endpoint must name its events, so that
-//! a forgotten list does not make an endpoint that gets nothing. In a change, an absent field stays as it is, and null
-//! removes the description or the endpoint's own retry schedule.
+//! The settings of a webhook endpoint beside the one that Update Webhook sets. A new endpoint must name its events, so
+//! that a forgotten list does not make an endpoint that gets nothing. In a change, an absent field stays as it is, and
+//! null removes the description or the endpoint's own retry schedule.
 
 use address_policy::AddressPolicy;
 

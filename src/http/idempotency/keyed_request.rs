@@ -23,7 +23,7 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::extract::acting_taxpayer::TAXPAYER_ID_HEADER;
-use crate::http::extract::body::BodyText;
+use crate::http::extract::body_text::BodyText;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::in_progress::{InProgressGuard, KeyInUse};
 use crate::http::idempotency::key::idempotency_key;
@@ -317,8 +317,8 @@ fn replayed_response(kept: StoredResponse) -> HttpResponse {
 /// stored.
 fn must_be_stored(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
-    let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();
-    is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
+    let is_already_stored = answer.extensions().get::<AlreadyStored>().is_some();
+    is_done && !is_already_stored && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
 /// Returns true if a repeated request would be refused again, as after a 409 or 422. A malformed body can be corrected

@@ -1,4 +1,5 @@
-//! The file of errors of a large file. It is sent while it is read, a piece at a time.
+//! The errors of a large imported file, as a CSV file. It is sent while the errors are read, one stored piece after the
+//! other.
 
 use actix_web::web::{self, Bytes};
 use futures_util::{Stream, stream};
@@ -8,13 +9,14 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::import_pieces::{self, ImportKey};
 
-/// Where the file is read next.
-struct Place {
+/// The source of the error file, and the position at which reading continues.
+struct ErrorReader {
     state: web::Data<ApiState>,
     taxpayer: TaxpayerId,
     import_no: String,
-    /// The header, until it is sent.
+    /// The header line; empty once it has been sent.
     header: String,
+    /// The number of the next piece.
     piece: i64,
 }
 
@@ -25,28 +27,28 @@ pub(crate) fn stream_errors(
     import_no: String,
     header: String,
 ) -> impl Stream<Item = Result<Bytes, ApiError>> {
-    let place = Place {
+    let reader = ErrorReader {
         state,
         taxpayer,
         import_no,
         header,
         piece: 0,
     };
-    stream::try_unfold(place, |mut place| async {
-        let header = std::mem::take(&mut place.header);
+    stream::try_unfold(reader, |mut reader| async {
+        let header = std::mem::take(&mut reader.header);
         if !header.is_empty() {
-            return Ok(Some((Bytes::from(header), place)));
+            return Ok(Some((Bytes::from(header), reader)));
         }
         let key = ImportKey {
-            taxpayer: place.taxpayer,
-            import_no: &place.import_no,
+            taxpayer: reader.taxpayer,
+            import_no: &reader.import_no,
         };
-        let found = import_pieces::errors_from(&place.state.store, key, place.piece)
+        let found = import_pieces::errors_from(&reader.state.store, key, reader.piece)
             .await
             .inspect_err(|error| tracing::error!(%error, "a download broke off"))?;
         Ok(found.map(|(rows, next)| {
-            place.piece = next;
-            (Bytes::from(rows), place)
+            reader.piece = next;
+            (Bytes::from(rows), reader)
         }))
     })
 }

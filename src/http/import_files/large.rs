@@ -1,5 +1,5 @@
-//! A file for more than one command. Its import is durable work: the pieces are stored, and the caller asks for the
-//! progress. Its preview reads no more than the first pieces.
+//! A file that is too large for one command. It is cut into pieces, which are stored; a worker imports them, and the
+//! caller polls the progress. A preview reads only the first pieces.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -17,14 +17,14 @@ use crate::domain::invoice::batch;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::SharedCatalog;
-use crate::http::extract::body::BodyText;
+use crate::http::extract::body_text::BodyText;
 use crate::http::forms::import::{self, ImportContext};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::Store;
 use crate::store::invoices::import_pieces::{self, ImportKey, NewImport, PieceSource};
 
-/// The maximum number of documents that a preview reads.
+/// A preview ends after the piece with which it has read this many documents.
 const PREVIEWED_MAX: usize = 10_000;
 
 pub(crate) struct LargeFile {
@@ -33,20 +33,20 @@ pub(crate) struct LargeFile {
     pub(super) form: ImportForm,
     pub(super) source: PieceSource,
     pub(super) taxpayer: Taxpayer,
-    /// The turn of this bulk request.
+    /// Counts this bulk request as in progress until it is dropped.
     pub(super) _turn: Portion,
 }
 
-/// The text of a file, where it is cut, and its reserved memory.
+/// The text of a file, the places at which it is cut, and its reserved memory.
 pub(super) struct LargeText {
     pub(super) text: String,
     pub(super) cuts: Cuts,
-    /// The warnings about the whole file, which no piece knows.
+    /// The warnings about the file as a whole. They belong to no single piece.
     pub(super) warnings: Vec<String>,
     pub(super) _body: BodyText,
 }
 
-/// What decides over the documents of a piece.
+/// Reads the documents of a piece. The fields are everything besides the piece that affects the result.
 pub(super) struct PieceReader {
     pub(super) import_no: String,
     pub(super) form: ImportForm,
@@ -54,12 +54,12 @@ pub(super) struct PieceReader {
     pub(super) account: ImportAccount,
     pub(super) today: Date,
     pub(super) catalog: SharedCatalog,
-    /// The documents of the file before the piece.
+    /// The number of documents in the earlier pieces of the file.
     pub(super) documents_before: usize,
 }
 
 impl PieceReader {
-    /// Reads a piece on another thread. Also returns the reader.
+    /// Reads a piece on another thread. Returns the reader too, for the next piece.
     pub(super) async fn read(self, piece: Piece) -> Result<(ImportInvoices, Self), ApiError> {
         let read = spawn_blocking(move || self.command(&piece).map(|command| (command, self)));
         Ok(read.await.map_err(ApiError::internal)??)
@@ -83,8 +83,8 @@ impl PieceReader {
 }
 
 impl LargeFile {
-    /// Stores the pieces and starts the import. The same file again joins its import, and goes on with it if it was
-    /// stopped.
+    /// Stores the pieces and starts the import. If the same file was sent before, returns its import, and continues the
+    /// import if it was stopped.
     pub(crate) async fn start(self, store: &Store, now: Timestamp) -> Result<Import, ApiError> {
         let LargeText {
             text,
@@ -116,8 +116,8 @@ impl LargeFile {
         Ok(import_pieces::start(store, taxpayer, new, now).await?)
     }
 
-    /// Tells what an import would do with the first documents, and changes nothing. `send` sends the command for each
-    /// piece.
+    /// Returns the outcome that an import would have for the first documents. Changes nothing. `send` sends the preview
+    /// command of each piece.
     pub(crate) async fn preview(
         self,
         state: &ApiState,

@@ -3,9 +3,9 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what a request wants of its file, and in which format it is | `request` |
+//! | the options of a request with a file, and the format of the file | `request` |
 //! | a file as a field of a form | `multipart` |
-//! | a file that is imported in one go | `read` |
+//! | a file that is imported by one command | `read` |
 //! | a large file: stored in pieces, or previewed | `large` |
 //! | the import of stored pieces, as durable work | `worker` |
 //! | the errors of a large file, while they are read | `errors` |

@@ -9,7 +9,7 @@ pub(super) const MULTIPART_TYPE: &str = "multipart/form-data";
 const FIELD: &str = "file";
 /// The longest boundary (RFC 2046, section 5.1.1).
 const BOUNDARY_CHARS_MAX: usize = 70;
-/// The longest headers of a field, and the maximum number of fields.
+/// The maximum size of the headers of one field, in bytes, and the maximum number of fields.
 const HEADER_BYTES_MAX: usize = 8 << 10;
 const FIELDS_MAX: usize = 50;
 
@@ -48,7 +48,7 @@ fn parameter(text: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// Finds the field with the file, of which a form has one.
+/// Finds the field with the file. Fails if the form has none, or more than one.
 pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiError> {
     let delimiter = format!("\r\n--{boundary}");
     let first = delimiter.trim_start().as_bytes();

@@ -1,4 +1,4 @@
-//! Reads a file, and tells a file that is imported in one go from a large one.
+//! Reads a file. A small one becomes one command; a large one is cut into pieces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::domain::kernel::digest::document_digest;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::extract::body::BodyText;
+use crate::http::extract::body_text::BodyText;
 use crate::http::forms::import::{self, ImportContext};
 use crate::http::import_files::large::{LargeFile, LargeText};
 use crate::http::import_files::request::FileRequest;
@@ -32,7 +32,8 @@ use crate::store::accounts::taxpayers;
 use crate::store::invoices::import_pieces::PieceSource;
 use crate::store::invoices::{import_profiles, imports};
 
-/// The memory of an element of XML, of a cell of CSV, and of a byte of unpacked XLSX, with what is made of it, in bytes.
+/// Estimates of the memory that reading takes, in bytes: for an XML element, for a CSV cell, and for a byte of unpacked
+/// XLSX.
 const ELEMENT_BYTES: usize = 800;
 const CELL_BYTES: usize = 160;
 const XLSX_BYTES_PER_BYTE: usize = 4;
@@ -40,18 +41,18 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file that was read.
 pub(crate) enum ReadFile {
-    /// A file for one command. The turn of this bulk request ends when `turn` is dropped: keep it until the command is done.
+    /// A file for one command. `turn` counts this bulk request as in progress: keep it until the command is done.
     Small {
         command: ImportInvoices,
         turn: Portion,
     },
-    /// A file for more than one command.
+    /// A file that is too large for one command.
     Large(Box<LargeFile>),
     /// The file was imported before.
     Imported(Import),
 }
 
-/// A file by its size.
+/// A file for one command, or the pieces of a large file.
 enum SizedFile {
     Small(BodyText),
     Large(LargeText),
@@ -144,8 +145,8 @@ fn check_form(format: FileFormat, form: ImportForm) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Finds out whether a file is large, and where it is cut if so. A small file that cannot be cut is left to the reader
-/// of its format, which says what is wrong with it.
+/// Decides whether a file is large, and finds the places at which a large file is cut. A small file that cannot be cut
+/// is passed on, so that the reader of its format reports the fault.
 async fn measure(
     state: &ApiState,
     format: FileFormat,
@@ -219,7 +220,7 @@ fn size(
     }))
 }
 
-/// A file that is to be read, with everything that decides over it.
+/// The reading of a small file: everything besides the file that affects the result.
 struct ImportTask {
     format: FileFormat,
     form: ImportForm,
@@ -293,7 +294,8 @@ fn memory_bytes(format: FileFormat, file: &[u8]) -> Result<usize, Fault> {
     })
 }
 
-/// Returns the digest of everything that decides what becomes of a file.
+/// Returns the digest of everything that decides the outcome of an import: the file, its format, the form and the
+/// profile.
 fn file_digest(
     file: &str,
     format: FileFormat,

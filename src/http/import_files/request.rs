@@ -1,5 +1,4 @@
-//! What a request wants of its file: the form whose bodies the documents become, the format, and whether it is a
-//! preview.
+//! The options of a request with a file: the form that reads the documents, the format, and whether it is a preview.
 
 use std::future::{Ready, ready};
 use std::ops::Range;
@@ -22,7 +21,7 @@ const NDJSON_TYPE: &str = "application/x-ndjson";
 /// The media types that are read beside JSON.
 pub(crate) const FILE_TYPES: &[&str] =
     &[XML_TYPE, CSV_TYPE, XLSX_TYPE, NDJSON_TYPE, MULTIPART_TYPE];
-/// The formats by the endings of the names of files.
+/// The endings of file names, with the format that each stands for.
 const ENDINGS: [(&str, FileFormat); 6] = [
     ("xml", FileFormat::Ubl),
     ("csv", FileFormat::Csv),
@@ -39,7 +38,7 @@ pub(crate) struct FileRequest {
     pub(crate) is_preview: bool,
 }
 
-/// Where the file is in the body.
+/// The place of the file in the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FilePlace {
     Whole(FileFormat),
@@ -59,7 +58,7 @@ impl FromRequest for FileRequest {
 }
 
 impl FileRequest {
-    /// Reads the format from the content type, the form and whether it is a preview from the query.
+    /// Reads the format from the header `Content-Type`, and the other options from the query string.
     pub(crate) fn new(request: &HttpRequest) -> Result<Self, ApiError> {
         let query = Query::from_text(request.query_string());
         let form = query.word("form", ImportForm::parse, ImportForm::allowed_words)?;

@@ -1,5 +1,6 @@
-//! Imports the stored pieces of large files, one after the other, each read while the one before it is stored. What became of a piece is stored with its invoices, so
-//! that a process that takes over after a crash goes on with the next piece, and nothing is created twice.
+//! Imports the stored pieces of large files, one after the other. While a piece is stored, the next one is already
+//! read. The outcome of a piece is stored in the same transaction as its invoices. So another process can continue with
+//! the next piece after a crash, and no invoice is created twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,13 +28,14 @@ use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 
 /// The maximum number of files that a process imports concurrently.
 pub const IMPORTS_MAX: usize = 2;
-/// After this many pieces of a file, another file that waits has its turn.
+/// After this many pieces of a file, its lane is released, so that another waiting file has its turn.
 const PIECES_PER_TURN: usize = 20;
-/// What people read of an import that was stopped.
+/// The reason that people see for a stopped import. The log has the cause.
 const STOPPED_REASON: &str = "The next invoices of the file could not be read or stored.";
-/// How long an import waits whose taxpayer may not create invoices now, or is paused.
+/// The wait before another try if the command of a piece is refused, for example because the taxpayer may not create
+/// invoices now.
 const REFUSED_DELAY: Duration = Duration::from_mins(1);
-/// The delay before a look whether the taxpayer is paused still.
+/// The interval at which an import checks whether its taxpayer is still paused.
 const PAUSED_DELAY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
@@ -47,8 +49,8 @@ pub struct ImportWorker {
 }
 
 impl ImportWorker {
-    /// Imports the next pieces of the file of this lane, then releases the lane. Stops an import that would fail in the same
-    /// way again.
+    /// Imports up to `PIECES_PER_TURN` pieces of the file that the lane belongs to, then releases the lane. Stops the
+    /// import if a piece would fail in the same way again.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let Some(key) = ImportKey::parse_lane_key(&lease.key) else {
             return release_lane(&self.store, lease, None).await;
@@ -98,7 +100,7 @@ impl ImportWorker {
         release_lane(&self.store, lease, Some(Duration::ZERO)).await
     }
 
-    /// Imports a piece. Meanwhile, reads the one behind it for the next call.
+    /// Imports a piece. Meanwhile reads the following piece into `ahead`, for the next call.
     async fn import(
         &self,
         key: ImportKey<'_>,
@@ -123,13 +125,13 @@ impl ImportWorker {
             so_far: import,
         };
         let sent = join!(self.taxpayers.send(key.taxpayer, command), read_ahead);
-        // If the piece behind this one could not be read, its own turn finds that out again.
+        // If the following piece could not be read, it is read again, and reported, when it is imported.
         *ahead = sent.1.ok().flatten();
         sent.0?;
         Ok(())
     }
 
-    /// Reads a piece before its turn; `None` behind the last one.
+    /// Reads the piece with this number before it is needed; `None` after the last piece.
     async fn read_ahead(
         &self,
         key: ImportKey<'_>,
@@ -185,10 +187,10 @@ impl ImportWorker {
             cause,
             "stopped the import of a file, whose next piece fails each time"
         );
-        // In one transaction, so that the same file, sent again meanwhile, makes the lane anew.
+        // Both in one transaction: if the same file is sent again, it finds the import stopped and creates a new lane.
         let tx = self.store.begin().await?;
         match import_pieces::stop(&tx, key, STOPPED_REASON).await {
-            // Nothing can be written into a record that cannot be read.
+            // A corrupt record cannot be changed. The lane is deleted all the same.
             Ok(()) | Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -202,13 +204,13 @@ impl ImportWorker {
     }
 }
 
-/// A piece that was read while the one before it was stored.
+/// A piece that was read while the piece before it was stored.
 struct PieceAhead {
     number: i64,
     invoices: ImportInvoices,
 }
 
-/// Why a piece was not imported.
+/// The reason why a piece was not imported.
 #[derive(Debug, thiserror::Error)]
 enum PieceError {
     #[error(transparent)]

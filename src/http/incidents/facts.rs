@@ -1,4 +1,5 @@
-//! Gathers the situation from what this process knows. Nobody is asked: the database and the authority may be silent.
+//! Gathers the situation, from which incidents are found. Uses only what this process has in memory, because the
+//! database and the authority may not answer.
 
 use std::fs;
 use std::time::Duration;
@@ -16,15 +17,15 @@ use crate::http::incidents::samples::{AnsweredCalls, CounterSample};
 use crate::http::metrics::process::ProcessStats;
 use crate::http::state::ApiState;
 
-/// What the authority did within this time is present.
+/// The calls of this time span show the current state of the authority.
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
-/// The window of the breakers.
+/// The time span over which the breakers count failures.
 const BREAKER_WINDOW: SignedDuration = SignedDuration::from_secs(30);
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 const FIVE_MINUTES: SignedDuration = SignedDuration::from_mins(5);
 const QUARTER_HOUR: SignedDuration = SignedDuration::from_mins(15);
 
-/// Takes a sample of the counters.
+/// Takes a sample of the counters, of the queue of runs and of the lanes that replicas hold.
 pub(super) fn take_sample(state: &ApiState) {
     let counters = state.tree.counters().snapshot();
     let mut answered = [AnsweredCalls::default(); Operation::ALL.len()];
@@ -121,7 +122,7 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
         .iter()
         .filter(|breaker| breaker.state != BreakerState::Closed);
     AuthorityFacts {
-        // An authority that answers calls late is slow, not silent.
+        // If the authority still answers calls, it is not silent, even if the probes fail.
         is_silent: state.health.is_authority_silent()
             && moment.answered.iter().all(|one| one.calls == 0),
         last_causes: last_causes.collect(),
@@ -135,8 +136,9 @@ fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
     }
 }
 
-/// Returns the operations whose breaker is open for everybody. A breaker stays open until a call is made: if none has failed
-/// lately and no outage is recorded, it says nothing about the authority as it is now.
+/// Returns the operations whose breaker is open for everybody. Leaves out a breaker without a failure in the last
+/// minute if no outage is recorded: a breaker stays open until the next call, so it says nothing about the authority
+/// now.
 fn held_operations(state: &ApiState, is_outage_recorded: bool) -> Vec<&'static str> {
     let now = state.now();
     let has_failed_lately = |breaker: &BreakerView| {
@@ -165,8 +167,8 @@ fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {
         .collect()
 }
 
-/// Returns the operations with a lowered limit, at which calls wait. A limit that is low only for a measurement does not
-/// count.
+/// Returns the operations at whose concurrency limit calls wait, and whose limit is at most half of the highest so far.
+/// A limit that is lowered only for a measurement does not count.
 fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
     let limits = state.authority.limits();
     let limited = limits.iter().filter(|view| {
@@ -193,7 +195,7 @@ fn process_facts(state: &ApiState) -> ProcessFacts {
     }
 }
 
-/// Returns the memory that the process may have, if its control group says so.
+/// Returns the memory limit of the process's control group, in bytes; `None` if there is none.
 fn memory_bytes_max() -> Option<u64> {
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?;
     limit.trim().parse().ok()

@@ -1,4 +1,5 @@
-//! What this process remembers of incidents: when each was first seen, and the counters of the last minutes.
+//! The memory of this process about incidents: the time at which each was first seen, and the counters of the last
+//! minutes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,20 +14,20 @@ use crate::http::incidents::samples::{LastHeld, QueueLengths, Samples};
 #[derive(Debug, Default)]
 pub(crate) struct IncidentReport {
     pub(crate) incidents: Vec<Incident>,
-    /// When the database was last asked; `None` if it never answered.
+    /// The time of the last counts from the database; `None` if it has never answered.
     pub(crate) counted_at: Option<Timestamp>,
 }
 
-/// The memory of this process. Pages and metrics read the last report without asking anybody.
+/// The incidents and samples that this process remembers. Pages and metrics read the last report, without a query.
 #[derive(Debug, Default)]
 pub struct IncidentLog {
     last: Mutex<Arc<IncidentReport>>,
-    /// When each case was first seen, by kind and cause. A case that is over is forgotten.
+    /// The time at which each incident was first seen, by its kind and cause. An incident that is over is removed.
     first_seen: Mutex<HashMap<(&'static str, String), Timestamp>>,
     pub(crate) samples: Mutex<Samples>,
     pub(crate) queue_lengths: Mutex<QueueLengths>,
     pub(crate) last_held: Mutex<LastHeld>,
-    /// The highest limit of calls at a time that each operation has had.
+    /// The highest concurrency limit that each operation has had.
     pub(crate) highest_limits: Mutex<HashMap<&'static str, u32>>,
 }
 
@@ -66,7 +67,7 @@ impl IncidentLog {
         report
     }
 
-    /// Notes the present limit of an operation. Returns the highest that it has had.
+    /// Records the current concurrency limit of an operation. Returns the highest limit so far.
     pub(crate) fn highest_limit(&self, operation: Operation, limit: u32) -> u32 {
         let mut highest = lock(&self.highest_limits);
         let known = highest.entry(operation.name()).or_default();

@@ -30,9 +30,9 @@ const AUTHORITY_FAILS: [&str; 4] = [
     "authority-out",
     "authority-slow",
 ];
-/// How often incidents are looked for.
+/// The interval at which incidents are looked for.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
-/// How long a reader waits for fresh counts. After that it gets the last ones.
+/// The longest wait for fresh counts of the database. After that the last counts are used.
 const COUNTS_WAIT: Duration = Duration::from_millis(500);
 
 /// Watches for incidents until the process stops.
@@ -67,7 +67,8 @@ pub async fn watch(state: web::Data<ApiState>) {
     }
 }
 
-/// Returns if this process may be sent requests, in the words of the incidents. Asks nobody if the process will stop.
+/// Returns the readiness of this process. Current incidents give the reason why the authority cannot be used. Checks
+/// nothing if the process will stop.
 pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
     if state.stopping.is_announced() {
         return HealthReport::stopping();
@@ -86,7 +87,7 @@ pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
         .await
 }
 
-/// Returns the incidents of this moment.
+/// Returns the current incidents. Reads the counts of the database first, if it answers within `COUNTS_WAIT`.
 pub(crate) async fn current_report(state: &ApiState) -> Arc<IncidentReport> {
     let counts = state
         .database_counts

@@ -1,4 +1,4 @@
-//! How much the counters of the process grew within the last minutes.
+//! Samples of the process's counters, to tell how much the counters grew within the last minutes.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use authority_client::Operation;
 /// Samples are kept for the longest span that is asked for.
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(15);
 
-/// The values of counters at one moment. All only grow.
+/// The values of counters at one moment. Counters never decrease.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CounterSample {
     pub(crate) panics: u64,
@@ -26,22 +26,22 @@ pub(crate) struct CounterSample {
     pub(crate) answered: [AnsweredCalls; Operation::ALL.len()],
 }
 
-/// Calls that were answered, and the time that they took together.
+/// The number of answered calls, and the sum of their durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnsweredCalls {
     pub(crate) calls: u64,
     pub(crate) took: Duration,
 }
 
-/// How long the queue of runs was, the oldest length first.
+/// The lengths of the queue of runs in the last minutes, with the times at which they were counted, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct QueueLengths(VecDeque<(Timestamp, u64)>);
 
-/// The queue is looked at over so many minutes.
+/// The number of past minutes for which `by_minute` returns the length of the queue.
 const QUEUE_MINUTES: i64 = 5;
 
 impl QueueLengths {
-    /// Notes a length that was counted at a time. A length that was noted already changes nothing.
+    /// Adds the length that was counted at this time. To add the same count again changes nothing.
     pub(crate) fn note(&mut self, at: Timestamp, length: u64) {
         let kept = SignedDuration::from_mins(QUEUE_MINUTES + 1);
         self.0
@@ -65,20 +65,20 @@ impl QueueLengths {
     }
 }
 
-/// When lanes of each kind were last seen in the hands of a replica, or this process first looked.
+/// For each kind of lane, the time at which a replica last held such a lane, or at which this process first looked.
 #[derive(Debug, Default)]
 pub(crate) struct LastHeld(HashMap<&'static str, Timestamp>);
 
 impl LastHeld {
-    /// Notes how many lanes of a kind were held at a time.
+    /// Records how many lanes of a kind replicas held at a time.
     pub(crate) fn note(&mut self, at: Timestamp, kind: &'static str, held: i64) {
         let last = self.0.entry(kind).or_insert(at);
         // A clock that was set back must not leave a time of the future.
         *last = if held > 0 { at } else { at.min(*last) };
     }
 
-    /// Returns since when nobody has taken any of the lanes of this kind of which the first is due since this time. While
-    /// others of the kind are held, a due one only waits for its turn.
+    /// Returns the time since which no replica has taken a lane of this kind. The oldest waiting lane has been due
+    /// since `due`; while replicas hold other lanes of the kind, it only waits for its turn.
     pub(crate) fn untaken_since(&self, kind: &str, due: Timestamp) -> Timestamp {
         self.0.get(kind).map_or(due, |held| due.max(*held))
     }

@@ -1,4 +1,4 @@
-//! The work that a timer of this process repeats, and when it was last done.
+//! The work that timers of this process repeat, with the time at which it was last done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::actors::checkpoint::LastCheckpoint;
 use crate::domain::incident::{Repetition, WorkFacts};
 
-/// An interval of zero means that the work is done on demand only.
+/// The intervals of the repeated work. With an interval of zero, the work is done on demand only.
 #[derive(Debug)]
 pub struct Schedules {
     pub started_at: Timestamp,

@@ -25,12 +25,13 @@ use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
-/// An answer up to this size is not counted, because the operating system takes over all of it at once.
+/// An answer up to this size is not counted, because the operating system buffers all of it at once.
 const UNCOUNTED_BYTES_MAX: usize = 64 * 1024;
 /// A large answer is handed to the framework in parts of this size. So the framework does not copy all of it, and its
 /// memory is free once it is sent.
 pub(crate) const PART_BYTES: usize = 64 * 1024;
-/// The longest time that a part of a list waits for memory. Clients that read nothing are disconnected sooner, which frees memory.
+/// The longest time that a part of a list waits for memory. Clients that read nothing are disconnected sooner, which
+/// frees memory.
 const ROOM_WAIT: Duration = Duration::from_mins(1);
 
 /// The memory that answers may take, in bytes: of all accounts together, of one integrator with its taxpayers, and of

@@ -25,7 +25,7 @@ use crate::http::respond::error::{ApiError, RETRY_AFTER};
 pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 * 1024;
 /// A quarter of each budget is for small bodies.
 const SMALL_BUDGET_DIVISOR: usize = 4;
-/// How long a request waits for memory before it is refused.
+/// The longest time that a request waits for memory before it is refused.
 const ROOM_WAIT: Duration = Duration::from_secs(10);
 /// The number of bulk requests that are processed at the same time.
 const CONCURRENT_BULK_MAX: usize = 4;

@@ -20,7 +20,7 @@
 //! | pages of a session or an address | `page_limits` |
 //! | the documents that are printed, and the workbooks that are written, at once | `printing` |
 //! | the open connections of a listener | `open_connections` |
-//! | a connection that ends when its place is needed or its client takes nothing | `guarded_stream` |
+//! | a connection that ends when its place is needed or its client reads too little | `guarded_stream` |
 
 mod allowances;
 mod answer_memory;

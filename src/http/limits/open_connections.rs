@@ -16,7 +16,8 @@ use futures_util::task::AtomicWaker;
 
 use crate::http::limits::allowances::counted_address;
 
-/// At a bound, this part of it (one in 64) is freed at once, so that not every connection of a flood costs a search.
+/// At a limit, one in 64 of the allowed connections is closed at once, so that not every connection of a flood costs a
+/// search.
 const FREED_DIVISOR: usize = 64;
 /// The value of `waits_since` for a connection that does not wait for its client.
 const NOT_WAITING: u64 = 0;

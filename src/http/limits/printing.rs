@@ -1,5 +1,5 @@
-//! The documents that are printed at once, and the workbooks that are written at once: of each half as many as the
-//! machine has cores, because both compute all the time and everybody else must go on.
+//! Limits the documents that are printed at the same time, and likewise the workbooks that are written: of each at most
+//! half as many as the machine has cores, because both keep a core busy and other requests need the rest.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -22,8 +22,9 @@ impl Default for PrintingPlaces {
 }
 
 impl PrintingPlaces {
-    /// Computes on a thread of its own, after waiting for a place. Payers take turns, so whoever asks for a hundred
-    /// documents lets everybody else through. The place is kept even if the caller hangs up, because the thread goes on.
+    /// Runs `task` on a blocking thread, after waiting for a place. Payers take turns, so one that asks for a hundred
+    /// documents does not hold up the others. The place is kept even if the caller hangs up, because the thread goes
+    /// on.
     pub(crate) async fn compute_in_turn<T: Send + 'static>(
         &self,
         payer: Payer,
@@ -32,7 +33,8 @@ impl PrintingPlaces {
         self.compute_for(Some(payer), task).await
     }
 
-    /// Computes a piece that takes a moment, first come, first served.
+    /// Runs a short `task` on a blocking thread, after waiting for a place. First come, first served, without turns of
+    /// payers.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         task: impl FnOnce() -> T + Send + 'static,

@@ -22,7 +22,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::store::accounts::devices::Device;
 
-/// How long an attempt over the allowance waits.
+/// The delay of an attempt over the allowance.
 const SLOWDOWN: Duration = Duration::from_secs(3);
 /// The attempts that may wait at the same time: for one person, from one address, and in all.
 const SLOWED_PER_PERSON_MAX: usize = 10;
@@ -67,7 +67,7 @@ pub struct SignInAttempts {
     slowed: Slowdown,
 }
 
-/// The delay of attempts over the allowance, and the places for those that wait.
+/// The delay of attempts over the allowance, and the limits on how many attempts may wait.
 #[derive(Debug)]
 struct Slowdown {
     by: Duration,

@@ -24,7 +24,7 @@ use crate::store::operations::work_facts;
 use crate::store::runs::unfinished::{self, UnfinishedRuns};
 use crate::store::webhooks::{deliveries, endpoint_list};
 
-/// How long the counts are cached.
+/// The time for which the counts are cached.
 const COUNTS_LIFETIME: Duration = Duration::from_secs(5);
 
 /// The last counts that were read. They are kept while the database does not answer.
@@ -41,13 +41,13 @@ pub(crate) struct DatabaseCounts {
     /// The runs of all taxpayers that have not ended, by state and wait reason. A group without runs is absent.
     pub(crate) runs: Vec<UnfinishedRuns>,
     pub(crate) lanes: Vec<LaneCount>,
-    /// The runs that are due and that nobody works on.
+    /// The runs that are due and that no replica works on.
     pub(crate) due_runs: Vec<DueGroup>,
     pub(crate) deliveries_pending: i64,
     pub(crate) deliveries_dead: i64,
     /// The number of endpoints in each state of health.
     pub(crate) endpoints: Vec<(EndpointHealth, i64)>,
-    /// What incidents are about.
+    /// The facts about stored work from which incidents are found.
     pub(crate) work: WorkFacts,
     /// The number of taxpayers, by verification status.
     pub(crate) verifications: Vec<(VerificationStatus, i64)>,
@@ -120,21 +120,21 @@ impl DatabaseCounts {
         let differences = reconciliations::open_findings_by_kind(store).await?;
         let differences = differences
             .into_iter()
-            .map(|(kind, count)| (kind, whole(count)));
+            .map(|(kind, count)| (kind, to_unsigned(count)));
         let disabled = endpoints
             .iter()
             .filter(|(health, _)| *health == EndpointHealth::Disabled);
-        let endpoints_disabled = whole(disabled.map(|(_, count)| count).sum());
+        let endpoints_disabled = to_unsigned(disabled.map(|(_, count)| count).sum());
         let all: i64 = endpoints.iter().map(|(_, count)| count).sum();
         Ok(WorkFacts {
             overdue: Group {
-                count: whole(runs.iter().map(|group| group.overdue).sum()),
+                count: to_unsigned(runs.iter().map(|group| group.overdue).sum()),
                 since: runs.iter().filter_map(|group| group.missed_deadline).min(),
             },
-            due_soon: whole(runs.iter().map(|group| group.due_soon).sum()),
+            due_soon: to_unsigned(runs.iter().map(|group| group.due_soon).sum()),
             next_deadline: runs.iter().filter_map(|group| group.next_deadline).min(),
             quarantined: quarantine_list::counts(store).await?,
-            endpoints_active: whole(all).saturating_sub(endpoints_disabled),
+            endpoints_active: to_unsigned(all).saturating_sub(endpoints_disabled),
             endpoints_disabled,
             differences: differences.collect(),
             oldest_list_fetched_at: reference_lists::oldest_fetch_time(store).await?,
@@ -160,13 +160,13 @@ impl DatabaseCounts {
     }
 }
 
-/// Converts a count for an answer or a gauge.
+/// Converts a count for a response or a gauge. A count that is too large becomes the largest number.
 pub(crate) fn gauge_value(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Converts a count of the database.
-fn whole(count: i64) -> u64 {
+/// Converts a count of the database, where counts are signed. A negative number becomes 0.
+fn to_unsigned(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 

@@ -8,14 +8,15 @@ use timing::recent_count::RECENT_SECONDS;
 
 /// The number of seconds that are kept.
 const SECONDS_KEPT: u64 = 300;
-/// The number of classes of durations. The last one is that of more than an hour.
+/// The number of classes of durations: up to 4 µs one for each microsecond, then four for each doubling. The last one
+/// includes all durations of more than an hour.
 const CLASSES: usize = 124;
 
 /// The number of requests in each class of durations.
 type Durations = [u64; CLASSES];
 
-/// One second of requests. A slot is used again after `SECONDS_KEPT`; a request that is counted at that moment may be
-/// lost.
+/// The requests of one second. A slot is used again after `SECONDS_KEPT` seconds; a request that is counted at the
+/// moment of the change may be lost.
 #[derive(Debug)]
 struct Slot {
     /// The second since the start of the process, plus one. 0 means that the slot was never used.
@@ -24,13 +25,14 @@ struct Slot {
     durations: [AtomicU32; CLASSES],
 }
 
-/// The requests of one second, or of several.
+/// The requests of one or several seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CountedRequests {
     pub(crate) requests: u64,
     /// Answers with a status of 500 or more.
     pub(crate) failures: u64,
-    /// The time within which 99 of 100 were answered, at most a quarter too long. 0 if there were no requests.
+    /// The time within which 99 of 100 requests were answered, in microseconds, at most a quarter too long. 0 if there
+    /// were no requests.
     pub(crate) p99_us: u64,
 }
 
@@ -139,7 +141,7 @@ fn class(took: Duration) -> usize {
     usize::try_from(4 * (octave - 1) + quarter).unwrap_or(CLASSES - 1)
 }
 
-/// Returns the end of a class in microseconds.
+/// Returns the longest duration of a class, in microseconds.
 fn class_end_us(class: usize) -> u64 {
     let class = u64::try_from(class).unwrap_or(u64::MAX);
     if class < 4 {

@@ -188,7 +188,7 @@ fn supervision_counters(counters: &CounterValues) -> [(&'static str, &'static st
     ]
 }
 
-/// Registers a gauge for each kind of incident. It has a series for each cause that is the matter now.
+/// Registers a gauge for each kind of incident. The gauge has one series for each current cause.
 fn register_current_incidents(registry: &mut Registry, report: &IncidentReport) {
     let gauges = Family::<LabelPairs, Gauge>::default();
     for incident in &report.incidents {

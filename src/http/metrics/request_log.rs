@@ -1,4 +1,4 @@
-//! Metrics of the request log.
+//! Metrics of the request log: the requests that it dropped, by their outcome.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

@@ -1,4 +1,4 @@
-//! Metrics of the spans that this process exports.
+//! Metrics of the trace spans of this process: how many were exported to the collector, and how many were dropped.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

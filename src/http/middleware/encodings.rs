@@ -1,5 +1,5 @@
-//! Requests whose `Accept-Encoding` allows no encoding that the service has. They get the answer without any, as RFC
-//! 9110 advises (section 12.5.3): a 406 would hide what became of a write.
+//! Requests whose `Accept-Encoding` allows no encoding that the service has. Their responses are not encoded, as RFC
+//! 9110 (section 12.5.3) advises: a 406 would hide the outcome of a write.
 
 use actix_web::Error;
 use actix_web::body::BoxBody;

@@ -1,6 +1,6 @@
-//! Reads whose answer the caller may have already. Each answer in JSON gets its tag, unless its handler has given it one,
-//! and 304 without a body is the answer to a caller that names it. An answer that is made while it is sent has no tag, and
-//! neither has one whose handler says what caches may do with it: a secret, or a file with a tag of its own.
+//! Answers a read with 304 and without a body if the caller already has the response. Each successful response gets an
+//! entity tag, unless its handler has set one; the caller names the tag in `If-None-Match`. A streamed response has no
+//! tag, and neither has one with `Cache-Control`: a secret, or a file that has its own tag.
 
 use actix_web::Error;
 use actix_web::HttpResponse;

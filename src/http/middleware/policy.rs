@@ -286,7 +286,7 @@ impl RoutePolicy {
         request: &mut ServiceRequest,
     ) -> Result<(), ApiError> {
         if self.pages == Pages::WithUpload {
-            // Nobody without a session has a file read. The handler's extractors look the session up again.
+            // A file is read only for a person with a session. The handler's extractors look the session up again.
             if idempotency::session_token(state, request.request())
                 .await?
                 .is_none()
@@ -365,7 +365,7 @@ impl RoutePolicy {
     }
 }
 
-/// Counts an answer 429 to a taxpayer's key as the taxpayer's.
+/// Counts a 429 response in the usage figures of the taxpayer whose key was used.
 fn record_throttled(state: &ApiState, request: &HttpRequest, error: &ApiError) {
     let account = auth::paying_account(request).map(|account| account.owner);
     let taxpayer = account.and_then(KeyOwner::taxpayer);
@@ -374,7 +374,7 @@ fn record_throttled(state: &ApiState, request: &HttpRequest, error: &ApiError) {
     }
 }
 
-/// Puts the address of the service before a location that is a path.
+/// Completes a `Location` header that is only a path to a full URL.
 fn complete_location(public_url: &str, headers: &mut HeaderMap) {
     let path = headers.get(LOCATION).and_then(|path| path.to_str().ok());
     let path = path.filter(|path| path.starts_with('/'));

@@ -1,6 +1,6 @@
 //! Warns of names in the query string that an endpoint does not know: a filter with a wrong name would otherwise look
-//! as if it had matched everything. Refuses a name that the endpoint knows and that is given twice: one of the two values
-//! would win without a word.
+//! as if it had matched everything. Refuses a name that the endpoint knows and that is given twice: one of the two
+//! values would win without a word.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::http::forms::query::Query;
 use crate::http::respond::envelope::{WARNING_HEADER, warning_value};
 use crate::http::respond::error::ApiError;
 
-/// The warning names at most so many names.
+/// The maximum number of unknown names that the warning shows.
 const NAMES_SHOWN_MAX: usize = 20;
 /// The warning shows at most this many characters of a name.
 const NAME_CHARS_SHOWN_MAX: usize = 100;

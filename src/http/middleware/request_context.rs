@@ -81,24 +81,10 @@ where
             Ok(Ok(response)) => {
                 let mut response = render_error(response.map_into_boxed_body(), &prefs);
                 insert_ids(response.headers_mut(), &prefs);
-                if state
-                    .as_ref()
-                    .is_some_and(|state| state.stopping.is_requested())
-                {
-                    response
-                        .response_mut()
-                        .head_mut()
-                        .set_connection_type(ConnectionType::Close);
-                }
-                if state
-                    .as_ref()
-                    .is_some_and(|state| state.settings.sessions.is_secure)
-                {
-                    response
-                        .headers_mut()
-                        .insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
-                }
                 let state = state.as_deref().map(Arc::as_ref);
+                if let Some(state) = state {
+                    set_connection_rules(&mut response, state);
+                }
                 line.end(&AccessRecord::from_response(&response), state);
                 let response = logged.end(state, &prefs, response);
                 return Ok(finish_body(response, stream).await);
@@ -132,6 +118,21 @@ fn find_client_address(request: &ServiceRequest, state: Option<&Arc<ApiState>>) 
     }
 }
 
+/// Tells the client to close its connection if this process stops and, in production, to use only TLS from now on.
+fn set_connection_rules(response: &mut ServiceResponse<BoxBody>, state: &ApiState) {
+    if state.stopping.is_requested() {
+        response
+            .response_mut()
+            .head_mut()
+            .set_connection_type(ConnectionType::Close);
+    }
+    if state.settings.sessions.is_secure {
+        response
+            .headers_mut()
+            .insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
+    }
+}
+
 async fn finish_body(
     response: ServiceResponse<BoxBody>,
     stream: Option<RequestStream>,
@@ -149,8 +150,8 @@ fn find_request_id(request: &ServiceRequest) -> String {
     given.map_or_else(|| clock::new_id().to_string(), str::to_owned)
 }
 
-/// Begins the span of a request: in the trace of its caller, or else in a trace of its own. That trace has the id of the
-/// request if that is a UUID, so that whoever knows the one finds what is stored with the other.
+/// Begins the span of a request, in the trace of its caller or else in a new trace. The id of a new trace is the
+/// request id if that is a UUID, so that a search for one finds what is stored with the other.
 fn begin_span(request: &ServiceRequest, request_id: &str) -> Span {
     let name = format_args!("{}", request.method());
     let caller = header_text(request, &TRACEPARENT_HEADER).and_then(|text| text.parse().ok());

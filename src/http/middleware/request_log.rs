@@ -1,7 +1,8 @@
-//! Puts the requests of accounts into their request log. The policy of a path notes who calls and what was sent; the
-//! outermost middleware adds the answer, whatever became of the request. Nothing here waits.
+//! Puts the requests of accounts into their request log. The policy of a path records the caller and the sent body; the
+//! outermost middleware adds the response, even if the request failed. Nothing here waits for the database.
 //!
-//! Only requests with a valid key belong to an account. A path that does not exist looks no key up, so it is not logged.
+//! Only requests with a valid key belong to an account. No key is looked up for an unknown path, so such a request is
+//! not logged.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,7 +25,7 @@ use crate::domain::request_log::{
     BODY_BYTES_MAX, LogOwner, LoggedBody, LoggedRequest, PATH_CHARS_MAX, redact,
 };
 use crate::http::extract::auth;
-use crate::http::extract::body::BodyText;
+use crate::http::extract::body_text::BodyText;
 use crate::http::extract::key_name::sent_key_label;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::{LoggedFailure, to_printable};
@@ -34,7 +35,7 @@ use crate::http::state::ApiState;
 /// The paths whose requests are logged.
 const LOGGED_PATHS: &str = "/v1/";
 
-/// The request as far as it is known. The middleware shares it with the policy of the path.
+/// The log entry of a request while it is collected. The middleware shares it with the policy of the path.
 #[derive(Clone)]
 pub(crate) struct RequestLogSlot(Rc<Slot>);
 
@@ -43,7 +44,7 @@ struct Slot {
     call: RefCell<Option<LoggedCall>>,
 }
 
-/// A request of an account.
+/// A request of an account, with what is logged of it.
 struct LoggedCall {
     account: PayingAccount,
     key: String,
@@ -54,11 +55,12 @@ struct LoggedCall {
     invoice: Option<String>,
     is_read: bool,
     sent: SentBody,
-    /// What is kept of a good answer.
+    /// The logged part of a successful response; `None` before it, for a failure, and if the log does not keep this
+    /// response.
     good: Option<GoodAnswer>,
 }
 
-/// The beginning of a body, and its whole length.
+/// The first bytes of a body, and the length of the whole body.
 #[derive(Default)]
 struct SentBody {
     start: Vec<u8>,
@@ -225,7 +227,7 @@ fn start_time(state: &ApiState, duration: Duration) -> jiff::Timestamp {
     now.checked_sub(duration).unwrap_or(now)
 }
 
-/// Notes who calls a path, and what was sent. `route` is the pattern of the path.
+/// Records the caller of a path and the sent body. `route` is the pattern of the path.
 pub(crate) fn note_request(
     state: &ApiState,
     request: &ServiceRequest,
@@ -255,7 +257,8 @@ pub(crate) fn note_request(
     }
 }
 
-/// Notes a good answer, before its body is compressed. Returns the answer, whose body may have been read and put back.
+/// Records a successful response, before its body is compressed. Returns the answer, whose body may have been read and
+/// put back.
 pub(crate) fn note_answer(
     state: &ApiState,
     request: &HttpRequest,
@@ -303,7 +306,7 @@ pub(crate) fn note_answer(
 }
 
 impl SentBody {
-    /// Returns what the policy has read of the body. Of a body that was not read it knows the declared length.
+    /// Returns the start of the body that the policy has read. If no body was read, only the declared length is known.
     fn from_request(request: &HttpRequest) -> Self {
         let extensions = request.extensions();
         let Some(text) = extensions.get::<BodyText>() else {
@@ -323,7 +326,7 @@ impl SentBody {
     }
 }
 
-/// Returns a body with the answer that it is taken from; `None` for a body that is made while it is sent.
+/// Returns the response unchanged, and a copy of its body; `None` for a streamed body.
 fn read_body(answer: HttpResponse) -> (HttpResponse, Option<Bytes>) {
     let (answer, body) = answer.into_parts();
     match body.try_into_bytes() {
@@ -376,7 +379,7 @@ struct NamedData {
     irn: Option<String>,
 }
 
-/// Returns the IRN that a body names, if the body is whole. A long body is that of many invoices.
+/// Returns the IRN that a body names; `None` for a body beyond `BODY_BYTES_MAX`, which has many invoices.
 fn invoice_in(body: &[u8]) -> Option<String> {
     if body.len() > BODY_BYTES_MAX {
         return None;

@@ -24,7 +24,8 @@ use crate::http::limits::Connection;
 /// The connection is kept only if the unread rest of a body is at most this long and arrives within this time.
 const REST_BYTES_MAX: usize = 64 * 1024;
 const REST_WAIT: Duration = Duration::from_millis(100);
-/// How long a closing connection stays open after the response, and how many bytes are read from it in that time.
+/// The time for which a closing connection stays open after the response, and the maximum number of bytes that are read
+/// from it in that time.
 const LINGER_TIME: Duration = Duration::from_millis(500);
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 

@@ -1,5 +1,5 @@
-//! The sentences about properties that say nothing about themselves. A name means the same wherever it stands; where it does
-//! not, `glossary.json` has it together with the name of the object around it, such as `filter.state`.
+//! Adds descriptions to schema properties that have none. `glossary.json` has a sentence for each property name. If a
+//! name means something else in one object, the file also has it with the name of that object, such as `filter.state`.
 
 use std::sync::LazyLock;
 

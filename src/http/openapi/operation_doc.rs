@@ -48,7 +48,7 @@ pub(crate) struct OperationDoc {
     /// The media types of files that callers may accept instead of the answer 200.
     pub(super) given_files: &'static [&'static str],
     pub(super) failures: BTreeMap<u16, Vec<ErrorCode>>,
-    /// True if 200 is an invoice that was stored before.
+    /// True if the response 200 shows an invoice that was stored before.
     pub(super) has_duplicates: bool,
     /// The schemas that the responses of the operation refer to, by name.
     pub(super) components: Vec<(String, RefOr<Schema>)>,
@@ -183,7 +183,8 @@ impl OperationDoc {
             .fails(&[ErrorCode::PreconditionFailed])
     }
 
-    /// Marks 200 as an invoice that was stored before: a header compares its content.
+    /// Documents that the response 200 shows an invoice that was stored before, and has a header that compares the
+    /// contents.
     pub(crate) fn finds_duplicates(self) -> Self {
         Self {
             has_duplicates: true,
@@ -336,8 +337,8 @@ impl OperationDoc {
         schema::component(&name)
     }
 
-    /// Adds error codes with their usual statuses. What calls the outside world is answered with 503 by a service that
-    /// was started with `--paused`.
+    /// Adds error codes with their usual statuses. Codes of calls to the authority or to a webhook also get 503, the
+    /// status of a service that was started with `--paused`.
     pub(crate) fn fails(mut self, codes: &[ErrorCode]) -> Self {
         for code in codes {
             self.failures

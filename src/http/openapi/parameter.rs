@@ -121,7 +121,7 @@ fn path_part(name: &str) -> PathPart {
         "invoice_id" => number_part("The id of the invoice, a number"),
         "irn" => text_part(
             "The IRN: {invoice_no}-{service_id}-{YYYYMMDD}",
-            "INV0001-94AD90FB-20260115",
+            "INV0001-94CD90AA-20260115",
         ),
         "supplier_irn" => text_part(
             "The IRN of the received invoice: {invoice_no}-{service_id}-{YYYYMMDD}",

@@ -1,6 +1,6 @@
-//! The examples of answers, successful and failed. Tests write them: they are what the service answered, with fixed secrets,
-//! ids and moments. The same tests check that they still look like what is answered:
-//! `EINVOICE_WRITE_DOCS=1 cargo test --test api answers` writes them anew.
+//! The examples of successful and failed responses. Tests record them: real responses of the service, with fixed
+//! secrets, ids and times. The same tests check that current responses still look like them.
+//! `EINVOICE_WRITE_DOCS=1 cargo test --test api answers` records them again.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ fn examples(text: &str) -> Value {
     strict_json::from_trusted(text).unwrap_or_default()
 }
 
-/// Returns the example of the answer of an operation with this status, if the story has one.
+/// Returns the example of the answer of an operation with this status, if the tests have recorded one.
 pub(super) fn answer_example(operation: &str, status: u16) -> Option<Value> {
     ANSWERS.get(operation)?.get(status.to_string()).cloned()
 }

@@ -94,7 +94,7 @@ const ALL: [Described; 11] = [
 /// The facts about an operation that decide which headers its answers have.
 #[derive(Clone, Copy)]
 pub(super) struct HeaderFacts<'d> {
-    /// True if the operation takes a key, so that its calls are counted.
+    /// True if the operation needs a key. Only its calls count against the rate limit.
     pub(super) is_keyed: bool,
     pub(super) is_read: bool,
     /// True if the answer is an invoice that was stored before.
@@ -103,7 +103,7 @@ pub(super) struct HeaderFacts<'d> {
 }
 
 impl HeaderFacts<'_> {
-    /// True if the answer has a tag, so that who has it already gets 304.
+    /// True if the response has an entity tag, so that a caller who has it already gets 304.
     pub(super) fn is_tagged(self) -> bool {
         self.is_keyed && self.is_read
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::domain::events::event::EventKind;
 use crate::http::endpoint::Part;
 use crate::http::openapi::glossary::SENTENCES;
+use crate::http::respond::code::ErrorCode;
 use crate::http::{openapi_document, parts, table};
 
 /// A path that leads elsewhere. The document does not describe it.
@@ -140,7 +141,13 @@ fn every_reference_leads_to_a_component_and_every_component_is_referred_to() {
             .filter_map(|rest| rest.split('"').next())
             .collect();
         let components = document["components"][kind].as_object().unwrap();
-        let known: BTreeSet<_> = components.keys().map(String::as_str).collect();
+        // A method that a path does not take is no operation, so nothing in the document answers with this code. Its
+        // page shows the example.
+        let known: BTreeSet<_> = components
+            .keys()
+            .map(String::as_str)
+            .filter(|name| *name != ErrorCode::MethodNotAllowed.as_str())
+            .collect();
         assert_eq!(referred, known, "{kind}");
     }
 }
@@ -366,7 +373,7 @@ fn a_parameter_of_a_path_says_its_type() {
             "irn",
             "string",
             "The IRN: ",
-            json!("INV0001-94AD90FB-20260115"),
+            json!("INV0001-94CD90AA-20260115"),
         ),
         (
             "/ops/breakers/{operation}/trip",

@@ -1,4 +1,5 @@
-//! Writes the section of the API document about inputs that make the simulator fail, from the simulator's own table.
+//! The section of the API document about the words that make the simulator of the authority fail. It is built from the
+//! simulator's own table.
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 

@@ -1,5 +1,5 @@
-//! The worst actors of all replicas. Those of this process are of this moment; of each other replica those are known
-//! that it has told with its last sign.
+//! The worst actors of all replicas. The figures of this process are current. Those of another replica come from its
+//! last sign, which names only its worst actors.
 
 use database::column::json;
 use jiff::Timestamp;
@@ -10,7 +10,8 @@ use supervision::{ActorFigures, Ranking, Tree, choose_worst};
 use crate::domain::replica::{Replica, ReplicaList, ReplicaState};
 use crate::http::state::ApiState;
 
-/// A sign tells at most this number of actors, in at most this number of bytes, because it is written every second.
+/// The maximum number of actors in a sign, and their maximum size in bytes. A sign is small because it is written every
+/// second.
 const TOLD_MAX: usize = 20;
 const TOLD_BYTES_MAX: usize = 12 * 1_024;
 
@@ -18,10 +19,10 @@ const TOLD_BYTES_MAX: usize = 12 * 1_024;
 #[derive(Debug, Serialize)]
 pub(crate) struct ReplicaActor {
     pub(crate) replica: String,
-    /// When the replica told of the actor; `None` if the actor is of the process that answers, and its figures are of
-    /// this moment.
+    /// The time of the sign that told of the actor; `None` for an actor of the answering process, whose figures are
+    /// current.
     pub(crate) told_at: Option<Timestamp>,
-    /// The age of what was told.
+    /// The age of the figures, in microseconds.
     pub(crate) told_us_ago: u64,
     #[serde(flatten)]
     pub(crate) actor: ActorFigures,
@@ -33,7 +34,7 @@ impl AsRef<ActorFigures> for ReplicaActor {
     }
 }
 
-/// Returns the worst actors of this process for its sign.
+/// Returns the worst actors of this process, as its sign contains them.
 pub(super) fn worst(tree: &Tree) -> Vec<Value> {
     let top = tree.snapshot(TOLD_MAX).top;
     let mut bytes = 0;
@@ -47,7 +48,7 @@ pub(super) fn worst(tree: &Tree) -> Vec<Value> {
         .collect()
 }
 
-/// Returns an actor as a sign tells it: only its last panic, and no field that is at its default.
+/// Returns an actor as a sign contains it: with its last panic only, and without fields that have their default value.
 fn to_sign(actor: &ActorFigures) -> Value {
     let short = ActorFigures {
         panics: actor.panics.iter().take(1).cloned().collect(),
@@ -82,8 +83,8 @@ fn is_default(value: &Value) -> bool {
     }
 }
 
-/// Returns the first `max` actors of the replicas that give signs, the worst first, or of the replica with this name,
-/// even if it is missing. `own` are the actors of this process.
+/// Returns the `max` worst actors, worst first: of all replicas that are not missing or, if `replica` is given, of the
+/// replica with this name, even if it is missing. `own` are the actors of this process.
 pub(crate) fn rank(
     state: &ApiState,
     own: Vec<ActorFigures>,
@@ -115,8 +116,8 @@ pub(crate) fn rank(
     ranking.top(own.chain(others).collect(), max)
 }
 
-/// Returns the actors that a replica told. A replica of another version may tell what this version cannot read; that is
-/// left out.
+/// Returns the actors in the last sign of a replica. Leaves out actors that this version cannot read, because the
+/// replica runs another version.
 fn told_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
     let told_us_ago = list.us_since(replica.seen_at);
     let told = replica.figures.worst_actors.iter();

@@ -1,4 +1,4 @@
-//! What this process knows of all replicas, itself included.
+//! The state of all replicas, including this one, as this process last read it from the database.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::domain::breaker::BreakerOrder;
 use crate::domain::replica::{Replica, ReplicaIdentity, ReplicaList};
 
-/// A reader whose own signs were further apart than this was held up: it does not know what others did meanwhile.
+/// If two reads of the list are further apart than this, this process was held up and does not know what the other
+/// replicas did in between.
 const GAP_MAX: SignedDuration = SignedDuration::from_millis(2_500);
 
 #[derive(Debug)]
@@ -67,8 +68,8 @@ impl ReplicaBoard {
         self.clock_ahead_ms.load(Ordering::Relaxed)
     }
 
-    /// True for an order that this process has not obeyed yet. It is then taken as obeyed.
-    pub(super) fn is_new(&self, order: &BreakerOrder) -> bool {
+    /// Records that this process obeys an order. Returns false if it has obeyed this order before.
+    pub(super) fn mark_obeyed(&self, order: &BreakerOrder) -> bool {
         let mut obeyed = lock(&self.obeyed);
         obeyed.insert(order.operation.clone(), order.number) != Some(order.number)
     }
@@ -117,7 +118,7 @@ mod tests {
             ("health", 1, true),
             ("sign", 2, true),
         ] {
-            assert_eq!(board.is_new(&order(operation, number)), is_new);
+            assert_eq!(board.mark_obeyed(&order(operation, number)), is_new);
         }
     }
 }

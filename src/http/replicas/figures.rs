@@ -1,4 +1,5 @@
-//! What this process says of itself. Nobody is asked, so it says it also when others do not answer.
+//! The figures that this process puts into its sign. They come from memory, so they are known even if the database and
+//! the authority do not answer.
 
 use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView};
 
@@ -14,7 +15,7 @@ pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: state.replicas.started_at(),
         is_stopping: state.stopping.is_requested(),
-        not_ready: not_ready(state),
+        not_ready: unready_reason(state),
         resident_bytes: ProcessStats::read().resident_bytes,
         clock_ahead_ms: state.replicas.clock_ahead_ms(),
         requests: recent.requests,
@@ -27,8 +28,8 @@ pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
     }
 }
 
-/// Returns why the process is not ready; `None` if it is, as far as it knows.
-fn not_ready(state: &ApiState) -> Option<String> {
+/// Returns why the process is not ready; `None` if it is ready, as far as it knows without a probe.
+fn unready_reason(state: &ApiState) -> Option<String> {
     let fault = state.health.database_fault();
     let database = fault.map(|fault| format!("the database is {fault}"));
     database.or_else(|| state.tree.readiness().err())

@@ -1,12 +1,12 @@
-//! The signs that the replicas give to each other. Every second each writes how it is to the database, reads how the
-//! others are, and obeys the orders about breakers and taxpayers. Pages, answers and metrics show what was read last, without asking
-//! anybody.
+//! The signs of life that the replicas give to each other. Every second, each replica writes its state and figures to
+//! the database, reads those of the others, and obeys the operators' orders about breakers and taxpayers. Pages,
+//! responses and metrics show what was read last, without a query.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what this process says of itself | `figures` |
+//! | the figures of this process, for its sign | `figures` |
 //! | the worst actors of a replica, and of all | `actors` |
-//! | what it knows of all replicas | `board` |
+//! | the state of all replicas as last read | `board` |
 //! | the pause of a taxpayer on all replicas | `taxpayer_pauses` |
 
 pub(crate) mod actors;
@@ -29,7 +29,7 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::http::state::ApiState;
 use crate::store::operations::{breaker_orders, replicas};
 
-/// How often a replica gives a sign.
+/// The interval at which a replica gives a sign.
 const SIGN_EVERY: Duration = Duration::from_secs(1);
 
 /// Gives signs until the process stops. The last sign says that it stops.
@@ -63,7 +63,8 @@ async fn exchange(state: &ApiState, has_place: &mut bool) -> Result<(), StoreErr
     obey_orders(state).await
 }
 
-/// Takes the place of the process that ran under this name before.
+/// Takes over the record of the process that ran under this name before. Logs a warning if that process did not stop in
+/// order.
 async fn take_place(state: &ApiState) -> Result<(), StoreError> {
     let identity = state.replicas.identity();
     if let Some(last_sign) = replicas::take_place(&state.store, identity).await? {
@@ -76,7 +77,7 @@ async fn take_place(state: &ApiState) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Gives a sign, and compares the clocks. Returns the time of the database.
+/// Writes the sign of this replica, and compares its clock with that of the database. Returns the time of the database.
 async fn give_sign(state: &ApiState) -> Result<Timestamp, StoreError> {
     let figures = figures::gather(state);
     let before = state.now();
@@ -86,7 +87,8 @@ async fn give_sign(state: &ApiState) -> Result<Timestamp, StoreError> {
     Ok(now)
 }
 
-/// Returns how far this clock is ahead of the clock of the database, which was read between `before` and `after`.
+/// Returns how far this process's clock is ahead of the database's clock, which was read between `before` and `after`.
+/// The result is zero if the difference is within the time that the read took.
 fn clock_ahead(before: Timestamp, database: Timestamp, after: Timestamp) -> SignedDuration {
     if before > database {
         before.duration_since(database)
@@ -141,7 +143,7 @@ async fn is_obeyed(
 /// Obeys the orders about breakers that this process has not obeyed yet.
 async fn obey_orders(state: &ApiState) -> Result<(), StoreError> {
     for order in breaker_orders::list(&state.store).await? {
-        if state.replicas.is_new(&order) {
+        if state.replicas.mark_obeyed(&order) {
             obey(state, &order);
         }
     }
@@ -149,7 +151,7 @@ async fn obey_orders(state: &ApiState) -> Result<(), StoreError> {
 }
 
 fn obey(state: &ApiState, order: &BreakerOrder) {
-    // An operation of another version is unknown here.
+    // A replica of another version may have stored an operation that this version does not know.
     let known = Operation::ALL
         .into_iter()
         .find(|operation| operation.name() == order.operation);

@@ -1,4 +1,4 @@
-//! An operator's order to pause a taxpayer or to resume it. It is stored, so that every replica obeys it, also after a
+//! Operators' orders to pause and to resume taxpayers. They are stored, so that every replica obeys them, also after a
 //! restart.
 
 use database::StoreError;
@@ -9,7 +9,8 @@ use crate::domain::taxpayer_pause::TaxpayerPause;
 use crate::http::state::ApiState;
 use crate::store::operations::taxpayer_pauses;
 
-/// Pauses a taxpayer. This replica obeys at once, the others within a second. Returns false if that changes nothing.
+/// Pauses a taxpayer. This replica obeys at once, the others within a second. Returns false if the taxpayer was already
+/// paused.
 pub(crate) async fn pause(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -46,7 +47,8 @@ fn entry(
     AuditEntry::for_operator_request(by, action, &taxpayer, state.now()).for_taxpayer(taxpayer)
 }
 
-/// Reads which taxpayers are paused, and obeys from now on.
+/// Reads from the database which taxpayers are paused. From then on, this replica accepts no writes of these taxpayers
+/// and starts none of their runs.
 pub(super) async fn read(state: &ApiState) -> Result<(), StoreError> {
     let pauses = taxpayer_pauses::list(&state.store).await?;
     state.taxpayers.paused_taxpayers().set(pauses);

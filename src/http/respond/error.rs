@@ -5,12 +5,8 @@ use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
-use authority_client::{AuthorityFailure, CryptoError};
 use database::StoreError;
 
-use crate::actors::delivery::TestDeliveryError;
-use crate::actors::inbound::{InboxError, NoticeError};
-use crate::actors::pipeline::handle::RelayError;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
@@ -282,105 +278,12 @@ impl From<TaxpayerError> for ApiError {
     }
 }
 
-impl From<AuthorityFailure> for ApiError {
-    fn from(failure: AuthorityFailure) -> Self {
-        let message = capitalize(&failure.to_string());
-        match &failure {
-            AuthorityFailure::Refused { .. } => Self::new(ErrorCode::AuthorityRejected, message),
-            AuthorityFailure::NotFound { .. } => Self::invoice_not_found(),
-            AuthorityFailure::Paused => paused_error(ErrorCode::AuthorityUnavailable, message),
-            _ => {
-                let code = if failure.is_timeout() {
-                    ErrorCode::AuthorityTimeout
-                } else {
-                    ErrorCode::AuthorityUnavailable
-                };
-                let wait = failure.retry_after().unwrap_or(AUTHORITY_RETRY_AFTER);
-                Self::new(code, message).retry_in(wait)
-            }
-        }
-    }
-}
-
-/// Returns the error for a call that a paused service does not make.
-fn paused_error(code: ErrorCode, message: String) -> ApiError {
-    ApiError::new(code, message)
-        .with_status(StatusCode::SERVICE_UNAVAILABLE)
-        .retry_in(AUTHORITY_RETRY_AFTER)
-}
-
 /// Capitalizes the first letter. Error messages of lower layers begin with a lower-case letter.
 pub(crate) fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(letters).collect()
     })
-}
-
-impl From<TestDeliveryError> for ApiError {
-    fn from(failure: TestDeliveryError) -> Self {
-        let message = capitalize(&failure.to_string());
-        match failure {
-            TestDeliveryError::Paused => paused_error(ErrorCode::WebhookUnreachable, message),
-            TestDeliveryError::Refused(refusal) => refusal.into(),
-            TestDeliveryError::Store(error) => error.into(),
-            TestDeliveryError::Secret(fault) => Self::internal(fault),
-        }
-    }
-}
-
-impl From<RelayError> for ApiError {
-    fn from(failure: RelayError) -> Self {
-        match failure {
-            RelayError::Taxpayer(failure) => failure.into(),
-            RelayError::Authority(failure) => failure.into(),
-            RelayError::Unreadable(error) => {
-                let message = match error {
-                    CryptoError::OtherDocument => {
-                        "The authority sent the document of another invoice"
-                    }
-                    _ => {
-                        "The authority sent a document that cannot be decrypted with this service's key"
-                    }
-                };
-                Self::new(ErrorCode::AuthorityDocumentUnreadable, message).because(error)
-            }
-        }
-    }
-}
-
-impl From<InboxError> for ApiError {
-    fn from(failure: InboxError) -> Self {
-        match failure {
-            InboxError::Taxpayer(failure) => failure.into(),
-            InboxError::Authority(failure) => failure.into(),
-        }
-    }
-}
-
-/// The response to a notice that was not processed. Every error makes the authority send the notice again.
-impl From<NoticeError> for ApiError {
-    fn from(unresolved: NoticeError) -> Self {
-        let cause = unresolved.to_string();
-        match unresolved {
-            NoticeError::UnknownInvoice | NoticeError::Withheld => {
-                Self::invoice_not_found().because(cause)
-            }
-            NoticeError::Busy => overload_error(RETRY_AFTER).because(cause),
-            NoticeError::Taxpayer(failure) => failure.into(),
-            NoticeError::Authority(_)
-            | NoticeError::TimedOut
-            | NoticeError::Undecryptable(_)
-            | NoticeError::WrongDocument(_) => {
-                let message =
-                    "The authority could not be asked about this invoice: send the notice again";
-                let error = Self::new(ErrorCode::AuthorityUnavailable, message).because(cause);
-                error
-                    .with_status(StatusCode::SERVICE_UNAVAILABLE)
-                    .retry_in(AUTHORITY_RETRY_AFTER)
-            }
-        }
-    }
 }
 
 impl fmt::Display for ApiError {
@@ -404,7 +307,7 @@ impl ResponseError for ApiError {
 
 #[cfg(test)]
 mod tests {
-    use authority_client::Cause;
+    use authority_client::{AuthorityFailure, Cause};
 
     use super::*;
     use crate::domain::kernel::codes::WorkflowStatus;

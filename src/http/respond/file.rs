@@ -13,12 +13,12 @@ use crate::http::respond::entity_tag::{entity_tag, is_known_to_caller};
 use crate::http::respond::envelope::{WARNING_HEADER, warning_value};
 use crate::http::respond::error::ApiError;
 
-/// What a browser does with a file.
+/// Tells a browser to show a file or to save it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposition {
-    /// It shows the file if it can.
+    /// The browser shows the file if it can.
     Inline,
-    /// It saves the file.
+    /// The browser saves the file.
     Download,
 }
 

@@ -7,5 +7,6 @@ pub(crate) mod envelope;
 pub(crate) mod error;
 pub(crate) mod file;
 pub(crate) mod logged_failure;
+mod outside_error;
 pub(crate) mod redirect;
 pub(crate) mod render;

@@ -34,7 +34,7 @@ pub(crate) struct BatchView<'a> {
 }
 
 impl BatchView<'_> {
-    /// Returns the outcome of each invoice.
+    /// Returns the outcome of each invoice, in the order of the request.
     pub(crate) fn items(&self) -> impl Iterator<Item = &impl Serialize> {
         self.items.iter()
     }

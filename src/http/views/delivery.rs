@@ -1,5 +1,5 @@
-//! A webhook delivery with its attempts, whose headers are shown apart. A dead letter also has the reason of the failure
-//! and a remedy.
+//! A webhook delivery with its attempts, whose headers are shown apart. A dead letter also has the reason of the
+//! failure and a remedy.
 
 use serde::Serialize;
 use utoipa::ToSchema;

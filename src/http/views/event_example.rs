@@ -1,5 +1,5 @@
-//! An example of the message of each kind of event. The message around the data is built by the code that builds the real
-//! ones, and a test checks each example against the schema that real events are checked against.
+//! An example of the message of each kind of event. The message around the data is built by the code that builds the
+//! real ones, and a test checks each example against the schema that real events are checked against.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,9 +9,9 @@ use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::audit::{Actor, ActorWithName, NamedActor};
 use crate::domain::kernel::ids::TaxpayerId;
 
-const IRN: &str = "INV0001-94AD90FB-20260115";
+const IRN: &str = "INV0001-94CD90AA-20260115";
 const INVOICE: &str = include_str!("event_example_invoice.json");
-/// A moment on 15 January 2026, in seconds.
+/// A time on 15 January 2026, in seconds since 1970.
 const AT_S: i64 = 1_768_471_200;
 const SUPPLIER_IRN: &str = "INV9001-5A3F00C1-20260115";
 
@@ -32,7 +32,7 @@ pub(crate) fn example_message(kind: EventKind) -> Value {
         irn: None,
         data: data(kind).to_string(),
         actor: serde_json::to_string(&actor).ok(),
-        // A test is in no log, so it has no hash.
+        // A test message is no event of a log, so it has no hash.
         hash: if kind == EventKind::WebhookTest {
             String::new()
         } else {
@@ -117,7 +117,7 @@ fn other_data(kind: EventKind) -> Value {
         EventKind::WebhookTest => json!({
             "taxpayer_id": 1, "message": "This is a test notification: nothing has happened.",
         }),
-        // The replacement of a key, which names no key.
+        // The event of a replaced key, which does not name the key.
         _ => json!({ "taxpayer_id": 1 }),
     }
 }

@@ -1,4 +1,4 @@
-//! What became of a file of invoices, and the profile of imports.
+//! The outcome of an imported file of invoices, and the import profile.
 
 use std::collections::BTreeMap;
 

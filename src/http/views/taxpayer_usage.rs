@@ -1,4 +1,4 @@
-//! What taxpayers use, and which are paused, as operators see them.
+//! The use and the pauses of taxpayers, as operators see them.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,5 @@
-//! One of a taxpayer's webhook endpoints: the one that Update Webhook sets, whose id is `default`, or one that was added.
+//! One of a taxpayer's webhook endpoints: the one that Update Webhook sets, whose id is `default`, or one that was
+//! added.
 
 use serde::Serialize;
 use utoipa::ToSchema;

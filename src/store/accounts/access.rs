@@ -1,7 +1,7 @@
 //! Changes the access of operators and integrators: revokes keys, disables, enables and removes accounts, and sets the
-//! role of an operator. A function that takes access away ends keys, sessions and sign-ins that wait for a code, all in
-//! one transaction. It returns when no process accepts an ended key any more. The service always keeps an enabled
-//! admin.
+//! roles of operators. A function that takes access away ends the keys, the sessions, and the sign-ins that wait for a
+//! code, in one transaction. It returns only when no process accepts an ended key any more. The service always keeps at
+//! least one enabled admin.
 
 use database::column::RowRef;
 use database::{StoreError, Transaction};
@@ -25,7 +25,7 @@ use crate::store::operations::audit;
 pub enum AccessOutcome {
     /// The change is in force. Holds the numbers of ended keys and sessions.
     Done(Revocation),
-    /// The account was so already. Nothing has changed, and the audit has no entry.
+    /// The account was already in the wanted state. Nothing has changed, and the audit has no entry.
     AlreadySo,
     /// There is no such account.
     Unknown,
@@ -33,8 +33,8 @@ pub enum AccessOutcome {
     LastAdmin,
 }
 
-/// Revokes all keys of an account and ends its sessions; with `includes_taxpayers` also its taxpayers' keys. `None` if
-/// there is no account.
+/// Revokes all keys of an account and ends its sessions. With `includes_taxpayers`, also revokes the keys of an
+/// integrator's taxpayers. `None` if there is no such account.
 pub async fn revoke(
     store: &Store,
     change: AccountChange,
@@ -58,7 +58,7 @@ pub async fn revoke(
     Ok(Some(ended))
 }
 
-/// Revokes one key of an account and ends its sessions. `None` if there is no account, or if it has no such key.
+/// Revokes one key of an account and ends its sessions. `None` if there is no such account or key.
 pub async fn revoke_key(
     store: &Store,
     change: AccountChange,
@@ -91,8 +91,8 @@ pub async fn revoke_key(
     Ok(Some(ended))
 }
 
-/// Disables an account: it keeps its password and its second factor, but nobody can sign in with them. Its keys end;
-/// with `includes_taxpayers` the keys of the integrator's taxpayers end, too.
+/// Disables an account and ends its keys and sessions. It keeps its password and its second factor, but nobody can sign
+/// in. With `includes_taxpayers`, also ends the keys of an integrator's taxpayers.
 pub async fn disable(
     store: &Store,
     change: AccountChange,
@@ -118,8 +118,8 @@ pub async fn disable(
     Ok(AccessOutcome::Done(ended))
 }
 
-/// Allows sign-ins to a disabled account again. Its old keys and sessions stay ended. Sessions are ended here once more
-/// to be sure, although `sessions::open` refuses disabled accounts.
+/// Enables a disabled account again. Its old keys and sessions stay ended. Sessions are deleted once more to be sure,
+/// although `sessions::open` opens none for a disabled account.
 pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
     let Some(person) = change.owner.session_owner() else {
         return Ok(AccessOutcome::Unknown);
@@ -174,7 +174,7 @@ pub async fn remove_operator(
     Ok(AccessOutcome::Done(ended))
 }
 
-/// Gives an operator another role, in force for its keys and its sessions from the next request on.
+/// Gives an operator another role. The role applies to its keys and sessions from the next request on.
 pub async fn set_role(
     store: &Store,
     change: AccountChange,
@@ -208,7 +208,7 @@ pub async fn set_role(
     Ok(AccessOutcome::Done(Revocation::default()))
 }
 
-/// Ends the keys of an account and the sessions of its person in this transaction.
+/// Ends the keys of an account and the sessions of its person, in the given transaction.
 async fn end_keys_and_sessions(
     tx: &Transaction,
     change: &AccountChange,
@@ -230,7 +230,8 @@ async fn end_keys_and_sessions(
     })
 }
 
-/// Disables an account, or enables it if `at` is `None`. Returns false if it was so already.
+/// Disables an account at the time `at`, or enables it if `at` is `None`. Returns false if it was already in this
+/// state.
 async fn set_disabled(
     tx: &Transaction,
     change: &AccountChange,
@@ -263,7 +264,7 @@ async fn set_disabled(
     Ok(updated.rows_affected > 0)
 }
 
-/// Returns the condition that an account is not yet as the change makes it.
+/// Returns the condition that an account is not yet in the wanted state.
 fn is_other(disabled_at: impl ColumnTrait, disables: bool) -> Expr {
     if disables {
         disabled_at.is_null()
@@ -272,9 +273,9 @@ fn is_other(disabled_at: impl ColumnTrait, disables: bool) -> Expr {
     }
 }
 
-/// Locks an account whose role becomes `to`, or which loses its access if `to` is `None`. Returns the present role and
-/// email of an operator (an empty text for an integrator), or the refusal. Locks all operators, so that two admins
-/// cannot disable each other at the same time.
+/// Locks an account that gets the role `to`, or loses its access if `to` is `None`. Returns the current role and email
+/// of an operator as text (empty for an integrator), or the outcome if the change is refused. Locks all operators, so
+/// that two admins cannot disable each other at the same time.
 async fn lock_and_check_admins_left(
     tx: &Transaction,
     change: &AccountChange,

@@ -1,5 +1,5 @@
-//! The contact persons of a taxpayer, who can sign in: adds, disables, enables and removes them, and sets their roles.
-//! An account always keeps an enabled owner.
+//! The contact persons of a taxpayer, who sign in for it: adds, disables, enables and removes them, and sets their
+//! roles. An account always keeps at least one enabled owner.
 
 use database::column::{RowRef, caseless};
 use database::{StoreError, Transaction};
@@ -29,7 +29,7 @@ pub struct ContactAccess {
     pub is_disabled: bool,
 }
 
-/// The account whose contact person is changed, the actor who makes the change, and the time.
+/// The account whose contact person is changed, the actor who changes it, and the time.
 #[derive(Debug, Clone, Copy)]
 pub struct ContactChange {
     pub taxpayer: TaxpayerId,
@@ -94,7 +94,7 @@ pub async fn add(
         updated_at: change.now.as_microsecond(),
         disabled_at: None,
     };
-    // A statement that fails would be logged as a fault of the service.
+    // With a taken email, this statement adds no row. A statement that fails would be logged as a fault of the service.
     let same_email = OnConflict::column(Column::EmailKey).do_nothing().to_owned();
     let tx = store.begin().await?;
     let added = Entity::insert(row.into_active_model())
@@ -114,7 +114,7 @@ pub async fn add(
     Ok(Some(ContactId(id)))
 }
 
-/// Gives a contact person another role, in force from its next request on.
+/// Gives a contact person another role, which applies from the person's next request on.
 pub async fn set_role(
     store: &Store,
     change: ContactChange,
@@ -172,8 +172,8 @@ pub async fn disable(
         .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
-/// Lets a disabled contact person sign in again. Sessions are ended here once more to be sure, although
-/// `sessions::open` refuses disabled persons.
+/// Enables a disabled contact person again. Sessions are deleted once more to be sure, although `sessions::open` opens
+/// none for a disabled person.
 pub async fn enable(
     store: &Store,
     change: ContactChange,
@@ -193,7 +193,7 @@ pub async fn enable(
         .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
-/// Disables or enables a contact person. Returns false if it was so already.
+/// Disables or enables a contact person. Returns false if the person was already in this state.
 async fn set_disabled(
     tx: &Transaction,
     change: ContactChange,
@@ -217,8 +217,8 @@ async fn set_disabled(
     Ok(updated.rows_affected > 0)
 }
 
-/// Removes a contact person with its second factor, its saved views and its choices of mails, and ends its sessions and
-/// its invitation.
+/// Removes a contact person with the second factor, the saved views and the mail settings. Ends the sessions and the
+/// invitation of the person.
 pub async fn remove(
     store: &Store,
     change: ContactChange,
@@ -247,8 +247,8 @@ pub async fn remove(
         .map(|()| ContactChangeResult::Done { ended_sessions })
 }
 
-/// Locks the contact persons of an account and returns the present role of one of them. Returns `LastOwner` if this
-/// person is the only enabled owner, unless the person stays an owner after the change (`stays_owner`).
+/// Locks the contact persons of an account and returns the current role of one of them. Returns `LastOwner` if this
+/// person is the only enabled owner, unless the person is still an owner after the change (`stays_owner`).
 async fn lock_role_unless_last_owner(
     tx: &Transaction,
     taxpayer: TaxpayerId,

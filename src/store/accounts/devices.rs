@@ -1,4 +1,4 @@
-//! Known browsers. After a sign-in a browser keeps a token that only this service can make and that counts for this
+//! Known browsers. After a sign-in, a browser keeps a token that only this service can make and that is valid for this
 //! person only. The token gives no access. It distinguishes the sign-in attempts of the person from those of strangers,
 //! so that a stranger who tries passwords cannot lock the person out (OWASP, "Slow down online guessing attacks with
 //! device cookies").
@@ -33,7 +33,7 @@ pub fn recognise(store: &Store, owner: SessionOwner, token: &SecretString) -> Op
     u128::from_str_radix(&opened, 16).ok().map(Device)
 }
 
-/// Returns the text for which the vault seals the token, so that the token opens only for this person and this purpose.
+/// Returns the name under which the vault seals the token, so that it opens only for this person and this purpose.
 fn vault_owner(owner: SessionOwner) -> String {
     format!("device of {} {}", owner.kind(), owner.id())
 }

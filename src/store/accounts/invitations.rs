@@ -1,6 +1,6 @@
-//! Invitations: one-time links with which a person chooses a password. Making a link leaves the present password valid,
-//! so that a link that is lost, or made by mistake, locks nobody out. Using a link ends the present password, all
-//! sessions and the link itself.
+//! Invitations: one-time links with which a person chooses a password. Creating a link leaves the current password
+//! valid, so that a link that is lost, or created by mistake, locks nobody out. Using a link ends the current password,
+//! all sessions and the link itself.
 
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
@@ -23,13 +23,13 @@ pub struct NewInvitation<'a> {
     pub token: &'a InvitationToken,
     pub by: Actor,
     pub reason: Option<String>,
-    /// The claim of the request for it. A link is secret, so no response is stored for the key.
+    /// The idempotency claim of the request. A link is secret, so no response is stored for the key.
     pub claim: Option<IdempotencyClaim>,
     pub now: Timestamp,
 }
 
-/// Stores an invitation and ends the previous one of the person. Returns the time at which the new one expires; `None`
-/// if there is no such person. Fails with `Duplicate` if another request has taken the key of the claim.
+/// Stores an invitation and ends the person's previous one. Returns the time at which the new one expires; `None` if
+/// there is no such person. Fails with `Duplicate` if the key of the claim is stored already, by another request.
 pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
     let NewInvitation {
         owner,
@@ -77,7 +77,7 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
     Ok(Some(expires_at))
 }
 
-/// Finds the person that a link is for. `None` if the link was used or replaced, has expired, or never existed, or if
+/// Finds the person whom a link invites. `None` if the link was used or replaced, has expired or never existed, or if
 /// the person was removed.
 pub async fn find(
     store: &Store,
@@ -91,8 +91,8 @@ pub async fn find(
     owners::find_person(store, row.owner()?).await
 }
 
-/// Uses a link: gives the person the password with this hash, and ends the link and all sessions. `None` if the link is
-/// not valid any more. If two people use a link at the same time, one of them gets `None`.
+/// Uses a link: sets the password with this hash, and ends the link and all sessions of the person. `None` if the link
+/// is no longer valid. If two requests use a link at the same time, one of them gets `None`.
 pub async fn accept(
     store: &Store,
     token: &InvitationToken,
@@ -104,7 +104,7 @@ pub async fn accept(
         return Ok(None);
     };
     let owner = row.owner()?;
-    // Locks the person's row before it deletes the link. `add` uses the same order, so the two cannot deadlock.
+    // Locks the person's row before deleting the link. `add` locks in the same order, so the two cannot deadlock.
     if owners::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }

@@ -1,10 +1,10 @@
-//! Makes sure that the keys in the caches of all processes agree with the database (docs/adr/0014). Every change of
-//! keys raises the generation in its transaction (`raise_generation`). A process that caches keys has a lease: it looks
-//! for a new generation every few milliseconds and acknowledges it. Whoever has changed keys answers only after all
-//! other processes have acknowledged the change or their leases have ended (`await_acknowledgements`).
+//! Keeps the keys that all processes have cached in agreement with the database (docs/adr/0014). Every change of keys
+//! raises the generation in the same transaction (`raise_generation`). A process that caches keys has a lease: every
+//! few milliseconds it looks for a new generation and acknowledges it. A request that changes keys is answered only
+//! after all other processes have acknowledged the change or their leases have ended (`await_acknowledgements`).
 //!
-//! A lease is granted for the present generation only, and ends `LEASE_DURATION` after the moment just before it was
-//! requested. So `LEASE_DURATION` after a change, all leases of older generations have ended. Clocks of different
+//! A lease is granted for the current generation only. It ends `LEASE_DURATION` after the moment just before it was
+//! requested. So all leases of older generations have ended `LEASE_DURATION` after a change. Clocks of different
 //! machines are never compared.
 
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use tokio::time::{sleep, timeout};
 
 use crate::store::Store;
 
-/// How long a change of keys waits for a process that does not answer.
+/// The length of a lease, and the time for which a change of keys waits for a process that does not answer.
 const LEASE_DURATION: Duration = Duration::from_secs(2);
-/// The time for which a process uses its lease. It is shorter than `LEASE_DURATION`, because monotonic clocks differ a little in
-/// speed.
+/// The time for which a process uses its lease. It is shorter than `LEASE_DURATION`, because the clocks of two machines
+/// differ a little in speed.
 const TRUSTED_FOR: Duration = Duration::from_millis(1_800);
 const RENEW_AFTER: Duration = Duration::from_millis(600);
-/// How often the holder of a lease looks for a new generation.
+/// The interval in which the holder of a lease looks for a new generation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How often a change of keys looks for acknowledgements.
+/// The interval in which a change of keys looks for acknowledgements.
 const ACKNOWLEDGEMENT_LOOK_EVERY: Duration = Duration::from_millis(4);
 
 /// The lease of this process.
@@ -42,7 +42,7 @@ impl KeyLease {
         }
     }
 
-    /// Waits until a request needs the lease, then holds it until no request has needed it for a while.
+    /// Waits until a request needs the lease, then holds the lease until no request has needed it for a while.
     pub async fn serve(&mut self) -> Result<(), StoreError> {
         self.store.key_cache().wait_until_wanted().await;
         while self.refresh().await? {
@@ -51,7 +51,7 @@ impl KeyLease {
         Ok(())
     }
 
-    /// Looks for a new generation, acknowledges it, and renews the lease when it is time. Returns false if the lease
+    /// Looks for a new generation and acknowledges it, and renews the lease if it is due. Returns false if the lease
     /// was given up because no request needed it.
     pub async fn refresh(&mut self) -> Result<bool, StoreError> {
         let cache = self.store.key_cache();
@@ -89,7 +89,7 @@ impl KeyLease {
 }
 
 /// Starts a new generation of keys. Call this before the first change of keys in a transaction: every writer of keys
-/// first locks the only row of `key_generation`, so two writers cannot deadlock over keys. A generation is the time in
+/// first locks the only row of `key_generation`, so two writers cannot deadlock. A generation is a time in
 /// microseconds, so it is new even if PostgreSQL lost the last transactions in a failover.
 pub(super) async fn raise_generation(tx: &Transaction) -> Result<(), StoreError> {
     let now = dialect(tx.get_database_backend()).clock();
@@ -99,8 +99,8 @@ pub(super) async fn raise_generation(tx: &Transaction) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Waits until no process uses the old state of a key that a committed transaction has changed or deleted. Call this
-/// after the commit and before answering.
+/// Waits until no process uses the old state of a key that a committed transaction changed or deleted. Call this after
+/// the commit and before the response.
 pub async fn await_acknowledgements(store: &Store) {
     let mut target = None;
     if timeout(LEASE_DURATION, wait_for_acknowledgement(store, &mut target))
@@ -136,8 +136,8 @@ async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
     }
 }
 
-/// Returns the present generation, and the oldest one for which another process has a lease; `None` if no other process
-/// has a lease.
+/// Returns the current generation, and the oldest generation for which another process has a lease; `None` if no other
+/// process has a lease.
 async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
     let sql = "SELECT current, (SELECT MIN(generation) FROM key_leases WHERE process <> $1) AS oldest \
                FROM key_generation";
@@ -151,8 +151,8 @@ async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64
     Ok((row.try_get("", "current")?, row.try_get("", "oldest")?))
 }
 
-/// Grants this process a lease if `current` is still the present generation, and returns true. The row of the
-/// generation is locked until the commit, so that the next process that raises the generation sees this lease.
+/// Grants this process a lease if `current` is still the current generation; returns false if it is not. Locks the row
+/// of the generation until the commit, so that the next process that raises the generation sees this lease.
 async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
     let sql = format!(
         "INSERT INTO key_leases (process, generation) SELECT $1, current FROM key_generation WHERE current = $2 {} \
@@ -167,8 +167,8 @@ async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
     .await
 }
 
-/// Executes one statement and commits it, so its locks end with the statement. A transaction of several statements
-/// would keep its locks for as long as its process is frozen. Returns true if the statement returned a row.
+/// Executes one statement and commits it, so that its locks end with it. A transaction of several statements would keep
+/// its locks as long as its process is frozen. Returns true if the statement returned a row.
 async fn execute(
     store: &Store,
     sql: &str,

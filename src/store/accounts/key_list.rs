@@ -21,7 +21,7 @@ pub struct KeyFilter {
     pub owner_id: Option<i64>,
     /// The last characters of the key's text.
     pub last_four: Option<String>,
-    /// The address from which the key was last used.
+    /// The address of the last recorded use of the key.
     pub last_used_from: Option<String>,
 }
 

@@ -26,10 +26,10 @@ use crate::store::accounts::api_key_row::{Column, Entity, Model};
 use crate::store::accounts::{key_leases, operator_row, taxpayer_row, taxpayers};
 use crate::store::key_cache::{CachedKey, KeyDigest};
 
-/// The last use of a key is written at most once in this time, so that not every request causes a write.
+/// The last use of a key is stored at most once in this time, so that not every request causes a write.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
-/// The last use of a key that was never used.
+/// The value of `last_used` for a key that was never used.
 const NEVER_USED: i64 = i64::MIN;
 
 /// A valid key, as found for a request.
@@ -37,12 +37,12 @@ const NEVER_USED: i64 = i64::MIN;
 pub struct ValidKey {
     pub account: PayingAccount,
     pub scope: KeyScope,
-    /// The present role of the key's operator; `None` for keys of integrators and taxpayers.
+    /// The current role of the key's operator; `None` for keys of integrators and taxpayers.
     pub role: Option<OperatorRole>,
     pub digest: KeyDigest,
-    /// The name that people gave the key.
+    /// The name that people gave the key; `None` if it has none.
     pub name: Option<Arc<str>>,
-    /// True if the caller has to record this use of the key (`record_uses`).
+    /// True if the caller has to store this use of the key (`record_uses`).
     pub must_store_use: bool,
 }
 
@@ -70,8 +70,8 @@ pub async fn find_valid(
     };
     let mut key = cached_key(store, &row, generation).await?;
     if key.owner.kind == KeyKind::Operator {
-        // Reads the role after the generation. Every change of a role raises the generation, so the cache never serves
-        // an old role.
+        // Reads the role after the generation. Every change of a role raises the generation, so the cache never holds
+        // an outdated role.
         let Some(role) = operator_role(store, key.owner.id).await? else {
             return Ok(None);
         };
@@ -82,8 +82,8 @@ pub async fn find_valid(
     Ok(valid)
 }
 
-/// Returns the key if it is valid at this time. If this use is due to be recorded, marks it as recorded already, so
-/// that other requests do not record it again.
+/// Returns the key if it is valid at this time. If this use is to be stored, marks it as stored, so that other requests
+/// do not store it as well.
 fn as_valid_key(
     key: &CachedKey,
     kind: KeyKind,
@@ -187,9 +187,9 @@ pub async fn owned_by_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. The terms of the new key say whether the existing keys stay, expire at once, or expire
-/// after an overlap. The caller must have locked the account, so that concurrent rotations see each other's key. After
-/// the commit the caller must call `key_leases::await_acknowledgements`.
+/// Adds a key to an account. Its terms say whether the existing keys stay valid, expire at once, or expire after an
+/// overlap. The caller must have locked the account, so that concurrent rotations see each other's key. After the
+/// commit the caller must call `key_leases::await_acknowledgements`.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -296,7 +296,7 @@ pub async fn revoke_taxpayer_keys(
 /// A use of a key, with the address of the caller if it is known.
 pub type KeyUse = (KeyDigest, Option<IpAddr>);
 
-/// Records `at` as the time of these uses. Skips a locked row, because the exact time does not matter.
+/// Stores `at` as the time of these uses. Rows that are locked are skipped, because the exact time does not matter.
 pub async fn record_uses(store: &Store, uses: &[KeyUse], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in statement_portions(uses) {

@@ -1,4 +1,4 @@
-//! The picture that a taxpayer prints on its documents. The settings of the taxpayer tell its kind.
+//! The logos that taxpayers print on their documents. The format of a logo is stored in the settings of the taxpayer.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ use crate::domain::party::settings::LogoFile;
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub taxpayer_id: i64,
-    /// The file in base64. Its kind stands in the taxpayer's settings.
+    /// The file in base64.
     pub picture: String,
 }
 

@@ -95,8 +95,8 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Fails with `Duplicate` if a row was left out because of this unique column. A statement that fails itself would be
-/// logged as a fault of the service, although a taken email is none.
+/// Fails with `Duplicate` if no row was added because of this unique column. A failing statement would be logged as a
+/// fault of the service, although a taken email is no fault.
 fn require_added(rows: u64, column: &str) -> Result<(), StoreError> {
     if rows == 0 {
         return Err(StoreError::Duplicate(column.to_owned()));
@@ -104,7 +104,7 @@ fn require_added(rows: u64, column: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Adds a new key to an integrator. The existing keys expire when the terms of the new key say so.
+/// Adds a new key to an integrator. The terms of the new key say when the existing keys expire.
 pub async fn replace_integrator_key(
     store: &Store,
     id: IntegratorId,
@@ -138,8 +138,8 @@ pub struct AccountChange {
     pub now: Timestamp,
 }
 
-/// The numbers of ended keys of the account, ended keys of the taxpayers that the account onboarded, and ended
-/// sessions, which include sign-ins that waited for a code.
+/// The numbers of ended keys of the account, of ended keys of the taxpayers that the account onboarded, and of ended
+/// sessions. Sign-ins that waited for a code count as sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Revocation {
     pub revoked: u64,
@@ -168,7 +168,7 @@ pub enum RotationOutcome {
     Done,
     /// There is no such account.
     Unknown,
-    /// A disabled account gets no key.
+    /// The account is disabled, so it got no key.
     Disabled,
 }
 
@@ -195,7 +195,7 @@ impl AccountChange {
     }
 }
 
-/// Adds a new key to an integrator or an operator.
+/// Adds a new key to an integrator or an operator. Its terms say when the existing keys expire.
 pub async fn rotate_key(
     store: &Store,
     change: AccountChange,
@@ -292,7 +292,7 @@ pub async fn integrator_with_email(
     Ok(found.map(|row| IntegratorId(row.id)))
 }
 
-/// True if there is an integrator. Only a new database has none.
+/// True if there is any integrator. In a new database there is none.
 pub async fn has_integrator(store: &Store) -> Result<bool, StoreError> {
     Ok(integrator_row::Entity::find()
         .one(store.reader())

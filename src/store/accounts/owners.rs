@@ -1,4 +1,4 @@
-//! The account of one person, which owns the person's sessions, second factor and invitation.
+//! The account of a person, which owns the person's sessions, second factor and invitation.
 
 use database::column::RowRef;
 use database::{StoreError, Transaction};
@@ -46,7 +46,7 @@ pub async fn find_person(store: &Store, owner: SessionOwner) -> Result<Option<Pe
     }))
 }
 
-/// A person's account that is locked: no other transaction can change it until this one ends.
+/// A person's account that this transaction has locked, so that no other one can change it.
 #[derive(Debug)]
 pub(super) struct LockedAccount {
     password_hash: Option<String>,
@@ -61,7 +61,7 @@ impl LockedAccount {
         }
     }
 
-    /// True if a password with this hash opens the account now.
+    /// True if the account is enabled and has the password with this hash.
     pub(super) fn opens_with(&self, password_hash: &str) -> bool {
         !self.is_disabled && self.password_hash.as_deref() == Some(password_hash)
     }
@@ -138,7 +138,8 @@ pub(super) fn operator_person(row: operator_row::Model) -> Result<Person, StoreE
     })
 }
 
-/// An integrator has one account, with all rights on the taxpayers that it onboarded.
+/// Converts an integrator to a person. An integrator has one account, with all rights on the taxpayers that it
+/// onboarded.
 pub(super) fn integrator_person(row: integrator_row::Model) -> Person {
     Person {
         owner: SessionOwner::Integrator(IntegratorId(row.id)),

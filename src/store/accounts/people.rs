@@ -1,4 +1,5 @@
-//! People who sign in: operators, contact persons of taxpayers, and integrators, found by email, and their passwords.
+//! The people who sign in (operators, contact persons of taxpayers, and integrators), found by email, and their
+//! passwords.
 
 use database::column::caseless;
 use database::page::{self, Page};
@@ -21,7 +22,7 @@ use crate::store::operations::audit;
 pub struct SignIn {
     pub person: Person,
     pub password_hash: String,
-    /// True if the account is disabled: the right password does not open it.
+    /// True if the account is disabled, so that even the right password does not open it.
     pub is_disabled: bool,
 }
 
@@ -67,8 +68,8 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
     Ok(found)
 }
 
-/// Returns the password hash of an account with this email. A new password of another account with the same email is
-/// hashed with the same salt, so that one hash checks both.
+/// Returns the password hash of any account with this email. A new password of another account with the same email is
+/// hashed with the same salt, so that a sign-in computes only one hash for both.
 pub async fn password_hash_with_email(
     store: &Store,
     email: &str,
@@ -104,14 +105,14 @@ pub async fn password_hash(
     })
 }
 
-/// Loads one page of the operators, ordered by id, and the number of all of them. Leaves `has_second_factor` false;
-/// `second_factors::states` loads the second factors.
+/// Loads one page of the operators, ordered by id, and the number of all of them. Does not set `has_second_factor`;
+/// `second_factors::states` loads it.
 pub async fn operators(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
     page::load(store, all, page).await
 }
 
-/// A new password of a person, and the actor who set it.
+/// A new password of a person, and the actor who sets it.
 #[derive(Debug, Clone, Copy)]
 pub struct PasswordChange<'a> {
     pub owner: SessionOwner,

@@ -1,4 +1,4 @@
-//! The filters of the list of invoices that a person keeps under a name.
+//! The saved views: filters of the list of invoices that a person has stored under names.
 
 use database::{StoreError, Transaction};
 use sea_orm::entity::prelude::*;
@@ -27,10 +27,10 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// A person may have so many views of an account.
+/// The maximum number of views of a person for one account.
 pub const VIEWS_MAX: u64 = 20;
 
-/// The person whose views these are, and the account on whose pages they stand.
+/// The person who saved the views, and the account whose invoices they filter.
 #[derive(Debug, Clone, Copy)]
 pub struct ViewOwner {
     pub person: SessionOwner,
@@ -49,7 +49,7 @@ fn person_key(person: SessionOwner) -> String {
     NoticeScope::Person(person).to_string()
 }
 
-/// Returns the views as names and queries, ordered by name.
+/// Returns the name and the query of each view, ordered by name.
 pub async fn owned_by(
     store: &Store,
     owner: ViewOwner,
@@ -59,7 +59,8 @@ pub async fn owned_by(
     Ok(rows.into_iter().map(|row| (row.name, row.query)).collect())
 }
 
-/// Keeps a query under a name, in place of the one that had the name. Returns false if the person has no room for one more.
+/// Stores a query under a name, and replaces the view that already has this name. Returns false if the person already
+/// has `VIEWS_MAX` other views.
 pub async fn keep(
     store: &Store,
     owner: ViewOwner,

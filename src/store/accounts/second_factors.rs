@@ -1,6 +1,6 @@
-//! The second factors of people: a sealed secret, the time step of the last accepted code, the number of wrong codes in
-//! a day, and the hashes of the recovery codes. A factor counts only after the person has confirmed it with a first
-//! code.
+//! The second factors of people: the sealed secret, the time step of the last accepted code, the number of wrong codes
+//! in a day, and the hashes of the recovery codes. A second factor is in force only after the person has confirmed it
+//! with a first code.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::store::accounts::{owners, second_factor_code_row, sessions};
 use crate::store::operations::audit;
 
 /// After this many wrong codes in a day, the codes of the authenticator app are refused for the rest of the day. Only a
-/// recovery code, or a reset of the factor by somebody else, helps then. Three codes are right at a time, so an
-/// attacker who knows the password has had at most 60 chances in a million.
+/// recovery code, or a reset by somebody else, then helps. At any time three of a million codes are right, so an
+/// attacker who knows the password has at most 60 chances in a million each day.
 const WRONG_CODES_PER_DAY_MAX: i64 = 20;
 const DAY: Duration = Duration::from_hours(24);
 
@@ -35,7 +35,7 @@ pub struct SecondFactor {
     pub is_locked: bool,
 }
 
-/// The state of the second factor of a person, for those who may reset it.
+/// The state of a person's second factor, for the people who may reset it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactorState {
     Off,
@@ -44,13 +44,12 @@ pub enum FactorState {
     Locked,
 }
 
-/// Returns the text that identifies a person in the tables of second factors and in the vault, which seals the secret
-/// for it.
+/// Returns the text that identifies a person in the tables of second factors. The vault seals the secret under it, too.
 fn person_key(owner: SessionOwner) -> String {
     format!("{}/{}", owner.kind(), owner.id())
 }
 
-/// Finds the second factor of a person, also one that is not confirmed yet.
+/// Finds the second factor of a person, even if it is not confirmed yet.
 pub async fn find(
     store: &Store,
     owner: SessionOwner,
@@ -128,7 +127,7 @@ fn day_before(now: Timestamp) -> i64 {
         .as_microsecond()
 }
 
-/// Stores a secret that the person has yet to confirm. `None` if the person has a second factor already, or does not
+/// Stores a secret that the person has yet to confirm. `None` if the person has a confirmed second factor, or does not
 /// exist.
 pub async fn begin(
     store: &Store,
@@ -172,7 +171,8 @@ pub struct CodeConfirmation {
     pub now: Timestamp,
 }
 
-/// Puts a second factor in force and ends the person's sessions. `None` if no second factor waits for confirmation.
+/// Puts a second factor in force with these recovery codes and ends the person's sessions. `None` if no second factor
+/// waits for confirmation.
 pub async fn confirm(
     store: &Store,
     confirmation: CodeConfirmation,
@@ -212,8 +212,8 @@ pub async fn confirm(
     tx.commit().await.map(Some)
 }
 
-/// Records the time step of a right code. Returns false if a code of this step or a later one was accepted before, or
-/// if there were too many wrong codes today.
+/// Records the time step of a right code. Returns false if the code must be refused: a code of this step or of a later
+/// one was accepted before, or there were too many wrong codes today.
 pub async fn use_step(
     store: &Store,
     owner: SessionOwner,
@@ -267,8 +267,8 @@ pub async fn use_recovery_code(
     Ok(true)
 }
 
-/// Counts a wrong code and records it in the audit. If it is the last one that a day allows, also records that the
-/// app's codes are refused from now on.
+/// Counts a wrong code and records it in the audit. If it reaches the daily limit, also records that the codes of the
+/// app are refused from now on.
 pub async fn record_wrong_code(
     store: &Store,
     owner: SessionOwner,
@@ -324,8 +324,8 @@ pub struct FactorRemoval {
     pub now: Timestamp,
 }
 
-/// Removes a second factor with its recovery codes and ends the person's sessions. Returns true if the factor was
-/// confirmed, false if there was no confirmed one, and `None` if there is no such person.
+/// Removes a second factor with its recovery codes and ends the person's sessions. Returns whether the factor was
+/// confirmed; `None` if there is no such person.
 pub async fn remove(store: &Store, removal: FactorRemoval) -> Result<Option<bool>, StoreError> {
     let FactorRemoval {
         owner,

@@ -14,10 +14,11 @@ use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 pub struct NewSession<'a> {
     pub token: &'a SecretString,
     pub owner: SessionOwner,
-    /// The hash of the password that the person gave. If the account has another password by now, no session begins.
+    /// The hash of the password that the person entered. If the password of the account has changed meanwhile, no
+    /// session begins.
     pub password_hash: &'a str,
     pub place: &'a SignInPlace,
-    /// The previous token of the browser. Its session ends.
+    /// The previous session token of the browser. The session of this token ends.
     pub replaces: Option<&'a SecretString>,
 }
 
@@ -105,7 +106,8 @@ impl Model {
         self.row_ref().moment(self.confirmed_at)
     }
 
-    /// Returns the reference to this row for errors. It names the account, because the hash would identify a session.
+    /// Returns the reference to this row for error messages. It names the account, because the hash would identify the
+    /// session.
     fn row_ref(&self) -> RowRef<i64> {
         RowRef {
             table: "sessions",
@@ -114,7 +116,7 @@ impl Model {
     }
 }
 
-/// Reads the account of a person from the columns that name it.
+/// Converts the columns that name a person's account.
 pub(super) fn to_owner(
     place: &RowRef<i64>,
     kind: &str,

@@ -18,8 +18,8 @@ pub use crate::store::accounts::session_row::NewSession;
 use crate::store::accounts::session_row::{Column, Entity, Model};
 use crate::store::operations::audit;
 
-/// Opens a session for a person who has just shown password and code, and deletes the sessions that have expired.
-/// `None` if that password no longer opens the account.
+/// Opens a session for a person who has just entered password and code. Also deletes expired sessions. `None` if the
+/// password no longer opens the account.
 pub async fn open(
     store: &Store,
     new: NewSession<'_>,
@@ -39,8 +39,8 @@ pub async fn open(
     tx.commit().await.map(Some)
 }
 
-/// Inserts a session; `None` if the password no longer opens the account. Locks the account: a concurrent change of its
-/// password or rights either comes first and is seen here, or comes later and ends this session.
+/// Inserts a session; `None` if the password no longer opens the account. Locks the account, so that a concurrent
+/// change of its password or rights either comes first and is seen here, or comes later and ends this session.
 async fn insert(
     tx: &Transaction,
     new: &NewSession<'_>,
@@ -68,17 +68,17 @@ async fn insert(
     Ok(Some(()))
 }
 
-/// The length of the hash prefix that names a session within the list of a person's sessions.
+/// The length of the hash prefix that identifies a session within a person's list of sessions.
 const ID_CHARS: usize = 16;
 
-/// The time that a person has for the code, after the password.
+/// The time that a person has to enter the code after the password.
 const CODE_LIMITS: SessionLimits = SessionLimits {
     idle: Duration::from_mins(5),
     longest: Duration::from_mins(5),
 };
 
-/// Opens the session of a person whose password was right, and who has yet to enter a code. `None` if that password no
-/// longer opens the account.
+/// Opens the session of a person who has entered the right password and has yet to enter a code. `None` if the password
+/// no longer opens the account.
 pub async fn await_code(
     store: &Store,
     new: NewSession<'_>,
@@ -91,7 +91,8 @@ pub async fn await_code(
     tx.commit().await.map(Some)
 }
 
-/// Finds the session of a token, if it is in force, and records its use. `None` if nobody is signed in with the token.
+/// Finds the session with this token, if it has not ended, and records its use. `None` if there is no such session. The
+/// session may still wait for a code.
 pub async fn find(
     store: &Store,
     token: &SecretString,
@@ -114,8 +115,8 @@ pub async fn find(
     Ok(found)
 }
 
-/// Finds the session of a token, if it is in force, without recording a use. A page that only stays open must not keep
-/// its session alive.
+/// Finds the session with this token, if it has not ended, without recording a use. It serves a page that stays open
+/// and refreshes itself, which must not keep the session alive.
 pub async fn peek(
     store: &Store,
     token: &SecretString,
@@ -143,7 +144,7 @@ pub async fn peek(
     }))
 }
 
-/// Records that the person of a session showed password and code.
+/// Records that the person of a session has entered password and code again.
 pub async fn confirm(
     store: &Store,
     token: &SecretString,
@@ -160,7 +161,7 @@ pub async fn confirm(
     tx.commit().await
 }
 
-/// Ends the session of a token.
+/// Ends the session with this token.
 pub async fn close(
     store: &Store,
     token: &SecretString,
@@ -182,8 +183,8 @@ pub(super) async fn close_all(tx: &Transaction, owner: SessionOwner) -> Result<u
         .rows_affected)
 }
 
-/// Loads the sessions of a person that are in force, the one that was used last first. `own` is the token of the
-/// session that makes the request.
+/// Loads the sessions of a person that have not ended, the last used one first. `own` is the token of the session that
+/// makes the request.
 pub async fn owned_by(
     store: &Store,
     owner: SessionOwner,
@@ -214,8 +215,8 @@ pub async fn owned_by(
     Ok(sessions)
 }
 
-/// Ends the sessions of a person except the one of this token: all others, or the one with this id
-/// (`OpenSession::id`). Returns their number.
+/// Ends sessions of a person, but never the one with the token `own`: the one with this `id` (`OpenSession::id`), or
+/// all others if it is `None`. Returns the number of ended sessions.
 pub async fn close_others(
     store: &Store,
     owner: SessionOwner,

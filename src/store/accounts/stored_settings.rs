@@ -1,4 +1,4 @@
-//! The column of a taxpayer's settings: a JSON object that leaves out what has its default.
+//! Converts the settings of a taxpayer to and from the JSON object of their column, which leaves out default values.
 
 use database::StoreError;
 use database::column::{RowRef, json};

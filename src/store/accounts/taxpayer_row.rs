@@ -1,5 +1,5 @@
-//! Taxpayers. `…_key` and `tin_normal` are normal forms, so that unique indexes also find other spellings;
-//! `tin_skeleton` is the same for tax numbers that people cannot tell apart.
+//! The table of taxpayers. The columns `…_key` and `tin_normal` hold normal forms, so that unique indexes also find
+//! other spellings. `tin_skeleton` is equal for tax numbers that look alike to people.
 
 use database::StoreError;
 use database::column::{RowRef, caseless};
@@ -23,8 +23,8 @@ pub struct Model {
     pub email_key: String,
     pub tin: String,
     pub tin_normal: String,
-    /// The skeleton of the tax number. Empty if the number already looked like another one when the refusal of
-    /// look-alikes was introduced.
+    /// The form of the tax number that is equal for look-alikes (`look_alike::skeleton`). Empty for taxpayers whose
+    /// number already looked like another one when look-alikes began to be refused.
     pub tin_skeleton: String,
     pub phone: Option<String>,
     pub nature_of_business: Option<String>,
@@ -41,7 +41,7 @@ pub struct Model {
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
-    /// The text to search in: name, tax number and email, one on each line, folded by `normal_form::fold`.
+    /// The text in which searches look: name, tax number and email, one on each line, folded by `normal_form::fold`.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,

@@ -25,7 +25,7 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer of any integrator. `owned_by_with_id` checks the owner.
+/// Loads a taxpayer, whichever integrator it belongs to. `owned_by_with_id` checks the owner.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -56,7 +56,7 @@ pub async fn with_ids(
     Ok(found)
 }
 
-/// Returns the integrator of a taxpayer, which pays for it. Reads it from the database only once, because it never
+/// Returns the integrator of a taxpayer. Reads it from the database only once for each taxpayer, because it never
 /// changes.
 pub async fn load_payer(store: &Store, id: TaxpayerId) -> Result<Option<IntegratorId>, StoreError> {
     if let Some(payer) = store.payers().find(id) {
@@ -133,7 +133,7 @@ pub async fn owned_by_with_tin(
         .transpose()
 }
 
-/// Finds a taxpayer of any integrator by the service id that the authority assigned.
+/// Finds a taxpayer, of whichever integrator, by the service id that the authority assigned.
 pub async fn with_service_id(
     store: &Store,
     service_id: &str,
@@ -146,7 +146,7 @@ pub async fn with_service_id(
         .map(|row| TaxpayerId(row.id)))
 }
 
-/// Finds a taxpayer of any integrator by tax number, in any spelling.
+/// Finds a taxpayer, of whichever integrator, by its tax number in any spelling.
 pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, StoreError> {
     let Some(normal) = normal_form::normal_tin(tin) else {
         return Ok(None);
@@ -160,7 +160,8 @@ pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, Stor
         .transpose()
 }
 
-/// Loads a page of an integrator's taxpayers with `search` in a field, newest first, and the number of all matches.
+/// Loads a page of an integrator's taxpayers, newest first, and the number of all matches. With `search`, only those
+/// that have this text in a field.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -226,8 +227,8 @@ pub async fn contacts_owned_by_each(
     Ok(contacts)
 }
 
-/// Returns a fault for each value that must be unique and that another taxpayer already has. A fault names the field of
-/// the request Create Taxpayer.
+/// Returns a fault for each value that another taxpayer has although it must be unique. The fault names the field of
+/// Create Taxpayer.
 pub async fn find_taken_values(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
@@ -312,7 +313,7 @@ pub async fn add(
 /// Updates a stored taxpayer.
 pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
     let mut row = Model::from(taxpayer).into_active_model().reset_all();
-    // A tax number never changes, and the skeleton of some older ones is left empty on purpose.
+    // A tax number never changes, and some older taxpayers have no skeleton on purpose.
     row.tin_skeleton = NotSet;
     Entity::update(row).exec(tx).await?;
     Ok(())

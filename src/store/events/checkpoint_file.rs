@@ -1,6 +1,6 @@
-//! The file of checkpoints: signed lists of the last events of the taxpayers' logs. Several processes can share the
-//! file: a writer locks it before it appends a line. A last line that a crash left incomplete is removed by the next
-//! writer.
+//! The file of checkpoints: signed lists of the last events of taxpayers' logs. Several processes can share the file,
+//! because a writer locks it before it appends a line. If a crash leaves an incomplete last line, the next writer
+//! removes it.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -44,7 +44,7 @@ pub struct CheckpointFile {
     key: CheckpointKey,
     tail: CheckpointTail,
     end: u64,
-    /// The newest head of each taxpayer that the file contains.
+    /// The newest head of each taxpayer's log in the file.
     heads: HashMap<TaxpayerId, LogHead>,
 }
 
@@ -60,7 +60,8 @@ impl CheckpointReader {
         })
     }
 
-    /// Reads the next checkpoint; `None` at the end of the file. Ignores a last line that a crash left incomplete.
+    /// Reads and verifies the next checkpoint; `None` at the end of the file. Ignores an incomplete last line, which a
+    /// crash may leave.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
         let read = self
@@ -82,7 +83,7 @@ impl CheckpointReader {
         Ok(Some(accepted))
     }
 
-    /// True if the file ends in an incomplete line. Waits until no process appends to the file.
+    /// True if the file ends in an incomplete line. Waits while another process appends to the file.
     pub fn is_cut(&mut self) -> Result<bool, CheckpointFileError> {
         let Self {
             path, file, end, ..
@@ -108,7 +109,7 @@ impl CheckpointReader {
 }
 
 impl CheckpointFile {
-    /// Creates a value without opening the file. The first call that uses the file opens or creates it.
+    /// Creates the value without opening the file. The file is opened, or created, when it is first used.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
         Self {
             path,
@@ -127,17 +128,17 @@ impl CheckpointFile {
         self.key.public_key()
     }
 
-    /// Returns the newest head of this taxpayer that the file contains.
+    /// Returns the newest head of this taxpayer's log in the file; `None` if the file has none.
     pub fn head(&self, taxpayer: TaxpayerId) -> Option<&LogHead> {
         self.heads.get(&taxpayer)
     }
 
-    /// Reads the checkpoints that any process appended since the last call.
+    /// Reads the checkpoints that other processes have appended since the last call.
     pub fn catch_up(&mut self) -> Result<(), CheckpointFileError> {
         self.lock_file().map(drop)
     }
 
-    /// Appends a checkpoint of these heads. The line is on disk when this returns.
+    /// Signs and appends a checkpoint of these heads. The line is on disk when this returns.
     pub fn append(
         &mut self,
         at: Timestamp,

@@ -25,7 +25,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::events::event_row::{Column, Entity, Model};
 
-/// The most events of one invoice that are read at once.
+/// The maximum number of events of one invoice that are read at once.
 const EVENTS_OF_INVOICE_MAX: u64 = 1_000;
 
 /// The maximum total size of the events on one page of the feed, in bytes.
@@ -61,8 +61,8 @@ pub async fn heads(
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
-/// For each chain head in `wanted`, loads the stored event with the same sequence and returns its hash. Missing events
-/// are left out.
+/// Loads, for each head in `wanted`, the stored event with the same sequence. Returns its sequence and hash by
+/// taxpayer. Missing events are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -135,7 +135,7 @@ pub async fn actors_by_sequence(
     Ok(actors)
 }
 
-/// Loads the newest events about an IRN, the oldest of them first.
+/// Loads the newest `EVENTS_OF_INVOICE_MAX` events about an IRN, oldest first.
 pub async fn owned_by_with_irn(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -172,7 +172,8 @@ pub async fn owned_by_after(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Loads up to `limit` events after a sequence, fewer if they are large, and whether there are more.
+/// Loads up to `limit` events after a sequence, but only as many as `FEED_PAGE_BYTES_MAX` allows. Also returns true if
+/// there are more events.
 pub async fn feed_page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -195,7 +196,8 @@ pub async fn feed_page_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// Returns how many of the first events fit on one page; at least one, so that no reader stops at a large event.
+/// Returns how many of the first events fit into one page. It is at least one, so that a reader gets past a large
+/// event.
 fn count_fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -208,7 +210,7 @@ fn count_fitting(sizes: impl Iterator<Item = i64>) -> usize {
 }
 
 /// Converts a position to a sequence. A time becomes the sequence of the first event at or after it, or `i64::MAX` if
-/// there is none.
+/// there is no such event.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -235,7 +237,7 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Returns those IRNs of `spellings` that have an event of this kind. The comparison is exact.
+/// Returns those of these IRN spellings about which there is an event of this kind. The comparison is exact.
 pub async fn irns_with_event(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -261,7 +263,8 @@ pub async fn irns_with_event(
         .collect())
 }
 
-/// True if this event is stored. Its transaction was then committed, although the answer to the commit was lost.
+/// True if exactly this event is stored. Its transaction was then committed, even if the response to the commit was
+/// lost.
 pub async fn is_stored(tx: &Transaction, event: &Event) -> Result<bool, StoreError> {
     let stored = Entity::find_by_id((event.taxpayer_id.0, event.sequence))
         .one(tx)

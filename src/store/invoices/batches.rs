@@ -79,8 +79,8 @@ pub struct BatchSummary {
     pub created_at: Timestamp,
 }
 
-/// Loads one page of a taxpayer's batches, newest day first, and the number of all of them. A batch number begins with
-/// its day, so the primary key gives the order.
+/// Loads one page of a taxpayer's batches, newest day first, and the number of all of them. They are ordered by the
+/// primary key, because a batch number begins with its day.
 pub async fn summaries_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,

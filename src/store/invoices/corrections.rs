@@ -1,4 +1,4 @@
-//! The corrections of signed invoices. The column `record` holds the documents of a correction and how far it has come.
+//! The corrections of signed invoices. The column `record` holds the documents and the state of a correction.
 
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction};
@@ -30,14 +30,14 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// A correction with the replacement as it is to be created.
+/// A correction with the draft of its replacement, which is created after the credit note is signed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCorrection {
     pub correction: Correction,
     pub replacement: Option<Draft>,
 }
 
-/// The name of a correction.
+/// The taxpayer and the number that identify a correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CorrectionKey<'a> {
     pub taxpayer: TaxpayerId,
@@ -49,7 +49,7 @@ impl<'a> CorrectionKey<'a> {
         format!("{}/{}", self.taxpayer, self.correction_no)
     }
 
-    /// Reads the key of a lane.
+    /// Parses the key of a correction's lane; `None` for another text.
     pub fn parse_lane_key(key: &'a str) -> Option<Self> {
         let (taxpayer, correction_no) = key.split_once('/')?;
         Some(Self {
@@ -117,7 +117,7 @@ pub async fn start(
     lanes::enqueue(tx, LaneKind::Correction, &[lane]).await
 }
 
-/// Writes how far a stored correction has come.
+/// Writes the changed documents and state of a stored correction.
 pub async fn save(
     tx: &Transaction,
     taxpayer: TaxpayerId,

@@ -59,8 +59,8 @@ impl Model {
     }
 }
 
-/// The maximum length of a search text. PostgreSQL's index takes no row of more than 2,700 bytes, and a character may have
-/// four.
+/// The maximum length of a search text in characters. PostgreSQL's index takes no row of more than 2,700 bytes, and a
+/// character may have four.
 const SEARCH_TEXT_CHARS_MAX: usize = 300;
 
 fn search_text(details: &CustomerDetails) -> String {

@@ -1,4 +1,4 @@
-//! The customers of a taxpayer, as people and exports ask for them.
+//! Finders of the customers of a taxpayer, for pages and exports.
 
 use database::StoreError;
 use database::column::{caseless, contains_pattern};
@@ -36,8 +36,8 @@ pub async fn owned_by_with_ids(
     rows.into_iter().map(Customer::try_from).collect()
 }
 
-/// Loads a page of the customers of a taxpayer, ordered by name. With a search, only those whose name, number or TIN
-/// contains it.
+/// Loads a page of the customers of a taxpayer, ordered by name, and the number of all matches. With a search, only
+/// those whose name, number or TIN contains it.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,6 +1,6 @@
-//! The customers and the items that a taxpayer's invoices name, remembered from one invoice to the next. A command asks
-//! for them by name and saves those that are new or have changed. An invoice refers to its customer by number or tax number.
-//! A line refers to an item by id, by number, or by name if it has no number.
+//! The customers and items that occur in a taxpayer's invoices. Commands look them up by the identifiers that an
+//! invoice states, and save those that are new or have changed. An invoice refers to its customer by number or tax
+//! number. A line refers to an item by id, by number or, if it has no number, by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 

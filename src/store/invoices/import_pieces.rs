@@ -1,5 +1,5 @@
-//! The pieces of large files. An import reads one after the other; its record and what is left of the piece are written
-//! in the transaction that creates the invoices of the piece, so that each piece is imported once.
+//! The pieces of large files. An import processes one piece after the other. The transaction that creates the invoices
+//! of a piece also updates the record of the import and empties the piece, so that each piece is imported once.
 
 use database::column::json;
 use database::{StoreError, Transaction};
@@ -38,15 +38,15 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// How the pieces of a file are read.
+/// The data that all pieces of a file need to be read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PieceSource {
     pub format: FileFormat,
-    /// The profile at the time of the upload.
+    /// The import profile at the time of the upload.
     pub profile: ImportProfile,
 }
 
-/// A large file whose pieces are stored.
+/// A large file to be imported. Its pieces are stored already.
 #[derive(Debug)]
 pub struct NewImport {
     pub import: Import,
@@ -55,14 +55,14 @@ pub struct NewImport {
     pub pieces: usize,
 }
 
-/// The name of an import.
+/// The taxpayer and the number that identify an import.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportKey<'a> {
     pub taxpayer: TaxpayerId,
     pub import_no: &'a str,
 }
 
-/// The next piece of an import, with what became of the pieces before it.
+/// The next piece of an import, with the record of the pieces before it.
 #[derive(Debug)]
 pub struct NextPiece {
     pub import: Import,
@@ -71,11 +71,11 @@ pub struct NextPiece {
     pub piece: Piece,
 }
 
-/// What became of a piece.
+/// The result of the import of one piece.
 #[derive(Debug)]
 pub struct ImportedPiece {
     pub number: i64,
-    /// The record of the import with this piece.
+    /// The record of the import, including this piece.
     pub import: Import,
     pub errors_header: String,
     pub errors_csv: String,
@@ -87,7 +87,7 @@ impl<'a> ImportKey<'a> {
         format!("{}/{}", self.taxpayer, self.import_no)
     }
 
-    /// Reads the key of a lane.
+    /// Parses the key of an import's lane; `None` for another text.
     pub fn parse_lane_key(key: &'a str) -> Option<Self> {
         let (taxpayer, import_no) = key.split_once('/')?;
         Some(Self {
@@ -97,8 +97,8 @@ impl<'a> ImportKey<'a> {
     }
 }
 
-/// Stores a piece of an upload. The same piece of an earlier upload of the same file stays, with the time of this one, so
-/// that it is not swept while the upload is under way.
+/// Stores a piece of an upload. If an earlier upload of the same file stored it already, only its time is updated, so
+/// that it is not swept during this upload.
 pub async fn add(
     store: &Store,
     key: ImportKey<'_>,
@@ -127,8 +127,9 @@ pub async fn add(
     tx.commit().await
 }
 
-/// Starts the import of a file whose pieces are stored, or goes on with one that was stopped. Returns the import, which is
-/// that of an earlier call if there was one. Fails, so that the file is sent again, if a piece was swept meanwhile.
+/// Starts the import of a file whose pieces are stored, or continues one that was stopped. Returns the import; if it
+/// was started before, with its record so far. Fails if a piece was swept meanwhile, so that the file must be sent
+/// again.
 pub async fn start(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -177,7 +178,7 @@ pub async fn start(
     Ok(import)
 }
 
-/// Ends an import whose next piece fails each time, for this reason. Does nothing if no piece is left.
+/// Stops an import whose next piece fails again and again, for this reason. Does nothing if no piece is left.
 pub async fn stop(tx: &Transaction, key: ImportKey<'_>, reason: &str) -> Result<(), StoreError> {
     let found = imports::Entity::find_by_id((key.taxpayer.0, key.import_no.to_owned()))
         .one(tx)
@@ -190,7 +191,7 @@ pub async fn stop(tx: &Transaction, key: ImportKey<'_>, reason: &str) -> Result<
     write_report(tx, &row, &import).await
 }
 
-/// Writes the record of an import, unless a piece was imported since this row was read.
+/// Writes the record of an import, unless another piece was imported since `row` was read.
 async fn write_report(
     tx: &Transaction,
     row: &imports::Model,
@@ -206,7 +207,7 @@ async fn write_report(
     Ok(())
 }
 
-/// Loads the next piece of an import; `None` if all are imported, or it was stopped.
+/// Loads the next piece of an import; `None` if all pieces are imported, or if the import was stopped.
 pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>, StoreError> {
     let ImportKey {
         taxpayer,
@@ -233,7 +234,7 @@ pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>
     }))
 }
 
-/// Returns a piece of an import by its number.
+/// Loads a piece of an import by its number, counted from 0.
 pub async fn with_number(
     store: &Store,
     key: ImportKey<'_>,
@@ -248,7 +249,8 @@ pub async fn with_number(
     }))
 }
 
-/// Writes what became of a piece. Fails with `Stale` if it is not the next piece any more.
+/// Stores the result of a piece, empties the piece and advances the import. Fails with `Stale` if the piece is no
+/// longer the next one.
 pub async fn finish(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -281,7 +283,8 @@ pub async fn finish(
     Ok(())
 }
 
-/// Returns the first rows of errors in the pieces from this number on, and the number of the piece behind them.
+/// Returns the error rows of the first piece with errors, from piece `number` on, and the number of the piece after it.
+/// `None` if no such piece has errors.
 pub async fn errors_from(
     store: &Store,
     key: ImportKey<'_>,
@@ -301,14 +304,15 @@ pub async fn errors_from(
     Ok(found.map(|(csv, piece)| (csv, piece + 1)))
 }
 
-/// Deletes up to `limit` pieces of uploads that broke off before this time. Returns true if more may be left.
+/// Deletes up to `limit` pieces from before this time whose import was never started, because the upload was
+/// interrupted. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     let started = select_started();
     let abandoned: Vec<(i64, String, i64)> = Entity::find()
         .select_only()
         .columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
         .filter(Column::CreatedAt.lt(before.as_microsecond()))
-        // Only the pieces of a started import are empty. The index has no others.
+        // Pieces without content belong to started imports. The condition is that of the partial index.
         .filter(Column::Content.ne(""))
         .filter(Expr::exists(started.clone()).not())
         .order_by_asc(Column::CreatedAt)
@@ -322,7 +326,7 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
     let has_more = abandoned.len() as u64 == limit;
     let tx = store.begin().await?;
     for (taxpayer_id, import_no, piece) in abandoned {
-        // The same file may have been sent again meanwhile.
+        // The same file may have been uploaded again meanwhile.
         Entity::delete_many()
             .filter(Column::TaxpayerId.eq(taxpayer_id))
             .filter(Column::ImportNo.eq(import_no))
@@ -336,7 +340,7 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
     Ok(has_more)
 }
 
-/// Selects the started import to which a piece belongs.
+/// Selects the started import of the piece in the outer query.
 fn select_started() -> SelectStatement {
     Query::select()
         .expr(Expr::value(1))

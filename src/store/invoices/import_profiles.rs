@@ -1,4 +1,4 @@
-//! What taxpayers answer in advance for the files that they import.
+//! The import profiles of taxpayers: values that their files lack.
 
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction};
@@ -25,7 +25,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Loads the profile of a taxpayer. It is empty until one is set.
+/// Loads the import profile of a taxpayer; an empty one if none was set.
 pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<ImportProfile, StoreError> {
     let found = Entity::find_by_id(taxpayer.0).one(store.reader()).await?;
     let at = RowRef {

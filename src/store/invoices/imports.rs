@@ -1,5 +1,5 @@
-//! What became of files of invoices. The column `report` holds the outcome of each document as JSON. A large file has
-//! pieces, which are imported one after the other (`import_pieces`).
+//! The imports of files of invoices. The column `report` holds the record of an import, with the outcome of each
+//! document, as JSON. A large file is imported in pieces (`import_pieces`).
 
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction};
@@ -20,7 +20,7 @@ pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub import_no: String,
     pub report: String,
-    /// The file of errors; only its header if the file has pieces.
+    /// The error file; only its header if the file is imported in pieces.
     pub errors_csv: String,
     pub created_at: i64,
     pub source: Option<String>,
@@ -33,23 +33,23 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// An import with its file of errors.
+/// An import with its error file.
 #[derive(Debug, Clone)]
 pub struct StoredImport {
     pub import: Import,
     pub errors_csv: String,
 }
 
-/// The file of errors of an import.
+/// The error file of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredErrors {
-    /// The whole file, or its header if the rows are in pieces.
+    /// The whole error file, or only its header if the rows are stored with the pieces.
     pub csv: String,
     pub has_pieces: bool,
 }
 
 impl Model {
-    /// Returns the row of a file that is imported in one go.
+    /// Creates the row of a file that is imported at once.
     fn new(taxpayer: TaxpayerId, stored: &StoredImport, now: Timestamp) -> Self {
         Self {
             taxpayer_id: taxpayer.0,
@@ -63,7 +63,7 @@ impl Model {
         }
     }
 
-    /// Returns the row of a large file, of which nothing is imported yet.
+    /// Creates the row of a file that is imported in pieces, of which none is imported yet.
     pub(super) fn with_pieces(
         taxpayer: TaxpayerId,
         import: Import,
@@ -95,7 +95,7 @@ pub(super) fn row_ref(taxpayer: TaxpayerId, import_no: &str) -> RowRef<String> {
     }
 }
 
-/// Adds an import. The command that adds it has found none of this file, or one that was stopped, which stays.
+/// Adds an import. If an import of this file was stored meanwhile, that one stays.
 pub async fn add(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -134,7 +134,7 @@ pub async fn owned_by_with_number(
         .transpose()
 }
 
-/// Returns the time at which a file was imported; `None` if it was not.
+/// Returns the time at which a file was imported; `None` if it was not imported.
 pub async fn time_owned_by_with_number(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -149,7 +149,7 @@ pub async fn time_owned_by_with_number(
     row_ref(taxpayer, import_no).optional_moment(found)
 }
 
-/// Returns the imports of a taxpayer that have one of these numbers.
+/// Loads the imports of a taxpayer with these numbers.
 pub async fn owned_by_with_numbers(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -166,7 +166,7 @@ pub async fn owned_by_with_numbers(
     rows.iter().map(Model::import).collect()
 }
 
-/// Returns the file of errors of an import.
+/// Loads the error file of an import.
 pub async fn errors_owned_by_with_number(
     store: &Store,
     taxpayer: TaxpayerId,

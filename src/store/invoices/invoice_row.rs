@@ -1,5 +1,5 @@
-//! The table of invoices. Amounts are exact text. `customer_no`, `search_text`, `corrects`
-//! and `is_credit_note` serve only as filters.
+//! The table of invoices. Amounts are stored as exact text. The columns `customer_no`, `search_text`, `corrects` and
+//! `is_credit_note` are derived from other columns and serve only as filters.
 
 use database::StoreError;
 use database::column::{RowRef, caseless, json};

@@ -24,7 +24,7 @@ pub use crate::store::invoices::list_sort::{InvoiceSort, SortPlace};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvoicePage {
-    /// The invoices, without their long fields.
+    /// The invoices. Long fields are left out; see `long_invoices`.
     pub invoices: Vec<Invoice>,
     /// The invoices whose fields were left out because they are long, with the size of these fields in bytes.
     pub long_invoices: HashMap<InvoiceId, usize>,
@@ -34,15 +34,15 @@ pub struct InvoicePage {
     pub next: Option<SortPlace>,
 }
 
-/// The fields of invoices that a page has.
+/// The fields that the invoices of a page have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fields {
-    /// Those that lists show: all but `extras`.
+    /// The fields that lists show: all except `extras`.
     Shown,
     All,
 }
 
-/// The amounts of a document of a list.
+/// The amounts of one document in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentAmounts {
     pub currency: String,
@@ -51,7 +51,7 @@ pub struct DocumentAmounts {
     pub is_credit_note: bool,
 }
 
-/// A part of a list: where it starts, and how many invoices it has at most.
+/// The start of a page, and the maximum number of its invoices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PagePart {
     pub start: PageStart,
@@ -66,7 +66,7 @@ impl InvoiceList {
         Ok(matching.count(store.reader()).await?)
     }
 
-    /// Counts the invoices that match the filter, but only up to `max`.
+    /// Counts the invoices that match the filter. Stops at `max`.
     pub async fn count_up_to(&self, store: &Store, max: u64) -> Result<u64, StoreError> {
         let mut part = Query::select();
         part.expr(Expr::cust("1"))
@@ -83,8 +83,8 @@ impl InvoiceList {
         Ok(count.unsigned_abs())
     }
 
-    /// Returns the amounts of each document that matches the filter, of at most `max`. Cancelled documents have none, unless
-    /// the filter is for them.
+    /// Returns the amounts of the documents that match the filter, of `max` documents at most. Cancelled documents are
+    /// left out unless the filter asks for them.
     pub async fn amounts(
         &self,
         store: &Store,
@@ -130,7 +130,7 @@ impl InvoiceList {
         self.counted_page(store, part, total, Fields::Shown).await
     }
 
-    /// Loads one page. `total` is the number of all invoices, as counted before.
+    /// Loads one page. `total` is the number of all matching invoices, which the caller has counted.
     pub async fn counted_page(
         &self,
         store: &Store,
@@ -176,11 +176,11 @@ impl InvoiceList {
     }
 }
 
-/// A page contains the fields of an invoice that may be long only if they take at most this many bytes, so that a
-/// page is never larger than a few megabytes.
+/// The maximum size of an invoice's long fields with which they are part of a page, in bytes. It keeps a page below a
+/// few megabytes.
 const FIELDS_BYTES_MAX: usize = 16 * 1024;
 
-/// Selects the rows of a list. If an invoice has long fields, the column `lines` has their size instead.
+/// Selects the rows of a list. If the fields of an invoice are too long, the column `lines` has their size instead.
 fn select_rows(fields: Fields) -> Select<Entity> {
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines | Column::Extras));
     let (size, extras) = match fields {
@@ -223,7 +223,7 @@ static COUNT_BY_STATUS: SqlOnce = SqlOnce::new(|_| {
         .join(" UNION ALL ")
 });
 
-/// Counts a taxpayer's invoices in each status, but only up to `max` in each, so that the cost does not grow with the
+/// Counts a taxpayer's invoices in each status. Stops at `max` for each status, so that the time does not grow with the
 /// number of invoices.
 pub async fn count_by_status(
     store: &Store,

@@ -1,5 +1,5 @@
-//! The question that a list of invoices answers, and its SQL. A query first finds the ids of a page in an index (the
-//! filtered column or the order, then `created_at` and `id`).
+//! The filters of the list of invoices, and its SQL. A query first finds the ids of a page in an index (the filtered
+//! column or the order, then `created_at` and `id`).
 
 use database::column::{caseless, contains_pattern};
 use database::sql::dialect;
@@ -16,7 +16,7 @@ use crate::store::invoices::list_sort::{
     InvoiceSort, SortBy, SortPlace, date_value, payable_value,
 };
 
-/// The list that a caller asks for: whose invoices, which of them, and in which order.
+/// A list of invoices: the taxpayer, the filters and the order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvoiceList {
     pub taxpayer: TaxpayerId,
@@ -30,21 +30,21 @@ pub struct InvoiceFilter {
     pub batch_no: Option<String>,
     pub status: Option<WorkflowStatus>,
     pub payment_status: Option<PaymentStatus>,
-    /// The statuses at the authority of which an invoice has one; empty for all.
+    /// Only invoices that have one of these statuses at the authority; empty for all.
     pub authority_statuses: Vec<AuthorityStatus>,
     pub category: Option<Category>,
-    /// The first invoice date to include; `date_to` is the last.
+    /// The first invoice date to include. `date_to` is the last one.
     pub date_from: Option<Date>,
     pub date_to: Option<Date>,
-    /// Only invoices that are due before this day. An invoice without a due date is never due.
+    /// Only invoices with a due date before this day.
     pub due_before: Option<Date>,
-    /// Only invoices that are due after this day.
+    /// Only invoices with a due date after this day.
     pub due_after: Option<Date>,
-    /// Only invoices that are overdue on this day (`owed::overdue`).
+    /// Only invoices that are overdue on this day (see `owed::overdue`).
     pub overdue_on: Option<Date>,
     /// Leaves out the cancelled invoices.
     pub without_cancelled: bool,
-    /// The least payable amount to include; `amount_max` is the largest. Both are at least 0.
+    /// The smallest payable to include. `amount_max` is the largest. Both are at least 0.
     pub amount_min: Option<Amount>,
     pub amount_max: Option<Amount>,
     pub customer_no: Option<String>,
@@ -65,22 +65,23 @@ pub enum PageStart {
     After(SortPlace),
 }
 
-/// Tells SQLite which index to use, because SQLite guesses the number of matching rows badly.
+/// Selects the index that SQLite uses, because SQLite estimates the number of matching rows badly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IndexHint {
     backend: DbBackend,
-    /// True if many rows match, and no index holds the rows of an exact value in the order of the list. The rows are
-    /// then read in this order until the page is full.
+    /// True if many rows match and no index has the rows of the filtered value in the order of the list. The rows are
+    /// then read in the order of the list until the page is full.
     is_by_order: bool,
-    /// True if few rows match. All of them are then found and sorted, because they may be far apart in the list.
+    /// True if few rows match. All of them are then found and sorted, because in the order of the list they may be far
+    /// apart.
     is_sorted: bool,
 }
 
-/// If at most this many rows match, the query finds and sorts all of them.
+/// If at most this many rows match, the query finds all of them and sorts them.
 const SORTED_ROWS_MAX: u64 = 10_000;
 
 impl IndexHint {
-    /// Lets the database choose.
+    /// Leaves the choice of the index to the database.
     pub(super) fn none(backend: DbBackend) -> Self {
         Self {
             backend,
@@ -101,7 +102,7 @@ impl IndexHint {
         }
     }
 
-    /// Returns an SQL expression. With `is_hidden`, a plus sign keeps SQLite from using an index on it.
+    /// Returns an SQL expression. If `is_hidden`, a plus sign before it keeps SQLite from using an index on it.
     fn expression(sql: &str, is_hidden: bool) -> Expr {
         if is_hidden {
             Expr::cust(format!("+{sql}"))
@@ -110,17 +111,17 @@ impl IndexHint {
         }
     }
 
-    /// Returns a column that filters.
+    /// Returns a column for a filter.
     fn filter_column(self, column: Column) -> Expr {
         Self::expression(column.as_str(), self.is_by_order)
     }
 
-    /// Returns an expression of an order, where it filters.
+    /// Returns the expression of a sort key for a filter.
     fn filter_key(self, by: SortBy) -> Expr {
         Self::expression(by.sql(self.backend), self.is_by_order)
     }
 
-    /// Returns the columns of the order.
+    /// Returns the columns by which the list is ordered.
     fn order_columns(self, by: SortBy) -> Vec<Expr> {
         let mut columns = vec![Self::expression(by.sql(self.backend), self.is_sorted)];
         if by != SortBy::CreatedAt {
@@ -132,7 +133,7 @@ impl IndexHint {
 }
 
 impl InvoiceFilter {
-    /// True if a filter asks for one exact value of a column that has an index. The index then yields the rows in the
+    /// True if a filter asks for one exact value of an indexed column. The index yields the rows of this value in the
     /// order of creation.
     fn has_indexed_value(&self) -> bool {
         self.batch_no.is_some() || self.customer_no.is_some() || self.status.is_some()
@@ -140,8 +141,8 @@ impl InvoiceFilter {
 }
 
 impl InvoiceList {
-    /// Selects the ids of one page. The query reads only one taxpayer's part of an index, and of the table the rows
-    /// that its filters need.
+    /// Selects the ids of one page. The query reads only the taxpayer's part of an index, and only those rows of the
+    /// table that its filters need.
     pub(super) fn select_page_ids(
         &self,
         start: PageStart,
@@ -162,7 +163,8 @@ impl InvoiceList {
             PageStart::At(offset) => {
                 ids.offset(offset);
             }
-            // This condition comes before the filters: of several bounds of one column, PostgreSQL starts at the first.
+            // This condition comes before the filters: if a column has several bounds, PostgreSQL starts at the first
+            // one in the query.
             PageStart::After(place) => {
                 let columns = Expr::tuple(hint.order_columns(self.sort.by));
                 let values = Expr::tuple(place.values(hint.backend));
@@ -241,21 +243,22 @@ impl InvoiceList {
     }
 }
 
-/// The statuses of invoices with which the authority is not done, or that it has rejected. The partial index
+/// The statuses of invoices that the authority is still processing or has rejected. The partial index
 /// `invoices_unsettled` has this condition, word for word.
 pub(in crate::store) const UNSETTLED_CONDITION: &str =
     "authority_status IN ('QUEUED', 'VALIDATED', 'REJECTED', 'FAILED')";
 
-/// The condition of an invoice that was not cancelled, among those that `invoices_unsettled` finds. It looks up each of
-/// them by its key: SQLite would otherwise read all invoices of the account in an index that has `status`.
+/// The condition that an invoice was not cancelled, for use with the index `invoices_unsettled`. It looks up each
+/// invoice by its key. With a plain condition on `status`, SQLite would use an index on that column and read all
+/// invoices of the account.
 pub(in crate::store) const UNCANCELLED_CONDITION: &str = "NOT EXISTS (SELECT 1 FROM invoices AS own WHERE own.taxpayer_id = invoices.taxpayer_id \
      AND own.id = invoices.id AND own.status = 'cancelled')";
 
-/// Less than the smallest unit of any currency. A sum of SQLite is off by less than that.
+/// An amount below the smallest unit of any currency. SQLite computes sums with a smaller error than this.
 const LESS_THAN_ANY_COIN: &str = "0.00005";
 
-/// Returns the condition of an invoice in this table of which something is left to pay, and by somebody:
-/// `owed::overdue` says the same.
+/// Returns the condition that somebody still owes a part of an invoice in this table, after its signed credit notes are
+/// set off. It must agree with `owed::overdue`.
 pub(in crate::store) fn still_owed_condition(table: &str) -> String {
     let left = format!("CAST({table}.payable AS numeric) - CAST({table}.paid AS numeric)");
     let credited = "SUM(CAST(note.payable AS numeric) - CAST(note.paid AS numeric))";
@@ -269,7 +272,7 @@ pub(in crate::store) fn still_owed_condition(table: &str) -> String {
     )
 }
 
-/// Returns the condition of a signed credit note in this table that was not set off against its invoice, or not wholly.
+/// Returns the condition that a row of this table is a signed credit note that is not fully set off.
 pub(super) fn open_credit_condition(table: &str) -> String {
     format!(
         "{table}.is_credit_note AND {table}.signed AND {table}.status NOT IN ('draft', 'cancelled') \
@@ -277,7 +280,7 @@ pub(super) fn open_credit_condition(table: &str) -> String {
     )
 }
 
-/// True if the partial index has all invoices of these statuses.
+/// True if the partial index `invoices_unsettled` contains all invoices with these statuses.
 fn are_unsettled(statuses: &[AuthorityStatus]) -> bool {
     let is_unsettled = |status: &AuthorityStatus| {
         matches!(
@@ -291,12 +294,12 @@ fn are_unsettled(statuses: &[AuthorityStatus]) -> bool {
     !statuses.is_empty() && statuses.iter().all(is_unsettled)
 }
 
-/// True if the partial index of unsettled invoices finds those that the filter is for.
+/// True if the query uses the partial index `invoices_unsettled` for this filter.
 fn is_found_unsettled(filters: &InvoiceFilter, hint: IndexHint) -> bool {
     are_unsettled(&filters.authority_statuses) && !hint.is_by_order
 }
 
-/// Returns the condition that leaves out cancelled invoices; `None` if they are not to be left out.
+/// Returns the condition that leaves out cancelled invoices; `None` if the filter includes them.
 fn without_cancelled_condition(filters: &InvoiceFilter, hint: IndexHint) -> Option<Expr> {
     filters.without_cancelled.then(|| {
         if is_found_unsettled(filters, hint) {
@@ -326,7 +329,7 @@ fn add_authority_statuses(all: Condition, filters: &InvoiceFilter, hint: IndexHi
 fn add_due_dates(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
     let due = || hint.filter_key(SortBy::DueDate);
     let overdue = filters.overdue_on.map(|today| {
-        // Inequalities, because the index of an exact status would lead through most of the invoices.
+        // These are inequalities because for an exact status SQLite would use an index through most of the invoices.
         Condition::all()
             .add(due().lt(date_value(today)))
             .add(Column::PaymentStatus.ne(PaymentStatus::Paid.as_str()))

@@ -1,5 +1,5 @@
 //! The order of the list of invoices. Invoices with the same key are ordered by `created_at` and then by id, in the
-//! same direction, so that each has one place, and an index holds the whole order.
+//! same direction. So each invoice has a unique place, and an index contains the whole order.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 
 words! {
-    /// What the list is ordered by.
+    /// The sort key of the list.
     SortBy {
         CreatedAt = "created_at",
         InvoiceDate = "invoice_date",
@@ -30,7 +30,7 @@ pub struct InvoiceSort {
 }
 
 impl InvoiceSort {
-    /// Newest first: the order of a list whose caller asks for no other.
+    /// Newest first: the default order.
     pub const NEWEST_FIRST: Self = Self {
         by: SortBy::CreatedAt,
         is_descending: true,
@@ -50,7 +50,7 @@ impl InvoiceSort {
         })
     }
 
-    /// Returns what can be asked for, for the message of a fault.
+    /// Returns the words that a caller may send, for the message of a fault.
     pub fn allowed_words() -> String {
         format!(
             "{}, with - before it for descending",
@@ -96,7 +96,7 @@ impl fmt::Display for InvoiceSort {
     }
 }
 
-/// The place of an invoice among others, in the ascending order.
+/// The place of an invoice in the order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SortPlace {
     pub key: SortKey,
@@ -104,10 +104,10 @@ pub struct SortPlace {
     pub id: InvoiceId,
 }
 
-/// The value by which an invoice is ordered. The keys of one list are of one kind.
+/// The value of the sort key. All places of one list have the same kind of key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SortKey {
-    /// The time of creation, which every place has anyway.
+    /// The time of creation, which is not repeated here because every place has it.
     CreatedAt,
     Date(Date),
     Amount(Amount),
@@ -123,13 +123,13 @@ impl fmt::Display for SortKey {
     }
 }
 
-/// An invoice without a due date is ordered as if it were due on the last day of the calendar.
+/// The due date by which an invoice without a due date is ordered, so that it comes after all others.
 const NO_DUE_DATE: Date = Date::MAX;
-/// The index is made of this very expression (migration m0028), in which `NO_DUE_DATE` stands.
+/// This text and the date in it (`NO_DUE_DATE`) must be the same as in the index (migration m0028).
 pub(super) const DUE_DATE_SQL: &str = "COALESCE(due_date, '9999-12-31')";
 const PAYABLE_POSTGRES_SQL: &str = "CAST(payable AS numeric)";
-/// SQLite has no exact numbers of this size, so the digits before the decimal point are padded to `WHOLE_DIGITS`, and
-/// zeros at the end are cut. Then the order of the texts is the order of the amounts, which are never negative.
+/// SQLite has no exact numbers of this size. So the digits before the decimal point are padded to `WHOLE_DIGITS` and
+/// zeros at the end are removed. The order of these texts is then that of the amounts, which are never negative.
 const PAYABLE_SQLITE_SQL: &str = "(substr('000000000000000000000000', 1, 25 - instr(payable || '.', '.')) || \
     rtrim(payable || CASE WHEN instr(payable, '.') > 0 THEN '' ELSE '.' END, '0'))";
 const WHOLE_DIGITS: usize = 24;
@@ -147,12 +147,12 @@ impl SortBy {
     }
 }
 
-/// Returns a date as the databases compare it.
+/// Returns a date in the form in which the databases compare it.
 pub(super) fn date_value(date: Date) -> Expr {
     Expr::val(date.to_string())
 }
 
-/// Returns an amount of at least 0 as the expression of the key `payable` is compared.
+/// Returns an amount of at least 0 in the form in which the expression of the key `payable` is compared.
 pub(super) fn payable_value(amount: Amount, backend: DbBackend) -> Expr {
     if backend == DbBackend::Postgres {
         return Expr::val(amount.to_string()).cast_as("numeric");

@@ -48,7 +48,8 @@ pub struct InvoiceNames {
 }
 
 impl InvoiceNames {
-    /// Adds an identifier that a request gives as `unique_no`. Returns `None` if the text is not of this kind.
+    /// Adds an identifier that a request gives as `unique_no`. Returns `None` if the text cannot be an identifier of
+    /// this kind.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
         match kind {
             UniqueNoType::PortalId => self.ids.push(text.parse().ok()?),
@@ -105,11 +106,11 @@ pub async fn owned_by_with_names(
     with_names(connection, [(taxpayer, names)]).await
 }
 
-/// The maximum number of invoices that may refer to one that is corrected.
+/// The maximum number of invoices that may refer to an invoice that is to be corrected.
 pub const CORRECTING_MAX: usize = 1_000;
 
-/// Loads the invoices of a taxpayer that refer to another one in one of these ways and are not cancelled, the oldest
-/// first, and at most one more than may refer to it.
+/// Loads the invoices of a taxpayer that refer to another invoice by one of its references and are not cancelled,
+/// oldest first. At most `CORRECTING_MAX` + 1 are loaded, so that the caller can see if there are too many.
 pub async fn owned_by_correcting(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -126,8 +127,8 @@ pub async fn owned_by_correcting(
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
-/// Loads the signed credit notes that refer to invoices in one of these ways: all of them, since one that was left out
-/// would not be set off.
+/// Loads the signed credit notes that refer to an invoice by one of these references. Their number is not limited,
+/// because a credit note that is left out would not be set off.
 pub async fn signed_credit_notes(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -144,7 +145,7 @@ pub async fn signed_credit_notes(
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
-/// Selects the invoices of a taxpayer that refer to others in one of these ways, the oldest first.
+/// Selects the invoices of a taxpayer that refer to another one by one of these references, oldest first.
 fn correcting(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
     Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -152,7 +153,7 @@ fn correcting(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
         .order_by_asc(Column::Id)
 }
 
-/// Returns those of these invoice numbers that an invoice of the taxpayer has.
+/// Returns those of these invoice numbers that the taxpayer has already used.
 pub async fn numbers_in_use(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -182,7 +183,7 @@ pub async fn owned_by_with_unique_no(
         .pop())
 }
 
-/// The most frequent query, so its text is built only once.
+/// This is the most frequent query, so its text is built only once.
 static BY_ID: SqlOnce = SqlOnce::new(|_| {
     let columns: Vec<_> = Column::iter()
         .map(|column| column.as_str().to_owned())

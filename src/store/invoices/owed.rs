@@ -1,5 +1,5 @@
-//! The invoices that are not settled, what was due first at the beginning. Only so many are read, so that the cost does not
-//! grow with their number.
+//! The unsettled invoices of a taxpayer (those that are not fully paid), by due date. Their number is limited, so that
+//! the time does not grow with it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,26 +21,26 @@ use crate::store::invoices::invoice_row::{Column, Entity};
 use crate::store::invoices::list_query::open_credit_condition;
 use crate::store::invoices::list_sort::DUE_DATE_SQL;
 
-/// The invoices that were read, and whether others were left out.
+/// The invoices that were read. `is_cut` is true if there are more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedPart {
     pub invoices: Vec<OwedInvoice>,
     pub is_cut: bool,
 }
 
-/// The condition of the index `invoices_owed`, word for word. Cancelled invoices, drafts and rejected payments are not
-/// owed.
+/// The condition of unsettled documents, which the partial index `invoices_owed` has, word for word. Drafts, cancelled
+/// documents and those with a rejected payment are not owed.
 const OWED_CONDITION: &str =
     "payment_status IN ('PENDING', 'PARTIAL') AND status NOT IN ('draft', 'cancelled')";
 
-/// An invoice that is credited in full before anything was paid gets the payment status REJECTED, so its credit note takes
-/// nothing off either.
+/// Leaves out credit notes of invoices whose payment status is REJECTED. An invoice that was credited in full before
+/// any payment gets this status, so that neither it nor its credit note counts.
 const NOT_SETTLED_CONDITION: &str = "NOT (is_credit_note AND EXISTS (SELECT 1 FROM invoices AS credited \
      WHERE credited.taxpayer_id = invoices.taxpayer_id AND credited.irn_key = invoices.corrects \
      AND credited.payment_status = 'REJECTED'))";
 
-/// The fields of an invoice that the table has no columns for are read only if they take at most this many bytes. Only
-/// full documents have more of them, and their invoice type is a code.
+/// The maximum size of the column `extras` with which it is read, in bytes. Only full documents have more, and their
+/// column `invoice_type` holds the code already.
 const EXTRAS_BYTES_MAX: usize = 4 * 1024;
 
 #[derive(FromQueryResult)]
@@ -87,8 +87,9 @@ impl TryFrom<OwedRow> for OwedInvoice {
     }
 }
 
-/// Loads up to `max` invoices that are not settled, with credit notes set off against them.
-pub async fn due_first(
+/// Loads up to `max` unsettled documents, the earliest due date first, and sets credit notes off against their
+/// invoices.
+pub async fn load_unsettled(
     store: &Store,
     taxpayer: TaxpayerId,
     max: u64,
@@ -140,8 +141,7 @@ struct OpenCreditRow {
     paid: String,
 }
 
-/// Returns those of these invoices that are overdue, and of which signed credit notes leave something to pay once they are
-/// set off.
+/// Returns the ids of those invoices that are overdue, even after their signed credit notes are set off.
 pub async fn overdue(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,5 +1,5 @@
-//! The payment ledger of an invoice: one entry for each payment update. An entry has the
-//! sequence number of the event that the update emitted.
+//! The payment ledger: one entry for each payment update of an invoice. An entry has the sequence of the event that
+//! reports the update.
 
 use database::column::RowRef;
 use database::insert::Insert;

@@ -1,4 +1,4 @@
-//! The timeline of an invoice: the newest events, steps of runs, and delivery attempts.
+//! Loads the timeline of an invoice: its newest events, calls of steps, and delivery attempts.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,8 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::select_sequences_about;
 use crate::store::webhooks::delivery_row;
 
-/// How many entries to read from each log: one more than a timeline may have, to find out if there are older ones.
+/// The number of entries to read from each log. It is one more than a timeline may have, to find out if there are older
+/// entries.
 const ENTRIES_READ_MAX: u64 = ENTRIES_MAX as u64 + 1;
 
 pub async fn owned_by_with_irn(
@@ -41,8 +42,8 @@ pub async fn owned_by_with_irn(
     ]))
 }
 
-/// The fields of an event that the timeline shows. The fields from `previous_status` to `differences` are JSON texts from
-/// the event's data.
+/// The fields of an event that the timeline shows. The fields from `previous_status` to `differences` are members of
+/// the event's data, as JSON texts.
 #[derive(FromQueryResult)]
 struct EventRow {
     sequence: i64,
@@ -240,7 +241,7 @@ fn to_attempt_entry(
     })
 }
 
-/// Returns only the fields that have a value.
+/// Returns those fields that have a value other than null.
 fn known_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let said = fields
         .into_iter()

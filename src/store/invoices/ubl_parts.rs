@@ -1,4 +1,4 @@
-//! The parts of UBL files that no field of their invoices carries.
+//! The table of the parts of UBL documents that no field of their invoices holds.
 
 use database::column::{RowRef, json};
 use database::{StoreError, Transaction};
@@ -43,7 +43,7 @@ pub async fn add(
     Ok(())
 }
 
-/// Returns the parts of an invoice; `None` if it came from no file that had any.
+/// Loads the parts of an invoice; `None` if it was not imported from UBL or has no such parts.
 pub async fn for_invoice(store: &Store, invoice: &Invoice) -> Result<Option<UblParts>, StoreError> {
     let id = (invoice.taxpayer_id.0, invoice.id.0);
     let found = Entity::find_by_id(id).one(store.reader()).await?;

@@ -1,5 +1,5 @@
-//! The public pages of signed invoices: the token of each page, and the invoice that it shows. A token is drawn when a
-//! link is first asked for, and never changes, because it is printed on paper.
+//! The public pages of signed invoices: the secret token of each page, with its invoice. A token is drawn when a link
+//! is first requested. It never changes, because it is printed on paper.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +14,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::store::Store;
 
-/// The length of a token in random bytes, which nobody can guess.
+/// The length of a token in random bytes, large enough that nobody can guess a token.
 const TOKEN_BYTES: usize = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -50,7 +50,7 @@ pub async fn invoice_token(store: &Store, invoice: &Invoice) -> Result<String, S
         .on_conflict(same_invoice.clone().do_nothing().to_owned())
         .exec_without_returning(&tx)
         .await?;
-    // Somebody else may have asked at the same time: the first token stays.
+    // Another request may have stored a token at the same time. The first token stays.
     let kept = Entity::find_by_id(id).one(&tx).await?;
     tx.commit().await?;
     kept.map(|row| row.token)

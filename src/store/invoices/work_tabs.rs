@@ -1,5 +1,5 @@
-//! The tabs of the list of invoices, which say what is to be done, and the number of invoices in each. The counts are
-//! bounded, so that the page of a large account is as fast as any other.
+//! The tabs above the list of invoices, which group invoices by what is to be done, and the number of invoices in each.
+//! The counts are limited, so that the page of a large account is as fast as any other.
 
 use database::StoreError;
 use database::column::RowRef;
@@ -33,15 +33,15 @@ words! {
 pub struct TabCount {
     pub tab: WorkTab,
     pub count: u64,
-    /// True if there may be more invoices than were counted.
+    /// True if there may be more invoices, because the count stopped at its limit.
     pub is_more: bool,
 }
 
-/// Of the invoices that were due, so many are looked at for unpaid ones, latest first.
+/// The maximum number of invoices with a past due date that are checked for unpaid ones, latest due date first.
 const DUE_LOOKED_AT_MAX: i64 = 2_000;
 
 impl WorkTab {
-    /// Returns the SQL condition of its invoices; `None` for those that are overdue, which are counted otherwise.
+    /// Returns the SQL condition of the tab's invoices; `None` for overdue invoices, which are counted in another way.
     fn condition(self) -> Option<String> {
         let unsettled = |statuses: &str| {
             format!(
@@ -84,7 +84,7 @@ static COUNTS: SqlOnce = SqlOnce::new(|_| {
     all.join(" UNION ALL ")
 });
 
-/// Counts the invoices in each tab, up to `max`. `today` decides which are overdue.
+/// Counts the invoices in each tab. Stops at `max` for each tab. Invoices due before `today` are overdue.
 pub async fn count(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,6 +1,6 @@
-//! Abandoned lanes and isolated lanes. A lane is abandoned if the process that held it crashed. A lane is isolated if
-//! its work was in flight at two crashes, so that it must begin alone. Both have a lease that has ended; a released
-//! lane has no lease, and an isolated lane has no owner.
+//! Claims of lanes whose lease has ended. A lane is abandoned if the process that held it crashed. A lane is isolated
+//! if its work was in flight at two crashes, so that it must begin alone. An isolated lane has an ended lease without
+//! an owner. A lane that was released normally has no lease at all.
 
 use database::StoreError;
 use database::sql::{self, dialect};
@@ -11,18 +11,17 @@ use crate::store::Store;
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes};
 use crate::store::lanes::fair_queue::{self, BlockedStep};
 
-/// The maximum number of abandoned lanes that one query reads. A claim then takes lanes from these, from each taxpayer
-/// in turn.
+/// The maximum number of abandoned lanes that one query reads. A claim then selects lanes from these, the same number
+/// from each taxpayer in turn.
 const CANDIDATES_MAX: usize = 512;
 
 /// The two kinds of lanes whose lease has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndedLanes {
-    /// The lanes whose holder crashed. The caller of a claim must count the crash of each lane before the work of the
-    /// lane begins.
+    /// The lanes whose holder crashed. Whoever claims them must count the crash of each lane before its work begins.
     Abandoned,
-    /// The lanes that must begin alone. A claim takes only one, because with two of them in progress nobody could tell
-    /// which one crashed the process.
+    /// The lanes whose work must begin alone. A claim takes only one of them: if two were in progress at a crash,
+    /// nobody could tell which of them caused it.
     Isolated,
 }
 
@@ -34,8 +33,8 @@ impl EndedLanes {
         }
     }
 
-    /// Selects due lanes, the one that has been due for the longest time first. Few leases have ended and many lanes
-    /// may be due, so the query finds the ended leases first and then checks their due times.
+    /// Selects the due lanes, the longest due first. Few leases have ended but many lanes may be due, so the query
+    /// finds the ended leases first and then checks their due times.
     fn select(self, backend: DbBackend, blocked: &[BlockedStep], limit: usize) -> String {
         let now = dialect(backend).statement_clock();
         let open = fair_queue::no_blocked_step_condition("ended", blocked);
@@ -48,8 +47,8 @@ impl EndedLanes {
         )
     }
 
-    /// Returns the taxpayers and keys of lanes that are due, from each taxpayer in turn, and at most as many as the
-    /// taxpayer may still hold.
+    /// Returns the taxpayers and keys of due lanes, from each taxpayer in turn, and at most as many as each taxpayer
+    /// may still hold.
     async fn find(
         self,
         store: &Store,

@@ -1,5 +1,5 @@
-//! Claims of lanes: due lanes, abandoned lanes, isolated lanes, which are claimed alone, and idle lanes that get new
-//! work.
+//! Claims of lanes: of due lanes, of lanes whose lease has ended (`abandoned`), and of idle lanes that get new work. A
+//! claim gives the claiming process a lease.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub const ROUND_START: i64 = -1;
 /// The taxpayer id of lanes without a taxpayer.
 pub(super) const NO_TAXPAYER: i64 = 0;
 
-/// The lanes that a claim takes.
+/// The kinds of lanes that a claim can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claimable {
     /// Lanes that are due and have no holder.
@@ -42,21 +42,21 @@ pub struct ClaimRequest<'a> {
     pub owner: &'a str,
     pub lease: Duration,
     pub limit: usize,
-    /// The id of the last taxpayer that the previous claim served. This claim starts with the next higher id.
+    /// The id of the taxpayer that the previous claim served last. This claim starts with the next higher id.
     pub after_taxpayer: i64,
     pub blocked: &'a [BlockedStep],
     pub share: FairShare,
 }
 
-/// The number of lanes that one taxpayer, and one integrator with all its taxpayers, may hold at a time, so that
-/// their slow lanes leave room for others. Lanes without a taxpayer are not limited.
+/// The limits on the lanes that one taxpayer, and one integrator with all its taxpayers, may hold at a time, so that
+/// slow work of one leaves room for others. Lanes without a taxpayer are not limited.
 #[derive(Debug, Clone)]
 pub struct FairShare {
     pub taxpayer_max: usize,
-    /// The number of lanes that the dispatcher holds now, keyed by taxpayer id.
+    /// The number of lanes that this process holds now, by taxpayer id.
     pub held: HashMap<i64, usize>,
     pub integrator_max: usize,
-    /// The number of lanes that the dispatcher holds now, keyed by integrator.
+    /// The number of lanes that this process holds now, by integrator.
     pub held_by_integrator: HashMap<IntegratorId, usize>,
 }
 
@@ -80,8 +80,8 @@ impl FairShare {
             .saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
     }
 
-    /// Returns the SQL condition that a lane's taxpayer and its integrator may hold more lanes, beginning with `AND`.
-    /// Empty if none of them has reached its limit.
+    /// Returns the SQL condition that neither a lane's taxpayer nor its integrator has reached its limit, beginning
+    /// with `AND`. Empty if nobody has reached the limit.
     pub(super) fn room_left_condition(&self) -> String {
         let full: Vec<_> = self
             .held
@@ -119,7 +119,7 @@ impl FairShare {
         self.integrator_max.saturating_sub(held)
     }
 
-    /// Returns these lanes without those that exceed the limits of their integrators.
+    /// Returns the lanes without those that would exceed the limit of their integrator.
     pub(super) async fn without_excess(
         &self,
         store: &Store,
@@ -152,15 +152,14 @@ pub struct ClaimedLane {
     pub lane: LeasedLane,
 }
 
-/// The claimed lanes in the order in which to work on them. `last_taxpayer` is the taxpayer after whom the next claim
-/// of due lanes starts.
+/// The claimed lanes, in the order in which to process them. The next claim of due lanes starts after `last_taxpayer`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClaimedLanes {
     pub lanes: Vec<ClaimedLane>,
     pub last_taxpayer: Option<i64>,
 }
 
-/// Claims up to `limit` lanes, from each taxpayer in turn, and at most as many as the taxpayer may still hold.
+/// Claims up to `limit` lanes, from each taxpayer in turn, and at most as many as each taxpayer may still hold.
 pub async fn claim(
     store: &Store,
     which: Claimable,
@@ -172,7 +171,7 @@ pub async fn claim(
     }
 }
 
-/// Claims those of the lanes `found` that the query `free` selects. Keeps the order of `found`.
+/// Claims those of the lanes `found` that the query `free` selects, in the order of `found`.
 pub(super) async fn claim_found(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -193,7 +192,7 @@ pub(super) async fn claim_found(
     Ok(in_order.collect())
 }
 
-/// Claims the lanes that the query `free` selects. Skips lanes that another process has locked.
+/// Claims the lanes that the query `free` selects. Lanes that another transaction has locked are skipped.
 pub(crate) async fn claim_where(
     store: &Store,
     kind: LaneKind,
@@ -235,8 +234,8 @@ async fn execute(
         .collect()
 }
 
-/// Builds the statement that claims the lanes of the query `free`. That query is a materialised common table
-/// expression, so it runs once; otherwise PostgreSQL could repeat it for each lane.
+/// Builds the statement that claims the lanes of the query `free`. The query is a materialised common table expression,
+/// so that it runs once; otherwise PostgreSQL could repeat it for each lane.
 fn claim_statement(
     backend: DbBackend,
     kind: LaneKind,
@@ -265,8 +264,8 @@ fn claim_statement(
         .to_owned()
 }
 
-/// Returns the number of crashes of a lane after this owner claims it. An expired lease of another owner adds one
-/// crash. An expired lease of the same owner adds none: its process is alive and only lost the lease.
+/// Returns the number of a lane's crashes after this owner has claimed it. An expired lease of another owner adds one
+/// crash. An expired lease of this owner adds none, because its process is alive and only lost the lease.
 fn crashes_after_claim(owner: &str) -> Expr {
     let is_left = Expr::col("lease_until")
         .is_not_null()
@@ -274,7 +273,7 @@ fn crashes_after_claim(owner: &str) -> Expr {
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
 }
 
-/// Selects the lanes of this kind that are due and free: released, or with an expired lease.
+/// Selects the due lanes of this kind that nobody holds: they have no lease, or an expired one.
 pub(crate) fn select_free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")
@@ -307,8 +306,8 @@ static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Claims lanes in the transaction that adds work to them. Skips lanes that do not exist, that are held, or whose
-/// endpoint is parked (waits for a probe).
+/// Claims lanes in the transaction that adds work to them. Lanes are skipped if they do not exist, if they are held, or
+/// if their endpoint is parked and waits for a probe.
 pub async fn claim_idle(
     tx: &Transaction,
     kind: LaneKind,

@@ -1,9 +1,9 @@
-//! Fair claims. A claim takes lanes from each taxpayer in turn, and the lanes of one taxpayer ordered by
-//! deadline. The next claim continues after the last taxpayer served. So a taxpayer with a hundred thousand
-//! lanes waits as long for its next claim as a taxpayer with a single lane.
+//! Fair claims of due lanes. A claim takes lanes from each taxpayer in turn, and from one taxpayer in the order of
+//! their deadlines. The next claim continues after the taxpayer that was served last. So a taxpayer with a hundred
+//! thousand lanes waits as long for its next claim as a taxpayer with a single lane.
 //!
-//! A lane can name the step that it needs next. A claim skips a lane whose step is blocked for its taxpayer.
-//! The lane keeps its deadline, so an outage does not move it back in the queue.
+//! A lane can name the step that its work needs next. A claim skips a lane whose step is blocked for its taxpayer. The
+//! lane keeps its deadline, so that an outage does not move it back in the queue.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 use crate::store::Store;
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FairShare, ROUND_START};
 
-/// A step of the pipeline that cannot run now, for example because a breaker is open.
+/// A step of the pipeline that cannot be called now, for example because a breaker is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedStep {
     pub step: &'static str,
@@ -32,8 +32,8 @@ impl BlockedStep {
                 .is_none_or(|taxpayers| taxpayers.contains(&taxpayer))
     }
 
-    /// True if this step is no longer blocked for at least one of the taxpayers that it was blocked for. `now` is
-    /// the present list of blocked steps.
+    /// True if this step is no longer blocked for at least one of its taxpayers. `now` lists the steps that are blocked
+    /// now.
     pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {
         let Some(now) = now.iter().find(|other| other.step == self.step) else {
             return true;
@@ -45,8 +45,7 @@ impl BlockedStep {
         }
     }
 
-    /// Returns the SQL condition that a lane does not need this step, or that the step is not blocked for the lane's
-    /// taxpayer.
+    /// Returns the SQL condition that a lane does not need this step, or that the step is not blocked for its taxpayer.
     fn not_blocked_condition(&self, table: &str) -> String {
         let differs = format!(
             "{table}.next_step IS NULL OR {table}.next_step <> '{}'",
@@ -67,7 +66,7 @@ impl BlockedStep {
     }
 }
 
-/// Claims up to `limit` due lanes, starting with the taxpayer after the one served last.
+/// Claims up to `limit` due lanes, starting after the taxpayer that was served last.
 pub(super) async fn claim_due(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -92,8 +91,8 @@ pub(super) async fn claim_due(
     })
 }
 
-/// Returns the ids of the next taxpayers with due lanes: first the ids above the last one served, then the
-/// lower ids, each in ascending order.
+/// Returns the ids of the next taxpayers with due lanes: first the ids above that of the taxpayer served last, then the
+/// lower ids, both in ascending order.
 async fn next_taxpayers(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
     let mut found = due_taxpayers(
         store,
@@ -112,9 +111,8 @@ async fn next_taxpayers(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec
     Ok(found)
 }
 
-/// Returns up to `limit` ids of taxpayers that have free lanes. The ids are greater than `after` and at most
-/// `up_to`. The recursive query jumps from one taxpayer to the next in the index, so it reads only one lane of
-/// each.
+/// Returns up to `limit` ids of taxpayers that have free lanes, above `after` and up to `up_to`. The recursive query
+/// jumps from one taxpayer to the next in the index, so it reads only one lane of each.
 async fn due_taxpayers(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -153,8 +151,8 @@ async fn due_taxpayers(
         .collect()
 }
 
-/// Returns the taxpayer id and key of the most urgent lanes. It takes the same number of lanes from each
-/// taxpayer (the limit divided by the number of taxpayers), but not more than the taxpayer may still hold.
+/// Returns the taxpayers and keys of the most urgent lanes. Each taxpayer gets the same share of the limit, but not
+/// more lanes than it may still hold.
 async fn most_urgent_lanes(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -200,7 +198,7 @@ pub(super) fn share_out(
     interleave(lanes.collect(), limit)
 }
 
-/// Reorders the lanes: the first lane of each taxpayer, then the second of each, and so on, up to `limit`
+/// Reorders the lanes: the first lane of each taxpayer, then the second of each, and so on. Returns up to `limit`
 /// lanes.
 fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
     let mut leases: HashMap<i64, usize> = HashMap::new();
@@ -212,7 +210,7 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
             (*turn, lane)
         })
         .collect();
-    // The sort is stable, so within each turn the taxpayers keep their order.
+    // The sort is stable, so the taxpayers keep their order within each round.
     numbered.sort_by_key(|(turn, _)| *turn);
     numbered
         .into_iter()
@@ -221,15 +219,15 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
         .collect()
 }
 
-/// Returns the SQL condition that a lane is due, has no lease and does not need a blocked step.
+/// Returns the SQL condition that a lane is due, has no lease, and does not need a blocked step.
 pub(super) fn free_condition(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
     let open = no_blocked_step_condition("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
-/// Returns the SQL condition that a lane of this table needs no blocked step, beginning with `AND`. Empty if no step is
-/// blocked.
+/// Returns the SQL condition that a lane of this table does not need a blocked step, beginning with `AND`. Empty if no
+/// step is blocked.
 pub(crate) fn no_blocked_step_condition(table: &str, blocked: &[BlockedStep]) -> String {
     let mut open = String::new();
     for step in blocked {
@@ -606,7 +604,7 @@ mod tests {
                 }]
             );
             let ahead_of = async |deadline, key| {
-                views::more_urgent(store, LaneKind::Run, 1, deadline, key)
+                views::count_more_urgent(store, LaneKind::Run, 1, deadline, key)
                     .await
                     .unwrap()
             };

@@ -1,4 +1,4 @@
-//! Leases of lanes: holders check, renew and release them, and a shutdown or a crash ends them.
+//! Leases of lanes. Holders check, renew and release them; a shutdown or a crash ends them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::store::Store;
 use crate::store::lanes::lock::{IfTaken, lock_unversioned};
 use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LOCKED_LANES, LaneName, Lease, later};
 
-/// The condition that a lane is in the list `given` and still held with the listed epoch. Two operators prevent
-/// bad query plans: with a bare column instead of `->>`, SQLite would index the list and scan all lanes;
-/// without the `+`, both databases would search all held lanes.
+/// The condition that a lane is in the table `given` and still held with the listed epoch. Two operators prevent bad
+/// query plans: without `->>`, SQLite would index the list and scan all lanes; without the `+`, both databases would
+/// search all held lanes.
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
-/// An order to release a lane.
+/// An instruction to release a lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRelease {
     pub lease: Lease,
-    /// The lane is due again after this time; without it only new work makes the lane due.
+    /// The lane is due again after this time. If it is `None`, only new work makes the lane due.
     pub delay: Option<Duration>,
-    /// The step that the lane needs next, so that claims skip the lane while that step is blocked.
+    /// The step that the lane's work needs next. Claims skip the lane while this step is blocked.
     pub next_step: Option<&'static str>,
     pub next_claim: NextClaim,
 }
@@ -33,15 +33,16 @@ pub struct LaneRelease {
 /// The way in which a released lane is claimed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextClaim {
-    /// Like any other lane.
+    /// Claim it like any other lane.
     Ordinary,
-    /// In the place that it had in the queue: it counts as due since it was before its lease.
+    /// Claim it like any other lane, at its old place in the queue: it keeps the due time that it had before the lease.
     InPlace,
-    /// Alone (`EndedLanes::Isolated`), because its work was in flight at two crashes.
+    /// Claim it alone (`EndedLanes::Isolated`), because its work was in flight at two crashes.
     Alone,
-    /// Alone, too. The lane keeps its next step, and its count of crashes until its work ends without a crash.
+    /// Claim it alone, too. The lane keeps its next step and, until its work ends without a crash, its count of
+    /// crashes.
     AloneAndCounted,
-    /// Never: the lane is deleted.
+    /// Never claim it again: the lane is deleted.
     Never,
 }
 
@@ -55,8 +56,8 @@ impl LaneRelease {
         }
     }
 
-    /// Returns the columns of the table `given`: key, epoch, delay, next step, the end of the lease, 1 if the crashes of
-    /// the lane stay counted, and 1 if the lane keeps its place.
+    /// Returns the row of the table `given`: key, epoch, delay, next step, end of the lease, 1 if the lane's count of
+    /// crashes stays, and 1 if the lane keeps its old due time.
     fn to_given_row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8, u8) {
         let delay = self
             .delay
@@ -78,12 +79,12 @@ impl LaneRelease {
     }
 }
 
-/// The result of `fence` for a list of leases. A lease in neither set is no longer held.
+/// The result of `fence`. A lease that is in neither set is no longer held.
 #[derive(Debug, Default)]
 pub struct FencedLeases {
     /// The leases that are still held, with their lanes locked for the rest of the transaction.
     pub held: HashSet<Lease>,
-    /// The leases whose lanes another transaction has locked, so that their state is not known.
+    /// The leases whose lanes another transaction has locked, so that it is not known if they are still held.
     pub skipped: HashSet<Lease>,
 }
 
@@ -98,8 +99,8 @@ impl FencedLeases {
     }
 }
 
-/// Locks the lanes of these leases for the rest of the transaction. All leases must be of one kind. Until the
-/// transaction ends, nobody else can claim or release a lane whose lease is still held.
+/// Locks the lanes of these leases, which must be of one kind, for the rest of the transaction. Until the transaction
+/// ends, nobody else can claim or release a lane whose lease is still held.
 pub async fn fence(
     tx: &Transaction,
     leases: &[Lease],
@@ -130,8 +131,8 @@ pub async fn fence(
             free.push(lease.clone());
         }
     }
-    // This transaction has locked these lanes now. Either their leases were lost, or another transaction unlocked them
-    // after the first statement skipped them.
+    // These lanes were neither locked as held nor skipped. Either their leases were lost, or another transaction
+    // unlocked them after the first statement, and this transaction has locked them now.
     fenced
         .held
         .extend(lock_held(tx, &free, IfTaken::Await).await?);
@@ -164,7 +165,7 @@ async fn lock_held(
         .collect()
 }
 
-/// Releases lanes of one kind. Fails with `Stale` if another process has claimed one of them.
+/// Releases lanes of one kind. Fails with `Stale` if one of the leases is no longer held.
 pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), StoreError> {
     let Some(first) = releases.first() else {
         return Ok(());
@@ -199,9 +200,9 @@ fn is_held(lease: &Lease) -> Condition {
         .add(Expr::col("epoch").eq(lease.epoch))
 }
 
-/// Renews those of these leases that are still held. All leases must be of one kind. The first statement skips lanes
-/// that another transaction has locked. Each skipped lane is then renewed in a transaction of its own. It holds no
-/// other lock, so it cannot deadlock with a transaction that locks lanes in another order.
+/// Renews those of these leases that are still held. All must be of one kind. The first statement skips lanes that
+/// another transaction has locked. Each of these is then renewed in its own transaction, which holds no other lock. So
+/// it cannot deadlock with a transaction that locks lanes in another order.
 pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Result<(), StoreError> {
     if leases.is_empty() {
         return Ok(());
@@ -216,7 +217,7 @@ pub async fn renew(store: &Store, leases: &[Lease], duration: Duration) -> Resul
     Ok(())
 }
 
-/// Extends those of these leases that are still held. Returns the keys of their lanes.
+/// Extends those of these leases that are still held, and returns the keys of their lanes.
 async fn prolong(
     store: &Store,
     leases: &[Lease],
@@ -234,16 +235,17 @@ async fn prolong(
         .collect()
 }
 
-/// A note that a process writes to the row of a lane that it holds.
+/// Information that the holder of a lane writes to the lane's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneNote<'a> {
-    /// The piece of work that is in progress. If the process crashes, the next holder of the lane knows it.
+    /// The piece of work that is in progress; `None` if there is none. If the process crashes, the next holder learns
+    /// it.
     WorkingOn(Option<&'a str>),
-    /// The crashes of the lane have been added to the counts of its pieces of work. Sets the count of the lane to zero.
+    /// The lane's crashes have been added to the counts of its pieces of work, so the count of the lane is set to zero.
     CrashesCounted,
 }
 
-/// Writes a note to the row of a held lane. Fails with `Stale` if the lease is no longer held.
+/// Writes a note to the row of a lane. Fails with `Stale` if the lease is no longer held.
 pub async fn write_note(
     tx: &Transaction,
     lease: &Lease,
@@ -272,10 +274,10 @@ pub enum LeasesToEnd<'a> {
     Stopped(&'a str),
     /// The leases of a process that has certainly ended.
     Crashed(&'a str),
-    /// All leases. Only for a process that is alone on the database.
+    /// All leases. Use this only in a process that is alone on the database.
     AllCrashed,
     /// The leases that end later than this time from now, because they were taken before the clock was set back. A
-    /// lease that was taken or renewed after that ends earlier, so a live holder keeps its lease.
+    /// holder that is alive has renewed its lease since then, so that it ends earlier and is not affected.
     Beyond(Duration),
 }
 
@@ -329,8 +331,8 @@ fn prolong_sql(backend: DbBackend, duration: Duration, if_taken: IfTaken) -> Str
     )
 }
 
-/// Builds the statement that releases the lanes of the list `given`, ordered by key. It is an upsert of lanes that
-/// exist, because PostgreSQL then looks up each lane by its key; for an update it could scan all lanes of the kind.
+/// Builds the statement that releases the lanes of the table `given`, ordered by key. It is an upsert of existing
+/// lanes, because PostgreSQL then looks up each lane by its key; for an update it could scan all lanes of the kind.
 fn release_sql(backend: DbBackend) -> String {
     let dialect = dialect(backend);
     let now = dialect.clock();
@@ -361,8 +363,8 @@ fn release_sql(backend: DbBackend) -> String {
     )
 }
 
-/// Builds the query that locks the lanes of the list `given` that are still held, in the order of their keys. The
-/// lateral join makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the list and the table.
+/// Builds the query that locks the lanes of the table `given` that are still held, ordered by key. The lateral join
+/// makes PostgreSQL look up each lane by its key, whatever sizes it estimates for the tables.
 fn lock_given_sql(backend: DbBackend, if_taken: IfTaken) -> String {
     let lock = match if_taken {
         IfTaken::Await => "FOR UPDATE",

@@ -1,5 +1,5 @@
-//! Locks of lanes, which last until the transaction ends. All writers lock in one order: taxpayers, runs, endpoints,
-//! and each kind by key. So two writers cannot deadlock.
+//! Locks of lanes, which last until the transaction ends. All writers lock in the same order: taxpayers, runs, then
+//! endpoints, and lanes of one kind by key. So two writers cannot deadlock.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,16 +10,16 @@ use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement};
 
 use crate::store::lanes::{LOCKED_LANES, LaneKind, LaneName, Lease};
 
-/// The treatment of lanes that another transaction has locked: wait for them, or skip them.
+/// The treatment of lanes that another transaction has locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfTaken {
     Await,
     Skip,
 }
 
-/// The lanes that this transaction has locked, and those that it skipped. A lane that does not exist is in neither set.
-/// Nor is a lane that became free between the two statements of `lock`: this transaction has locked it, but has not
-/// read its state.
+/// The lanes that this transaction has locked, and those that it skipped. In neither set are lanes that do not exist,
+/// and lanes that became free between the two statements of `lock`: this transaction has locked them, but has not read
+/// their state.
 #[derive(Debug, Default)]
 pub struct LockedLanes {
     own: HashMap<LaneName, LockedLane>,
@@ -67,8 +67,8 @@ impl TryFrom<&QueryResult> for LaneName {
     }
 }
 
-/// Returns the table `given`: the lanes of the JSON list `$1`, in the order in which they must be locked: by the name
-/// of the kind, descending, then by key. Each element of the list is a kind and a key.
+/// Returns the table `given`: the lanes of the JSON list `$1`, in the order in which they must be locked (by the name
+/// of the kind, descending, then by key). Each element of the list is a kind and a key.
 fn given_lanes(dialect: &dyn Dialect) -> String {
     let rows = dialect.json_elements("$1", "rows");
     format!(
@@ -76,8 +76,8 @@ fn given_lanes(dialect: &dyn Dialect) -> String {
     )
 }
 
-/// Returns the table `found`: it locks those of the given lanes that no other transaction has locked, and contains only
-/// these.
+/// Returns the table `found`: those of the given lanes that no other transaction has locked. Selecting from it locks
+/// them.
 fn free_lanes(dialect: &dyn Dialect) -> String {
     let given = given_lanes(dialect);
     let condition = "lanes.kind = given.kind AND lanes.key = given.name";
@@ -88,7 +88,7 @@ fn free_lanes(dialect: &dyn Dialect) -> String {
 }
 
 /// Builds the statement that increments the versions of the lanes of the table `given`. It is an upsert, because
-/// PostgreSQL then looks up each lane by its key. For an update it reads all lanes as long as there are few.
+/// PostgreSQL then looks up each lane by its key; for an update it reads all lanes as long as there are few.
 fn increment_versions(given: &str) -> String {
     format!(
         "INSERT INTO lanes (kind, key, epoch, version) SELECT given.kind, given.name, 0, 1 FROM {given} WHERE TRUE \
@@ -137,8 +137,8 @@ pub async fn lock(
     Ok(locked)
 }
 
-/// Waits until no other transaction has locked the lane. SQLite has one writer, so that whoever has begun has waited: a
-/// lock would only be one more write, which a full disk refuses.
+/// Waits until no other transaction has locked the lane. SQLite has only one writer, so a transaction that has begun
+/// need not wait. A lock would only be one more write, which fails if the disk is full.
 pub async fn await_release(tx: &Transaction, lane: LaneName) -> Result<(), StoreError> {
     if tx.get_database_backend() == DbBackend::Postgres {
         lock(tx, &[lane], IfTaken::Await).await?;
@@ -163,8 +163,8 @@ static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Locks these lanes for the rest of the transaction and leaves their versions as they are. Returns the lanes that it
-/// skipped, because another transaction has locked them. Ignores lanes that do not exist.
+/// Locks these lanes for the rest of the transaction, without changing their versions. Returns the lanes that it
+/// skipped, because another transaction has locked them. Lanes that do not exist are ignored.
 pub async fn lock_unversioned(
     tx: &Transaction,
     lanes: &[LaneName],
@@ -181,7 +181,7 @@ pub async fn lock_unversioned(
 
 fn statement_on_lanes(tx: &Transaction, sql: &SqlOnce, lanes: &[LaneName]) -> Statement {
     let backend = tx.get_database_backend();
-    // A set, because PostgreSQL rejects an upsert of the same key twice.
+    // A set, because PostgreSQL rejects an upsert with the same key twice.
     let given: BTreeSet<_> = lanes
         .iter()
         .map(|lane| (lane.kind.as_str(), &lane.key))

@@ -1,10 +1,10 @@
-//! Lanes. A lane is a row that makes sure that only one worker at a time acts on something, such as a taxpayer, a
-//! pipeline run or a webhook endpoint. A writer either locks the row or holds a lease on it and checks the epoch of
-//! that lease. Leases use the database's clock only, so replicas need not agree on the time. The code here does
-//! not know what the work of a lane is.
+//! Lanes. A lane is a row that ensures that only one worker at a time acts on something, such as a taxpayer, a pipeline
+//! run or a webhook endpoint. A writer either locks the row for its transaction, or holds a lease on it and checks the
+//! lease's epoch in each transaction. Leases use the database's clock only, so the clocks of replicas may differ. The
+//! code here does not know what work belongs to a lane.
 //!
-//! A released lane has no `lease_until`. An expired lease means that the process that held the lane crashed;
-//! the next claim adds one to the lane's `crashes`.
+//! A released lane has no `lease_until`. An expired lease means that the process that held the lane crashed. The next
+//! claim then adds one to the lane's `crashes`.
 
 pub mod abandoned;
 pub mod claim;
@@ -30,13 +30,13 @@ pub enum LaneKind {
     Taxpayer,
     Run,
     Endpoint,
-    /// The reading of the authority's list of invoices in transit. One replica does it for all replicas.
+    /// Reading the authority's list of invoices in transit. One replica does it for all.
     Pull,
-    /// The notification of one taxpayer of the start or the end of an outage. One extra lane of this kind is locked by
-    /// writers of outages.
+    /// Notifying one taxpayer of the start or the end of an outage. Writers of outages lock one additional lane of this
+    /// kind.
     Outage,
-    /// The reconciliation of one taxpayer with the authority. One extra lane, which all replicas share, holds the time
-    /// of the next periodic reconciliation.
+    /// The reconciliation of one taxpayer with the authority. One additional lane holds the time of the next periodic
+    /// reconciliation of all taxpayers.
     Reconciliation,
     /// The verification of one taxpayer with the authority.
     Verification,
@@ -44,8 +44,7 @@ pub enum LaneKind {
     Import,
     /// The correction of one signed invoice.
     Correction,
-    /// The writing and sending of mails, and, in a lane of its own, the posting to chats. One replica does each of them for
-    /// all replicas.
+    /// Writing and sending mails and, in a second lane, posting to chats. One replica does each of them for all.
     Mail,
 }
 
@@ -101,8 +100,8 @@ impl From<&Lease> for LaneName {
     }
 }
 
-/// A claim on a lane. It is valid until it expires or another process claims the lane. Every write under this
-/// lease checks that the lane still has this epoch.
+/// A lease on a lane. It is valid until it expires or another process claims the lane. Every write under this lease
+/// checks that the lane still has this epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
     pub kind: LaneKind,
@@ -114,7 +113,7 @@ pub struct Lease {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedLane {
     pub lease: Lease,
-    /// How many processes in a row crashed while they held the lane.
+    /// The number of processes in a row that crashed while they held the lane.
     pub crashes: u32,
     /// The piece of work that the previous holder recorded as in progress (`leases::write_note`).
     pub working_on: Option<String>,
@@ -126,16 +125,16 @@ const LOCKED_LANES: LockedRows = LockedRows {
     columns: "key, epoch",
 };
 
-/// The `lease_until` that marks a lease as ended, whatever its length was: the lease expired in 1970. An isolated lane
-/// has this value, too, and no owner (`abandoned`).
+/// The value of `lease_until` that marks a lease as ended, whatever its length was. It is in the year 1970. An isolated
+/// lane has this value, too, but no owner (`abandoned`).
 pub(super) const ABANDONED_LEASE_UNTIL: i64 = 0;
 
-/// The `next_step` of the lane of a parked endpoint: after many failures, it gets only one delivery now and then, as a
-/// probe. New work does not wake such a lane before its due time.
+/// The value of `next_step` for the lane of a parked endpoint, which gets only single deliveries as probes after many
+/// failures. New work does not make such a lane due before its time.
 pub const PROBE_STEP: &str = "probe";
 
-/// Deletes lanes whose work has ended for good. Whoever holds one of them loses its lease. The caller must hold the locks
-/// of the lanes.
+/// Deletes lanes whose work has ended for good. A process that holds one of them loses its lease. The caller must have
+/// locked the lanes.
 pub async fn remove(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
     let statement = Query::delete()
         .from_table("lanes")
@@ -151,8 +150,8 @@ fn later(now: &Expr, by: Duration) -> Expr {
         .add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
 }
 
-/// Builds a statement on the lanes of the kind `$1` with the keys in the JSON list `$2`. The values `more` are the next
-/// parameters.
+/// Builds a statement on the lanes of the kind `$1` with the keys in the JSON list `$2`. `more` holds the values of the
+/// further parameters.
 fn statement_on_keys<const N: usize>(
     tx: &Transaction,
     sql: &SqlOnce,
@@ -161,8 +160,7 @@ fn statement_on_keys<const N: usize>(
     more: [Value; N],
 ) -> Statement {
     let backend = tx.get_database_backend();
-    // Each key is put into a list of its own, because then both databases can read it as text with the same
-    // operator, `->>`.
+    // Each key is put into a list of its own, so that both databases can read it as text with the same operator, `->>`.
     let keys: Vec<_> = keys.iter().map(|key| [key]).collect();
     let values = [kind.as_str().into(), json(&keys).into()]
         .into_iter()

@@ -1,5 +1,5 @@
-//! Lanes as others see them: their state, who holds them, and how many wait. An owner is the name of a process; each
-//! start of a process has a name of its own.
+//! The state of lanes for pages and metrics: the holder of a lane, and the numbers of lanes that wait. An owner is the
+//! id of a process; each start of a process has a new id.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::store::lanes::fair_queue::{free_condition, statement};
 pub struct LaneState {
     /// The number of times that the lane was locked with `lock`.
     pub version: i64,
-    /// Who holds the lane now.
+    /// The process that holds the lane; `None` if nobody holds it.
     pub holder: Option<LaneHolder>,
 }
 
@@ -65,7 +65,7 @@ pub async fn state(
     }))
 }
 
-/// The due lanes without a lease of one taxpayer that need the same step next.
+/// The number of a taxpayer's lanes that are due, have no lease, and need the same step next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueGroup {
     pub taxpayer: i64,
@@ -73,7 +73,7 @@ pub struct DueGroup {
     pub due: u64,
 }
 
-/// Adds up groups by taxpayer id.
+/// Returns the number of due lanes of each taxpayer.
 pub fn sum_by_taxpayer(groups: &[DueGroup]) -> HashMap<i64, u64> {
     let mut sums = HashMap::new();
     for group in groups {
@@ -104,9 +104,9 @@ pub async fn due_groups(store: &Store, kind: LaneKind) -> Result<Vec<DueGroup>, 
         .collect()
 }
 
-/// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. Of
-/// lanes with the same deadline, the one with the lesser key counts as more urgent.
-pub async fn more_urgent(
+/// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. If
+/// deadlines are equal, the lane with the lesser key is more urgent.
+pub async fn count_more_urgent(
     store: &Store,
     kind: LaneKind,
     taxpayer: i64,
@@ -144,12 +144,12 @@ pub struct LaneCount {
     pub kind: LaneKind,
     pub due: i64,
     pub leased: i64,
-    /// The number of lanes that are quarantined, because their holders crashed too often.
+    /// The number of lanes in quarantine, because their holders crashed too often.
     pub held_back: i64,
 }
 
-/// Counts the lanes of each kind that are due, leased and held back. The query reads only lanes with a due
-/// time, since most lanes have none: they belong to idle taxpayers and ended runs.
+/// Counts the lanes of each kind that are due, leased and held back. The query reads only lanes with a due time. Most
+/// lanes have none, because they belong to idle taxpayers or ended runs.
 pub async fn counts_by_kind(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
     let now = sql::now(store.backend());
     let held = Expr::col("lease_until")
@@ -192,7 +192,7 @@ pub struct OwnerCount {
     pub owner: String,
     /// The lanes whose lease has not ended.
     pub held: i64,
-    /// The lanes whose lease has ended, because the process crashed or lost the database.
+    /// The lanes whose lease has ended, because the process crashed or lost its connection to the database.
     pub expired: i64,
 }
 

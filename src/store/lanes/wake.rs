@@ -1,4 +1,4 @@
-//! Makes lanes due: for new work, at the start of a process, or when a step is no longer blocked.
+//! Makes lanes due: because of new work, at the start of a process, or because a step is no longer blocked.
 
 use std::collections::HashSet;
 
@@ -62,14 +62,14 @@ pub async fn enqueue(
     Ok(())
 }
 
-/// The lanes that `wake` makes due.
+/// The lanes of the given keys that `wake` makes due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     All,
-    /// All but the lanes of parked endpoints, which keep their due times. For new work.
+    /// All except lanes of parked endpoints, which keep their due times. Use this for new work.
     NotParked,
-    /// All but lanes with a lease, even an expired one, which keep their due times. For the start of a process. If the
-    /// holder of such a lane crashed, the next claim has to wait until the due time.
+    /// All except lanes with a lease, even an expired one; these keep their due times. Use this at the start of a
+    /// process. If the holder of such a lane has crashed, the next claim has to wait until its due time.
     WithoutHolder,
 }
 
@@ -88,8 +88,8 @@ static WAKE: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Makes lanes due now. Creates the lanes that do not exist. Returns the keys of the lanes that are held. All these
-/// lanes stay locked until the transaction ends, so no holder can release its lane without seeing the new work.
+/// Makes lanes due now, and creates those that do not exist. Returns the keys of the lanes that are held. All these
+/// lanes stay locked until the transaction ends, so that no holder can release its lane without seeing the new work.
 pub async fn wake(
     tx: &Transaction,
     kind: LaneKind,
@@ -119,15 +119,15 @@ pub async fn wake(
 /// The waiting lanes that `make_waiting_due` makes due.
 #[derive(Debug, Clone, Copy)]
 pub enum WaitingLanes<'a> {
-    /// The lanes that wait for one of these steps, unless `blocked` says that the step is still blocked for the lane's
-    /// taxpayer.
+    /// The lanes that wait for one of these steps, except lanes for whose taxpayer the step is still blocked according
+    /// to `blocked`.
     For {
         kind: LaneKind,
         steps: &'a [&'static str],
         blocked: &'a [BlockedStep],
     },
-    /// All lanes, because the clock was set back after their due times were set. This does no harm to a lane without
-    /// work, because its next holder releases it with a new due time.
+    /// All lanes with a due time, because the clock was set back after the due times were set. A lane without work
+    /// becomes due, too; its next holder then releases it again.
     All,
 }
 

@@ -1,5 +1,5 @@
-//! The activity of an account: what people and keys did, newest first. It merges two logs, the audit and the events of
-//! invoices, and continues each after its own last line, so that no line is left out or shown twice.
+//! The activity of an account: the actions of people and keys, newest first. It merges two logs, the audit and the
+//! events of invoices. A page continues each log after its own last line, so that no line is left out or shown twice.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,15 +27,15 @@ use crate::store::operations::audit_row;
 pub struct ActivityEntry {
     pub at: Timestamp,
     pub actor: NamedActor,
-    /// An action of the audit, or the kind of an event.
+    /// The action of an audit entry, or the kind of an event.
     pub action: String,
-    /// The IRN of an event, or what an action of the audit is about.
+    /// The IRN of an event, or the subject of an audit entry.
     pub subject: Option<String>,
     pub from: Option<String>,
     pub to: Option<String>,
 }
 
-/// The place in both logs after which the next page starts: the sequence of an event and the id of an audit entry.
+/// The place after which the next page starts in both logs: the sequence of an event and the id of an audit entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActivityCursor {
     sequence: i64,
@@ -67,14 +67,14 @@ impl FromStr for ActivityCursor {
     }
 }
 
-/// The filter of the activity: the lines of one kind of actor, or the lines of all people and keys.
+/// The filter of the activity: one kind of actor, or all people and keys if it is `None`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActivityFilter {
     pub actor: Option<ActorKind>,
     pub after: Option<ActivityCursor>,
 }
 
-/// Loads a page of a taxpayer's activity, and the place after it if there is more.
+/// Loads a page of a taxpayer's activity. Also returns the place after it, if there is more.
 pub async fn owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -168,8 +168,8 @@ async fn events(
         .collect()
 }
 
-/// Selects the events of one kind of actor, or of all actors except the authority and the service. The JSON text of an
-/// actor begins with its kind.
+/// Selects the events of one kind of actor, or of all actors except the authority and the service. This compares the
+/// beginning of the JSON text, because the text of an actor begins with its kind.
 fn actor_condition(actor: Option<ActorKind>) -> Condition {
     let starts =
         |kind: ActorKind| event_row::Column::Actor.starts_with(format!(r#"{{"kind":"{kind}""#));
@@ -206,7 +206,7 @@ fn to_event_entry(
     Ok(Some((row.sequence, entry)))
 }
 
-/// Removes the quotes of JSON; `None` if there is no word.
+/// Removes the quotes of a JSON string; `None` if the text is missing, empty or null.
 fn to_word(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim_matches('"').to_owned())
         .filter(|text| !text.is_empty() && text != "null")
@@ -262,7 +262,7 @@ impl Names {
         })
     }
 
-    /// Converts an audit entry. Leaves out the reason, because operators write it for the operators' audit only.
+    /// Converts an audit entry. The reason is left out, because operators write it for other operators only.
     fn entry(&self, entry: AuditEntry) -> ActivityEntry {
         let contact = entry
             .actor

@@ -54,7 +54,7 @@ impl AuditFilter {
     }
 }
 
-/// Returns the ids of the operators that have this email, or had it when they were removed.
+/// Returns the ids of the operators that have this email, or had it when their accounts were removed.
 async fn operators_with_email(store: &Store, email: &str) -> Result<Vec<i64>, StoreError> {
     let email = caseless(email);
     let mut ids: Vec<i64> = operator_row::Entity::find()
@@ -73,7 +73,7 @@ async fn operators_with_email(store: &Store, email: &str) -> Result<Vec<i64>, St
     Ok(ids)
 }
 
-/// Loads the ids and emails of the operators that were removed. Only the entry of its removal keeps the email of one.
+/// Loads the ids and emails of removed operators. Only the audit entry of the removal keeps the email.
 async fn removed_operators(store: &Store) -> Result<Vec<(i64, String)>, StoreError> {
     let rows: Vec<(String, Option<String>)> = Entity::find()
         .select_only()
@@ -89,7 +89,7 @@ async fn removed_operators(store: &Store) -> Result<Vec<(i64, String)>, StoreErr
     Ok(removed.collect())
 }
 
-/// Appends entries. Those whose keys and passwords changed are told.
+/// Appends entries, and adds the notices to the people whose keys or passwords were changed.
 pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), StoreError> {
     if entries.is_empty() {
         return Ok(());
@@ -102,14 +102,14 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     notices::add(tx, &told).await
 }
 
-/// Appends entries about actions that change nothing else in the database, such as the showing of contact data.
+/// Appends entries about actions that change nothing else in the database, such as showing contact data to an operator.
 pub async fn record(store: &Store, entries: &[AuditEntry]) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     append(&tx, entries).await?;
     tx.commit().await
 }
 
-/// Loads one page of the matching entries that an integrator may read, newest first, and their total number.
+/// Loads one page of the matching entries that an integrator may read, newest first, and the number of all matches.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -141,7 +141,7 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Loads up to `limit` entries that requests of this trace caused, the oldest first.
+/// Loads up to `limit` entries of actions that requests of this trace caused, oldest first.
 pub async fn with_trace_id(
     store: &Store,
     trace_id: &str,
@@ -157,8 +157,8 @@ pub async fn with_trace_id(
     rows.into_iter().map(AuditEntry::try_from).collect()
 }
 
-/// Returns those runs of this list that an operator has paused: their last operator action is a pause.
-pub async fn paused_by_operator(
+/// Returns those of these runs that an operator has paused, because the last audit entry about them is a pause.
+pub async fn find_paused_by_operator(
     store: &Store,
     runs: &[RunId],
 ) -> Result<HashSet<RunId>, StoreError> {
@@ -175,7 +175,7 @@ pub async fn paused_by_operator(
     Ok(held)
 }
 
-/// Loads the emails of these operators, also of removed ones, keyed by operator id.
+/// Loads the emails of these operators, including removed ones, by operator id.
 pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
     let rows = operator_row::Entity::find()
         .filter(operator_row::Column::Id.is_in(ids.iter().copied()))

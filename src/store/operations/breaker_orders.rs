@@ -1,4 +1,4 @@
-//! The operators' orders to stop or to free the calls of an operation of the authority. Every replica obeys them.
+//! The operators' orders to stop or allow the calls to an operation of the authority. Every replica obeys them.
 
 use database::column::RowRef;
 use database::{StoreError, Transaction};
@@ -27,7 +27,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Stores an order, and records it in the audit trail if there is an entry.
+/// Stores an order in place of the previous one about the operation. Records `entry` in the audit, if there is one.
 pub async fn give(
     store: &Store,
     operation: &str,
@@ -65,7 +65,7 @@ async fn save(
     Ok(())
 }
 
-/// Returns the last order about each operation.
+/// Loads the last order about each operation.
 pub async fn list(store: &Store) -> Result<Vec<BreakerOrder>, StoreError> {
     let rows = Entity::find().all(store.reader()).await?;
     let orders = rows.into_iter().map(|row| {

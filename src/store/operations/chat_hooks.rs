@@ -1,4 +1,5 @@
-//! The addresses of the chats of taxpayers. An address is a secret, because whoever knows it may post there.
+//! The webhook addresses of taxpayers' chats. An address is a secret, because anybody who knows it can post to the
+//! chat.
 
 use database::StoreError;
 use sea_orm::IntoActiveModel;
@@ -30,7 +31,7 @@ pub(in crate::store) fn vault_owner(taxpayer: impl std::fmt::Display) -> String 
     format!("{taxpayer}/chat")
 }
 
-/// Sets the address, or removes it, and records it in the audit.
+/// Sets the address, or removes it if `url` is `None`, and records this in the audit.
 pub async fn set(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,5 +1,5 @@
-//! Operators' decisions on findings that are listed. Only the latest reconciliation of a day can be decided on: what is
-//! decided there is taken over by the next one.
+//! Operators' decisions on the listed findings of reconciliations. Only findings of the latest reconciliation of a day
+//! can be decided. The next reconciliation of the day takes the decisions over.
 
 use std::collections::BTreeSet;
 
@@ -17,16 +17,16 @@ use crate::store::operations::reconciliation_row::{Column, Entity};
 /// The result of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionOutcome {
-    /// So many findings were changed. The others were decided for this reason, or open, already.
+    /// The number of changed findings. The others already had this decision, or were already open.
     Changed(usize),
-    /// The day was compared again since, or is not compared yet.
+    /// The reconciliation is not the latest of its day: the day was compared again, or this comparison is not complete.
     NotLatest,
-    /// One of the numbers is not that of a listed finding.
+    /// One of the numbers does not belong to a listed finding.
     NotListed,
 }
 
-/// Decides listed findings of a reconciliation, or opens them again where `decision` is `None`. Records in the audit
-/// which were changed.
+/// Stores an operator's decision on listed findings of a reconciliation; `None` opens them again. The audit records
+/// which findings were changed.
 pub async fn decide(
     store: &Store,
     one: &Reconciliation,
@@ -36,7 +36,8 @@ pub async fn decide(
 ) -> Result<DecisionOutcome, StoreError> {
     let numbers: BTreeSet<u32> = numbers.iter().copied().collect();
     let tx = store.begin().await?;
-    // It locks the row, so the next reconciliation of the day waits, and takes over what is decided here.
+    // This update locks the row. So the next reconciliation of the day waits, and then takes over the decisions made
+    // here.
     let locked = Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
         .filter(latest(one))
@@ -79,7 +80,7 @@ pub async fn decide(
     Ok(DecisionOutcome::Changed(changed.len()))
 }
 
-/// Writes the decision on these findings, and counts those that it moves between listed and decided.
+/// Writes the decision on these findings, and updates the counts of listed and decided findings.
 async fn write(
     tx: &Transaction,
     one: &Reconciliation,

@@ -1,5 +1,5 @@
-//! The invoices with an event or with a run in progress on one day, for the reconciliation. Such a run may have changed
-//! something at the authority that no event reports yet.
+//! Finds the invoices that a reconciliation of one day must compare: those with an event or an unfinished run on that
+//! day. Such a run may have changed something at the authority that no event reports yet.
 
 use std::collections::BTreeSet;
 

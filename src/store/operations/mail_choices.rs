@@ -1,4 +1,4 @@
-//! The topics about which people want no mails, for a while or for good.
+//! The topics about which people want no mails, for some time or permanently.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// What a person wants of a topic.
+/// A person's choice about the mails of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailChoice {
     Told,
@@ -35,10 +35,10 @@ pub enum MailChoice {
     Never,
 }
 
-/// Stands for all time to come.
+/// The stored time of a choice that never ends.
 const FOR_EVER: i64 = i64::MAX;
 
-/// Records what a person wants of topics.
+/// Stores the choices of a person about topics.
 pub async fn set(
     store: &Store,
     person: NoticeScope,
@@ -72,7 +72,7 @@ pub async fn set(
     tx.commit().await
 }
 
-/// Deletes what a person wants.
+/// Deletes the choices of a person.
 pub(in crate::store) async fn delete_owned_by(
     tx: &Transaction,
     person: NoticeScope,
@@ -85,7 +85,7 @@ pub(in crate::store) async fn delete_owned_by(
     Ok(())
 }
 
-/// Returns the topics about which a person wants no mail, for ever or until a time.
+/// Returns the topics about which a person wants no mails now, permanently or until a time.
 pub async fn owned_by(
     store: &Store,
     person: NoticeScope,
@@ -111,7 +111,7 @@ pub async fn owned_by(
 }
 
 /// Returns those of these people who want no mails about a topic now.
-pub async fn find_muted(
+pub async fn find_muted_people(
     store: &Store,
     people: &[NoticeScope],
     topic: NoticeTopic,

@@ -1,4 +1,5 @@
-//! The mails that are to be sent, and those that were. One worker of the deployment sends them, under the lease of a lane.
+//! The mails that wait to be sent, and those that were sent or failed. One worker of the deployment sends them, while
+//! it holds the lease of a lane.
 
 use database::column::RowRef;
 use database::page::{self, Page};
@@ -14,10 +15,11 @@ use crate::domain::notice::{NoticeKind, NoticeScope, NoticeTopic};
 use crate::store::Store;
 use crate::store::old_rows::delete_before;
 
-/// The most mails with a link that an address gets in `LINKS_PERIOD` because strangers asked for them.
+/// The maximum number of mails with a link that an address gets within `LINKS_PERIOD` because somebody claimed at the
+/// sign-in to have lost the password. Invitations are not counted, so that they cannot use up these mails.
 const LINKS_MAX: u64 = 3;
-/// The most mails with a link that an address gets in `LINKS_PERIOD` if owners invite. It is larger, so that strangers
-/// cannot use up what owners need.
+/// The maximum number of mails with a link, for any cause, that an address may have got within `LINKS_PERIOD` before it
+/// is invited once more. It is larger than `LINKS_MAX`, so that strangers at the sign-in cannot use up the invitations.
 const INVITATIONS_MAX: u64 = LINKS_MAX + 10;
 const LINKS_PERIOD: SignedDuration = SignedDuration::from_hours(24);
 
@@ -51,7 +53,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// What a mail says.
+/// The contents of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
     pub subject: String,
@@ -61,26 +63,26 @@ pub struct Letter {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mail {
-    /// The id of the message, too: it stays the same when the mail is sent again.
+    /// The id of the mail, also in its headers. It stays the same if the mail is sent again.
     pub id: String,
     pub recipient: String,
     pub topic: NoticeTopic,
     pub letter: Letter,
-    /// The address with which the recipient ends such mails.
+    /// The address with which the recipient unsubscribes from such mails; `None` if that is not possible.
     pub unsubscribe: Option<String>,
-    /// The person who chooses a password with the link in the mail.
+    /// The person who may choose a password through the link in the mail; `None` if it has no such link.
     pub link_for: Option<NoticeScope>,
     pub state: MailState,
     pub attempts: i32,
     pub last_error: Option<String>,
     pub created_at: Timestamp,
-    /// The people that the notices in it are for; `None` in mails of versions that did not store it.
+    /// The recipients of the notices in the mail; `None` in mails from before this was stored.
     pub scope: Option<NoticeScope>,
-    /// The person who gets it; `None` for a chat, and in mails of versions that did not store it.
+    /// The person who gets the mail; `None` for a chat, and in mails from before this was stored.
     pub person: Option<NoticeScope>,
 }
 
-/// The way that a mail goes. The recipient of a mail has an `@`, and that of a post to a chat has none.
+/// The channel of a message. The recipient of a mail contains an `@`, that of a post to a chat does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailChannel {
     Mail,
@@ -99,13 +101,13 @@ pub struct NewMail {
     pub person: Option<NoticeScope>,
 }
 
-/// What came of an attempt to send a mail.
+/// The outcome of an attempt to send a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MailOutcome {
     Sent,
-    /// It is tried again after this time.
+    /// The attempt failed for this reason. The next attempt is made after this time.
     Retry(SignedDuration, String),
-    /// It was not tried, because others could not be sent. It is tried after this time.
+    /// No attempt was made, because other mails could not be sent. The first attempt is made after this time.
     Postponed(SignedDuration),
     Failed(String),
 }
@@ -126,7 +128,7 @@ impl MailOutcome {
         }
     }
 
-    /// Returns the time until the next attempt, if there is one.
+    /// Returns the time until the next attempt; zero if there is none.
     fn wait(&self) -> SignedDuration {
         match self {
             Self::Sent | Self::Failed(_) => SignedDuration::ZERO,
@@ -164,7 +166,7 @@ impl TryFrom<Model> for Mail {
     }
 }
 
-/// Adds mails that are to be sent at once.
+/// Adds mails, which are due at once.
 pub async fn add(tx: &Transaction, new: Vec<NewMail>, now: Timestamp) -> Result<(), StoreError> {
     if new.is_empty() {
         return Ok(());
@@ -193,28 +195,27 @@ pub async fn add(tx: &Transaction, new: Vec<NewMail>, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// True if an address may get one more mail with a link for this cause.
+/// True if an address may get one more mail with a link for this cause: an invitation or a lost password.
 pub async fn may_get_link(
     store: &Store,
     recipient: &str,
     cause: NoticeKind,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let max = if cause == NoticeKind::Invited {
-        INVITATIONS_MAX
-    } else {
-        LINKS_MAX
-    };
     let since = now - LINKS_PERIOD;
-    let mails = Entity::find()
+    let all = Entity::find()
         .filter(Expr::cust("link_for IS NOT NULL"))
         .filter(Column::Recipient.eq(recipient))
         .filter(Column::CreatedAt.gt(since.as_microsecond()));
-    Ok(mails.count(store.reader()).await? < max)
+    if cause == NoticeKind::Invited {
+        return Ok(all.count(store.reader()).await? < INVITATIONS_MAX);
+    }
+    let lost = all.filter(Column::Scope.eq(NoticeScope::SignIn.to_string()));
+    Ok(lost.count(store.reader()).await? < LINKS_MAX)
 }
 
-/// Loads the mails that are to be sent on one way now, those first that have waited longest. Of the posts to one chat it
-/// loads the earliest only, so that a chat that does not answer leaves room for others.
+/// Loads up to `limit` due mails of one channel, the longest due first. Of the posts to each chat only the oldest is
+/// loaded, so that a chat that does not respond leaves room for others.
 pub async fn due(
     store: &Store,
     now: Timestamp,
@@ -241,7 +242,7 @@ pub async fn due(
     rows.into_iter().map(Mail::try_from).collect()
 }
 
-/// Records what came of an attempt. A mail that was not tried keeps its attempts and its last error.
+/// Records the outcome of an attempt. A postponed mail keeps its number of attempts and its last error.
 pub async fn record(
     tx: &Transaction,
     mail: &Mail,
@@ -272,7 +273,7 @@ pub async fn page(store: &Store, page: Page) -> Result<(Vec<Mail>, u64), StoreEr
     page::load(store, all, page).await
 }
 
-/// Deletes up to `limit` old mails. Returns true if there may be more.
+/// Deletes up to `limit` mails from before this time. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     delete_before::<Entity>(store, Column::Id, Column::CreatedAt, before, limit).await
 }

@@ -1,5 +1,6 @@
-//! The notices that wait to be told. A cause writes its notice in its own commit. `take_due` deletes the notices of one
-//! scope and topic in the transaction that stores the mails about them, so that each is told once.
+//! The notices that wait to be sent by mail. A notice is written in the transaction of the change that it reports.
+//! `take` deletes the notices of one scope and topic in the transaction that stores the mails about them, so that each
+//! notice is sent once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,32 +38,33 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The maximum number of notices that one mail sums up. More are told by the next one.
+/// The maximum number of notices that one mail sums up. Further notices are left for the next mail.
 const TAKEN_MAX: i64 = 5_000;
-/// The maximum number of links that are made in one transaction. Each looks somebody up.
+/// The maximum number of notices with a link that are taken in one transaction. It is small, because each needs a
+/// look-up of the person.
 const LINKS_TAKEN_MAX: i64 = 100;
-/// The maximum number of groups that are looked at in one turn.
+/// The maximum number of groups that `due_groups` returns.
 const GROUPS_MAX: i64 = 500;
-/// Only taxpayers with an invoice of this time are told of an outage.
+/// Only taxpayers that created an invoice within this time are told of an outage.
 const ACTIVE_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// With such a status, a signed invoice may still have a step that stopped.
+/// The statuses that do not tell if a later step of a signed invoice has stopped.
 const UNCLEAR_STATUSES: [AuthorityStatus; 3] = [
     AuthorityStatus::Rejected,
     AuthorityStatus::Failed,
     AuthorityStatus::Acknowledged,
 ];
 
-/// How long notices wait for others.
+/// The times for which notices wait for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatherPolicy {
-    /// The first notice of a topic waits this long.
+    /// The time for which the first notice of a topic waits, so that one mail can sum up several.
     pub gather: SignedDuration,
-    /// After a mail about a frequent topic the next one waits this long.
+    /// The time after a mail about a frequent topic before the next one is sent.
     pub repeat: SignedDuration,
 }
 
-/// The notices of one scope and topic.
+/// All notices of one scope and topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoticeGroup {
     pub scope: NoticeScope,
@@ -101,7 +103,7 @@ impl TryFrom<Model> for Notice {
     }
 }
 
-/// Adds notices. Some kinds are told to the integrator of the taxpayer, too.
+/// Adds notices. For some kinds, also adds a copy for the integrator of the taxpayer.
 pub async fn add(tx: &Transaction, notices: &[Notice]) -> Result<(), StoreError> {
     if notices.is_empty() {
         return Ok(());
@@ -146,8 +148,8 @@ async fn integrators_copies(
     Ok(copies.collect())
 }
 
-/// Adds the notices of the start or the end of an outage, in one statement: one for each taxpayer that is active, and
-/// one for each integrator.
+/// Adds the notices of the start or the end of an outage in one statement: one for each active taxpayer and one for
+/// each enabled integrator.
 pub async fn add_outage(
     tx: &Transaction,
     outage: &Outage,
@@ -189,8 +191,8 @@ pub async fn add_outage(
     Ok(())
 }
 
-/// Adds a notice for each run of a submission that stands still and whose deadline is within `before`. Each is told once.
-/// Returns the number of them.
+/// Adds a notice for each submission that has stopped and whose deadline is within `before` from now. Each deadline is
+/// told once. Returns the number of new notices.
 pub async fn add_near_deadlines(
     tx: &Transaction,
     now: Timestamp,
@@ -213,7 +215,7 @@ pub async fn add_near_deadlines(
             id: id.as_str(),
         };
         let taxpayer = TaxpayerId(row.try_get("", "taxpayer_id")?);
-        // The number may have hyphens; the service id and the date after it have none.
+        // The number may contain hyphens; the service id and the date after it contain none.
         let number = irn.rsplitn(3, '-').nth(2).unwrap_or(&irn);
         let notice = Notice::deadline_near(taxpayer, number, at.moment(deadline)?, now);
         notices.push(notice);
@@ -230,7 +232,7 @@ pub async fn add_near_deadlines(
     Ok(notices.len())
 }
 
-/// The runs whose near deadline was not told yet. A cancelled invoice has none that matters.
+/// The stopped submissions whose near deadline has not been told yet. Runs of cancelled invoices are left out.
 const NEAR_DEADLINES: &str = "FROM pipeline_runs WHERE state IN ('waiting', 'paused', 'refused') AND operation = 'submit' \
      AND deadline_at > $1 AND deadline_at <= $2 \
      AND NOT EXISTS (SELECT 1 FROM told_deadlines WHERE run_id = pipeline_runs.id) \
@@ -253,8 +255,8 @@ pub async fn has_near_deadlines(
     Ok(store.reader().query_one_raw(statement).await?.is_some())
 }
 
-/// Returns the groups of notices that have waited for long enough. What works again is told at once, together with what
-/// waits.
+/// Returns the groups of notices that have waited long enough. A notice that something works again makes its group due
+/// at once, if a mail about the topic was sent before.
 pub async fn due_groups(
     store: &Store,
     now: Timestamp,
@@ -301,7 +303,8 @@ pub async fn due_groups(
         .collect()
 }
 
-/// Deletes the notices of a group and returns them, earliest first. Records that they are told.
+/// Deletes up to `TAKEN_MAX` notices of a group and returns them, earliest first. Records the time, because later
+/// notices of the group may have to wait.
 pub async fn take(
     tx: &Transaction,
     group: NoticeGroup,
@@ -328,9 +331,9 @@ pub async fn take(
     rows.into_iter().map(Notice::try_from).collect()
 }
 
-/// Returns those of these invoice numbers about which nothing is to be done any more, because they are cancelled or
-/// signed. What failed may be a later step of a signed invoice, so such an invoice is none of them unless its status
-/// says that it goes on. The status of an acknowledged one says nothing of later steps.
+/// Returns those of these invoice numbers about which nothing is left to be done: cancelled invoices, and signed
+/// invoices. For the topic of failed invoices, a signed invoice counts only if its status shows that no later step,
+/// such as the transmission, may have stopped (see `UNCLEAR_STATUSES`).
 pub async fn find_settled(
     tx: &Transaction,
     group: NoticeGroup,
@@ -366,7 +369,8 @@ pub async fn find_settled(
     Ok(settled)
 }
 
-/// Deletes notices that nobody took, as happens where no mail is sent. Returns true if there may be more.
+/// Deletes up to `limit` notices from before this time, which nobody takes if the deployment sends no mails. Returns
+/// true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     delete_before::<Entity>(store, Column::Id, Column::At, before, limit).await
 }

@@ -1,4 +1,4 @@
-//! Sent outage notifications: for each outage and taxpayer at most one for the start and one for the end.
+//! The table of sent outage notifications: for each outage and taxpayer, at most one of the start and one of the end.
 
 use sea_orm::entity::prelude::*;
 

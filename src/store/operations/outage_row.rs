@@ -1,4 +1,5 @@
-//! The authority's outages. The unique index on `open` allows only one open outage; null means ended.
+//! The table of the authority's outages. The unique index on `open` allows only one open outage. The column is null for
+//! an outage that has ended.
 
 use database::StoreError;
 use database::column::{RowRef, json};

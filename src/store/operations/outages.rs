@@ -1,6 +1,6 @@
 //! Outages of the authority and the notifications about them. A writer of an outage locks the lane of outages. Each
-//! notification to be sent is a lane of its own. A sent notification is recorded in the transaction that appends its
-//! event, so no taxpayer is notified twice.
+//! notification to be sent has a lane of its own. It is recorded as sent in the transaction that appends its event, so
+//! no taxpayer is notified twice.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ use crate::store::lanes::{LaneKind, Lease};
 use crate::store::operations::outage_notice_row;
 use crate::store::operations::outage_row::{Column, Entity, Model};
 
-/// The start or the end of an outage. Each is a reason to notify the taxpayers.
+/// The start or the end of one outage. Taxpayers are notified of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OutageEvent {
     pub outage: OutageId,
@@ -35,7 +35,7 @@ pub struct QueuedNotice {
     pub event: OutageEvent,
 }
 
-/// The numbers of notified taxpayers, for each start and each end of an outage.
+/// The number of notified taxpayers for each start and each end of an outage.
 pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
 /// Loads the open outage. If no outage is open, loads the outage that ended last.
@@ -74,9 +74,9 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Queues the notification of each taxpayer with an endpoint that has enabled this event: a lane for each, due now. The lanes'
-/// deadline is one more than any before, so the lanes of a taxpayer are in the order of the events, even if the clock
-/// was set back between them. The caller must have locked the lane of outages.
+/// Queues a notification for each taxpayer that has an endpoint with this event enabled: a lane for each, due now. The
+/// deadline of these lanes is one more than that of all earlier ones. So the notifications of a taxpayer are sent in
+/// the order of the events, even if the clock was set back. The caller must have locked the lane of outages.
 pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
@@ -100,7 +100,8 @@ pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), S
     Ok(())
 }
 
-/// Returns the queued notifications of this lane's taxpayer up to and including the one of this lane, earliest first.
+/// Returns the queued notifications of the taxpayer of this lane, up to and including that of this lane, earliest
+/// first.
 pub async fn queued_notices_up_to(
     store: &Store,
     lease: &Lease,
@@ -127,7 +128,7 @@ pub async fn queued_notices_up_to(
         .collect()
 }
 
-/// Returns the starts and ends of outages about which some taxpayers are still to be notified.
+/// Returns the starts and ends of outages of which some taxpayers have not been notified yet.
 pub async fn queued_events(store: &Store) -> Result<HashSet<OutageEvent>, StoreError> {
     let sql = "SELECT DISTINCT REPLACE(key, '/' || CAST(taxpayer_id AS TEXT), '') AS event FROM lanes \
         WHERE kind = $1 AND next_due_at IS NOT NULL";
@@ -141,7 +142,7 @@ pub async fn queued_events(store: &Store) -> Result<HashSet<OutageEvent>, StoreE
         .collect()
 }
 
-/// Parses the part of a lane's key before the taxpayer.
+/// Parses the part of a lane's key before the taxpayer id.
 fn queued_event(key: &str) -> Result<OutageEvent, StoreError> {
     let (outage, edge) = key.split_once('/').unwrap_or((key, ""));
     let at = RowRef {
@@ -154,7 +155,7 @@ fn queued_event(key: &str) -> Result<OutageEvent, StoreError> {
     })
 }
 
-/// Returns the notifications of this list that the taxpayer has received.
+/// Returns the starts and ends of the same outages as in `events` of which the taxpayer has been notified.
 pub async fn received_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -174,7 +175,7 @@ pub async fn received_by(
         .collect()
 }
 
-/// Records that a taxpayer was notified. The number beside each notification is the sequence of its event.
+/// Records that a taxpayer was notified. Each notification has the sequence of its event in the taxpayer's log.
 pub async fn record_notified(
     tx: &Transaction,
     taxpayer: TaxpayerId,

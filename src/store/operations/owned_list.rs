@@ -1,5 +1,5 @@
-//! The taxpayers of an integrator with what each of them needs, worst first. One statement reads a page with all its
-//! columns, and one the sums of all pages, so that the list costs the same for thousands of taxpayers.
+//! The list of an integrator's taxpayers with what each of them needs, the worst first. One statement reads a page with
+//! all its columns, and one the totals, so that the number of queries does not grow with the number of taxpayers.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::store::invoices::list_query::{UNCANCELLED_CONDITION, UNSETTLED_CONDIT
 use crate::store::webhooks::endpoint_list::NEVER_PARKED_PATTERN;
 
 words! {
-    /// The reason for which an integrator looks at a taxpayer.
+    /// The reason for which an integrator may have to look at a taxpayer.
     TaxpayerNeed {
         Attention = "attention",
         Webhook = "webhook",
@@ -29,48 +29,48 @@ words! {
     }
 }
 
-/// The taxpayers that are listed, and the time whose invoices count as usage.
+/// The filter of the list, and the period whose invoices are counted as usage.
 #[derive(Debug, Clone)]
 pub struct OwnedList {
     pub integrator: IntegratorId,
-    /// A text in name, tax number or email.
+    /// Only taxpayers with this text in name, tax number or email.
     pub search: Option<String>,
-    /// `None` lists all.
+    /// Only taxpayers with this need; `None` for all.
     pub need: Option<TaxpayerNeed>,
-    /// Invoices that were created from the first of these times on and before the second.
+    /// The start and the end of the period of usage. The end does not belong to it.
     pub usage: (Timestamp, Timestamp),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedTaxpayer {
     pub taxpayer: Taxpayer,
-    /// The invoices that were rejected or have failed.
+    /// The number of invoices that were rejected or have failed.
     pub attention: i64,
-    /// The invoices that wait for the authority.
+    /// The number of invoices that wait for the authority.
     pub waiting: i64,
-    /// The worst of its webhook endpoints; `None` if it has none.
+    /// The worst health of the taxpayer's webhook endpoints; `None` if it has no endpoint.
     pub webhook: Option<EndpointHealth>,
     pub last_invoice_at: Option<Timestamp>,
-    /// The invoices that were created in the time of the usage.
+    /// The number of invoices that were created within the period of usage.
     pub invoices: i64,
 }
 
-/// The sums of all taxpayers that match the search, whatever they need.
+/// The totals of all taxpayers that match the search, whatever their needs are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnedTotals {
     pub taxpayers: i64,
-    /// The taxpayers with invoices that need attention, and the number of these invoices.
+    /// The number of taxpayers with invoices that need attention. `attention_invoices` is the number of these invoices.
     pub attention: i64,
     pub attention_invoices: i64,
     pub waiting: i64,
     pub waiting_invoices: i64,
-    /// The taxpayers whose webhook fails, is parked or is disabled.
+    /// The number of taxpayers with a webhook endpoint that fails, is parked or is disabled.
     pub webhook: i64,
     pub inactive: i64,
 }
 
 impl OwnedTotals {
-    /// Returns the number of taxpayers that a list with this need has.
+    /// Returns the number of taxpayers with this need.
     pub fn count(&self, need: Option<TaxpayerNeed>) -> i64 {
         match need {
             None => self.taxpayers,
@@ -94,10 +94,10 @@ impl TaxpayerNeed {
     }
 }
 
-/// Worst first. The id decides between taxpayers that fare alike: the newest is first.
+/// Worst first. If two taxpayers are equal in all other columns, the newer one comes first.
 const ORDER: &str = "attention DESC, COALESCE(trouble, 0) DESC, waiting DESC, id DESC";
 
-/// The health of an endpoint by its trouble, a number that the database compares.
+/// The health of an endpoint. The database compares the index, in the column `trouble`: a higher one is worse.
 const BY_TROUBLE: [EndpointHealth; 4] = [
     EndpointHealth::Working,
     EndpointHealth::Failing,
@@ -105,8 +105,8 @@ const BY_TROUBLE: [EndpointHealth; 4] = [
     EndpointHealth::Disabled,
 ];
 
-/// Returns the query for all taxpayers of the integrator `$1` whose text is like `$2`.
-fn matching() -> String {
+/// Returns the SQL query for all taxpayers of the integrator `$1` whose search text matches the pattern `$2`.
+fn matching_taxpayers_sql() -> String {
     let count = |statuses: &str| {
         format!("SUM(CASE WHEN authority_status IN ({statuses}) THEN 1 ELSE 0 END)")
     };
@@ -131,7 +131,7 @@ fn page_sql(need: Option<TaxpayerNeed>) -> String {
          (SELECT COUNT(*) FROM invoices WHERE taxpayer_id = part.id AND created_at >= $5 AND created_at < $6) \
          AS invoices FROM (SELECT * FROM ({}) AS listed WHERE {} ORDER BY {ORDER} LIMIT $3 OFFSET $4) AS part \
          ORDER BY {ORDER}",
-        matching(),
+        matching_taxpayers_sql(),
         TaxpayerNeed::condition(need),
     )
 }
@@ -154,19 +154,19 @@ static TOTALS: SqlOnce = SqlOnce::new(|_| {
         number("attention_invoices", "attention"),
         number("waiting_invoices", "waiting"),
         columns.join(", "),
-        matching(),
+        matching_taxpayers_sql(),
     )
 });
 
 impl OwnedList {
-    /// Returns the pattern of the text to search for, which matches all where nothing is searched.
+    /// Returns the LIKE pattern of the searched text. Without a search, it matches every text.
     fn pattern(&self) -> String {
         contains_text(&normal_form::fold(
             self.search.as_deref().unwrap_or_default(),
         ))
     }
 
-    /// Loads one page, worst first.
+    /// Loads one page, the worst first.
     pub async fn page(&self, store: &Store, page: Page) -> Result<Vec<ListedTaxpayer>, StoreError> {
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let values = [
@@ -190,7 +190,7 @@ impl OwnedList {
         Ok(listed)
     }
 
-    /// Counts the taxpayers that match the search, by what they need.
+    /// Computes the totals of the taxpayers that match the search.
     pub async fn totals(&self, store: &Store) -> Result<OwnedTotals, StoreError> {
         let backend = store.backend();
         let values = [self.integrator.0.into(), self.pattern().into()];
@@ -211,7 +211,7 @@ impl OwnedList {
     }
 }
 
-/// Returns the taxpayer of a row; `None` if it was not there any more when it was looked up.
+/// Converts a row; `None` if the taxpayer was deleted after the row was read.
 fn read_row(
     row: &QueryResult,
     id: TaxpayerId,

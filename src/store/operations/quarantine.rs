@@ -13,12 +13,12 @@ use crate::store::Store;
 use crate::store::operations::audit;
 use crate::store::operations::quarantine_row::{Column, Entity, Model};
 
-/// The maximum number of stored commands of one taxpayer, and of all commands without a taxpayer together. When there
-/// are more, the oldest are deleted.
+/// The maximum number of quarantined commands that are stored for each taxpayer, and of those without a taxpayer. If
+/// there are more, the oldest are deleted.
 pub const PER_TAXPAYER_MAX: u64 = 100;
 
-/// Stores a command that was just put into quarantine. Seals `contents`; without contents the command cannot be
-/// replayed. A command that is stored already stays as it is.
+/// Stores a command that was just quarantined, with its contents sealed. Without contents it cannot be replayed. A
+/// command that is stored already is not changed.
 pub async fn put(
     store: &Store,
     found: &QuarantinedCommand,
@@ -102,9 +102,9 @@ pub async fn contents(store: &Store, reference: CommandId) -> Result<Option<Stri
         .transpose()
 }
 
-/// Takes a kept command out of the quarantine and records this in the audit. Returns false if another operator was
-/// first. Of all calls for one command only one returns true, also after a crash, until `record_result` puts the
-/// command back.
+/// Takes a kept command out of the quarantine, for a replay or as dropped, and records this in the audit. Returns false
+/// if another operator was first. Of all calls for one command, only one returns true, even after a crash, until
+/// `record_result` puts the command back.
 pub async fn take(
     store: &Store,
     found: &QuarantinedCommand,
@@ -147,7 +147,8 @@ pub async fn take(
     Ok(true)
 }
 
-/// Records how a replay ended. A replay that certainly changed nothing puts the command back (`Kept`).
+/// Records the result of a replay. If the replay certainly changed nothing, `state` is `Kept`, which puts the command
+/// back.
 pub async fn record_result(
     store: &Store,
     reference: CommandId,
@@ -165,7 +166,7 @@ pub async fn record_result(
     tx.commit().await
 }
 
-/// Deletes at most `limit` commands that were replayed or dropped before this time. Returns true if there may be more.
+/// Deletes up to `limit` commands that were replayed or dropped before this time. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     let ended = [
         QuarantineState::Replayed.as_str(),

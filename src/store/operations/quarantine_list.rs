@@ -1,5 +1,5 @@
-//! The operators' list of everything in quarantine. Commands have a table of their own; runs, deliveries and tasks
-//! (other work of lanes) are read from their own tables, so that no second row must be kept equal to them.
+//! The operators' list of everything in quarantine. Commands have a table of their own. Runs, deliveries and tasks
+//! (other work of lanes) are read from their own tables, so that there is no second copy of their state.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ use crate::store::operations::work_facts::group_from_row;
 use crate::store::runs::{self, run_list};
 use crate::store::webhooks::{crashed_deliveries, delivery_row};
 
-/// The kinds of lanes whose keys are taxpayer ids, although their column `taxpayer_id` may be 0.
+/// The kinds of lanes whose key is a taxpayer id, although their column `taxpayer_id` may be 0.
 const TAXPAYER_LANE_KINDS: [LaneKind; 2] = [LaneKind::Reconciliation, LaneKind::Verification];
 
 /// The filter of the list. A field that is `None` does not filter.
@@ -36,12 +36,13 @@ pub struct QuarantineFilter {
     pub state: Option<QuarantineState>,
     pub taxpayer_id: Option<TaxpayerId>,
     pub name: Option<String>,
-    /// Only work with one of these references.
+    /// Only work with one of these references; `None` for all.
     pub references: Option<Vec<String>>,
 }
 
-/// Returns everything in quarantine as a table expression. Crashes of runs and deliveries are counted in their own
-/// rows. A lane keeps its own count if its work is something else, or if counting for its run or deliveries failed.
+/// Returns everything in quarantine as an SQL table expression. Crashes of runs and deliveries are counted in their own
+/// rows. A lane has its own count if its work is something else, or if the count could not be added to the run or the
+/// deliveries.
 fn quarantined_work_sql(backend: DbBackend) -> String {
     let kinds = LaneKind::ALL
         .map(|kind| format!("'{}'", kind.as_str()))
@@ -104,7 +105,7 @@ impl QuarantineFilter {
     }
 }
 
-/// Counts the work in quarantine that was neither replayed nor dropped, by kind.
+/// Counts the work in quarantine by kind, without commands that were replayed or dropped.
 pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, Group)>, StoreError> {
     let sql = format!(
         "SELECT kind, COUNT(*) AS count, MIN(at) AS since FROM {} WHERE state = 'kept' GROUP BY kind",
@@ -179,7 +180,7 @@ struct FoundWork {
     crashes: u32,
 }
 
-/// Returns the taxpayer whose id is the key of the task's lane; `None` for a lane with another kind of key.
+/// Returns the taxpayer of a task, if the key of its lane is a taxpayer id; otherwise `None`.
 fn task_taxpayer(id: &str) -> Option<i64> {
     let (kind, key) = id.split_once('/')?;
     TAXPAYER_LANE_KINDS
@@ -188,8 +189,8 @@ fn task_taxpayer(id: &str) -> Option<i64> {
     key.parse().ok()
 }
 
-/// Loads the work to which the rows refer, in the order of the rows. Leaves out work that has left the quarantine in
-/// the meantime.
+/// Loads the work to which the rows refer, in the order of the rows. Work that has left the quarantine meanwhile is
+/// left out.
 async fn load(store: &Store, found: Vec<FoundWork>) -> Result<Vec<QuarantinedWork>, StoreError> {
     let ids = |kind| {
         found

@@ -21,7 +21,7 @@ pub struct Model {
     pub remote: Option<String>,
     pub action: String,
     pub detail: String,
-    /// Set, like the next two, if an operator has decided a listed finding.
+    /// The time of an operator's decision on a listed finding. It is set together with the next two columns.
     pub decided_at: Option<i64>,
     pub decided_by: Option<i64>,
     pub decided_because: Option<String>,

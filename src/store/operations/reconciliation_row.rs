@@ -1,4 +1,4 @@
-//! Reconciliations, each of one day of one taxpayer. `is_latest` marks the latest completed one of that day.
+//! The table of reconciliations, each of one day of one taxpayer. `is_latest` marks the last completed one of a day.
 
 use database::StoreError;
 use database::column::{RowRef, count};

@@ -1,5 +1,5 @@
 //! Reconciliations and their findings. A completed reconciliation replaces the earlier ones of the same taxpayer and
-//! day. An earlier one is deleted if the timer started it and it repaired nothing.
+//! day as the latest. Of these, those that the timer started and that repaired nothing are deleted.
 
 use database::page::{self, Page};
 use database::sql::dialect;
@@ -26,7 +26,7 @@ use crate::store::operations::reconciliation_row::{Column, Entity, Model};
 pub struct ReconciliationFilter {
     pub taxpayer_id: Option<TaxpayerId>,
     pub day: Option<Date>,
-    /// True for the latest reconciliations of their days with differences that an operator has to decide.
+    /// Only the latest reconciliations of their days that have findings on which an operator has to decide.
     pub needs_operator: bool,
 }
 
@@ -61,15 +61,15 @@ const CHANGING_COLUMNS: [Column; 11] = [
     Column::EndedAt,
 ];
 
-/// Writes a completed reconciliation with its findings, which replaces the earlier ones of the same taxpayer and day.
-/// Decisions of operators are taken over from the one before. Returns the reconciliation with its final counts.
+/// Writes a completed reconciliation with its findings, as the latest of its taxpayer and day. Takes over operators'
+/// decisions from the previous one. Returns the reconciliation with its final counts.
 pub async fn finish(
     tx: &Transaction,
     one: Reconciliation,
     findings: Vec<Finding>,
 ) -> Result<Reconciliation, StoreError> {
     let decided = supersede(tx, &one).await?;
-    let recorded = day::record(findings, &decided);
+    let recorded = day::number_findings(findings, &decided);
     let carried = recorded.iter().filter(|found| found.decision.is_some());
     let one = one.count_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
     save(tx, &one).await?;
@@ -102,7 +102,7 @@ fn same_day(one: &Reconciliation) -> Condition {
         .add(Column::Day.eq(one.day.to_string()))
 }
 
-/// Ends the time of the reconciliation that was the latest of its day. Returns its decided findings.
+/// Marks the previous reconciliation of the day as no longer the latest. Returns its decided findings.
 async fn supersede(
     tx: &Transaction,
     one: &Reconciliation,
@@ -115,7 +115,8 @@ async fn supersede(
         .into_tuple()
         .all(tx)
         .await?;
-    // It waits for a decision that is being made, and a later decision finds the row superseded.
+    // This update waits for an operator's decision that is being stored. A later decision finds that the row is not the
+    // latest.
     Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(false))
         .filter(latest)
@@ -173,11 +174,11 @@ pub async fn next_open(
         .transpose()
 }
 
-/// The key of the timer's lane, and the `next_step` of the lanes that the timer made due.
+/// The key of the lane of the timer. It is also the `next_step` of the lanes that the timer made due.
 pub const TIMER: &str = "timer";
 
-/// Makes the lane of each taxpayer due if one of the taxpayer's runs has changed since this time. A lane that is
-/// already due, waiting or held stays as it is.
+/// Makes the lane of each taxpayer due that has a run with a change since this time. A lane that already has a due time
+/// or is held is not changed.
 pub async fn queue_changed(tx: &Transaction, since: Timestamp) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
@@ -198,7 +199,7 @@ pub async fn queue_changed(tx: &Transaction, since: Timestamp) -> Result<(), Sto
     Ok(())
 }
 
-/// Returns when the last completed reconciliation of this taxpayer and day began.
+/// Returns the start of the last completed reconciliation of this taxpayer and day.
 pub async fn last_done(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -268,7 +269,7 @@ pub async fn findings(
     rows.into_iter().map(RecordedFinding::try_from).collect()
 }
 
-/// Counts, by kind, the findings that operators still have to look at. Only the latest reconciliation of a taxpayer and
+/// Counts, by kind, the findings on which operators have to decide. Only the latest reconciliation of each taxpayer and
 /// day counts.
 pub async fn open_findings_by_kind(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
@@ -288,7 +289,7 @@ pub async fn open_findings_by_kind(store: &Store) -> Result<Vec<(String, i64)>, 
     Ok(counted.into_tuple().all(store.reader()).await?)
 }
 
-/// Returns when a reconciliation last completed, for any taxpayer and day.
+/// Returns the time at which a reconciliation of any taxpayer was last completed.
 pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let found = Entity::find()
         .filter(in_state(ReconciliationState::Done))

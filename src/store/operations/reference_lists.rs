@@ -67,7 +67,7 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
     Ok((catalog, oldest.filter(|_| is_whole)))
 }
 
-/// Returns when the oldest stored list was fetched; `None` before the first fetch.
+/// Returns the time at which the oldest stored list was fetched; `None` if no list was fetched yet.
 pub async fn oldest_fetch_time(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()

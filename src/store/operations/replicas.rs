@@ -1,4 +1,4 @@
-//! The signs that the replicas give to each other. All times are those of the database's clock.
+//! The heartbeats of the replicas, with their figures. All times are those of the database's clock.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Gives a sign, and returns the time of the database.
+/// Stores a heartbeat. Returns the time of the database.
 pub async fn give_sign(
     store: &Store,
     identity: &ReplicaIdentity,
@@ -59,8 +59,8 @@ pub async fn give_sign(
     .moment(seen_at)
 }
 
-/// Takes the place of an earlier process of the same name, and forgets the replicas that were missing for long. Returns
-/// the time of the last sign of the earlier process, if it did not stop in order.
+/// Removes the rows of earlier processes with the same name, and of replicas that have been missing for long. Returns
+/// the time of the last heartbeat of the earlier process, if that process did not stop in an orderly way.
 pub async fn take_place(
     store: &Store,
     identity: &ReplicaIdentity,
@@ -92,14 +92,14 @@ async fn forget_long_missing(store: &Store) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Forgets this process, which stops in order.
+/// Removes this process from the replicas, because it stops in an orderly way.
 pub async fn forget_stopped(store: &Store, id: &str) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     Entity::delete_by_id(id).exec(&tx).await?;
     tx.commit().await
 }
 
-/// Forgets a replica of which an operator says that it does not come back. Returns false if it was already forgotten.
+/// Removes a replica, because an operator says that it will not come back. Returns false if it was already removed.
 pub async fn forget_missing(
     store: &Store,
     id: &str,
@@ -114,7 +114,7 @@ pub async fn forget_missing(
     tx.commit().await.map(|()| true)
 }
 
-/// Returns the replicas by name, without those that have been missing for long.
+/// Loads the replicas, ordered by name, without those that have been missing for long.
 pub async fn list(store: &Store, now: Timestamp) -> Result<Vec<Replica>, StoreError> {
     let rows = Entity::find()
         .filter(Column::SeenAt.gte((now - REMEMBERED_FOR).as_microsecond()))
@@ -135,7 +135,7 @@ pub async fn list(store: &Store, now: Timestamp) -> Result<Vec<Replica>, StoreEr
         Ok(Replica {
             seen_at: at.moment(row.seen_at)?,
             leases: leases.get(&row.id).copied().unwrap_or(0),
-            // A replica of another version may say what this version cannot read. It is shown all the same.
+            // A replica of another version may report figures that this version cannot read. It is listed even so.
             figures: strict_json::from_trusted(&row.figures).unwrap_or_default(),
             identity: ReplicaIdentity {
                 name: row.name,
@@ -146,23 +146,23 @@ pub async fn list(store: &Store, now: Timestamp) -> Result<Vec<Replica>, StoreEr
     replicas.collect()
 }
 
-/// A replica that holds a lane.
+/// The replica that holds a lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneReplica {
+pub struct LeaseHolder {
     pub name: String,
     pub seen_at: Timestamp,
-    /// True if it has given no sign for so long that it is missing.
+    /// True if the replica is missing, because its last heartbeat is too old.
     pub is_silent: bool,
 }
 
-/// Finds a replica by the name in its leases.
-pub async fn find(store: &Store, id: &str) -> Result<Option<LaneReplica>, StoreError> {
+/// Finds a replica by the id under which it holds leases.
+pub async fn find(store: &Store, id: &str) -> Result<Option<LeaseHolder>, StoreError> {
     let Some(row) = Entity::find_by_id(id).one(store.reader()).await? else {
         return Ok(None);
     };
     let seen_at = seen_at(&row)?;
     let now = store.database_now().await?;
-    Ok(Some(LaneReplica {
+    Ok(Some(LeaseHolder {
         is_silent: now.duration_since(seen_at) > MISSING_AFTER,
         name: row.name,
         seen_at,

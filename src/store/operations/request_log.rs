@@ -1,4 +1,4 @@
-//! The log of the requests that accounts made. No finder is without its owner.
+//! The log of the requests that accounts made. Every finder takes the account whose requests may be read.
 
 use database::column::RowRef;
 use database::insert::Insert;
@@ -19,30 +19,30 @@ use crate::store::operations::request_log_row::{Column, Entity, Model};
 
 /// The lowest status of a failure.
 const FAILURE_MIN: i64 = 400;
-/// The maximum number of groups of failures that are returned.
+/// The maximum number of groups of failures that a list has.
 const GROUPS_MAX: u64 = 100;
 
-/// Whose requests are read.
+/// The account that reads the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogReader {
     Taxpayer(TaxpayerId),
-    /// Reads its own requests and those of all its taxpayers.
+    /// The integrator, which may read its own requests and those of all its taxpayers.
     Integrator(IntegratorId),
 }
 
 /// The filter of the log. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct RequestFilter {
-    /// The lowest and the highest status.
+    /// The lowest and the highest status to include.
     pub status: Option<(u16, u16)>,
-    /// The beginning of the path.
+    /// Only requests whose path begins with this text.
     pub path: Option<String>,
     pub route: Option<String>,
     pub error_code: Option<String>,
     pub request_id: Option<String>,
     pub since: Option<Timestamp>,
     pub taxpayer: Option<TaxpayerId>,
-    /// The id and the IRN of an invoice, either of which a request may name.
+    /// Only requests that name this invoice, by its id or its IRN.
     pub invoice: Option<[String; 2]>,
 }
 
@@ -75,16 +75,17 @@ impl RequestFilter {
     }
 }
 
-/// No pattern of LIKE, because a path may contain its signs.
+/// Compares a part of the path, because in a LIKE pattern some characters of a path would be wildcards.
 fn begins_with(path: &str) -> Expr {
     let start = format!("substr(path, 1, {})", path.chars().count());
     ExprTrait::eq(Expr::cust(start), path)
 }
 
-/// A request that a batch brings once more stays as it is: its first commit may have taken effect without an answer.
+/// A batch may be written twice, if the response to its first commit was lost. The requests that are stored already
+/// stay.
 static APPEND: Insert<Entity> = Insert::with_conflict(|| "ON CONFLICT DO NOTHING".to_owned());
 
-/// Writes a batch in one transaction.
+/// Writes a batch of requests in one transaction.
 pub async fn append(store: &Store, requests: &[LoggedRequest]) -> Result<(), StoreError> {
     let tx: Transaction = store.begin().await?;
     APPEND
@@ -93,7 +94,7 @@ pub async fn append(store: &Store, requests: &[LoggedRequest]) -> Result<(), Sto
     tx.commit().await
 }
 
-/// Loads one page, newest first, and the number of all requests that match.
+/// Loads one page of the matching requests, newest first, and the number of all matches.
 pub async fn page_for(
     store: &Store,
     reader: LogReader,
@@ -167,7 +168,7 @@ impl TryFrom<GroupRow> for ErrorGroup {
     }
 }
 
-/// Deletes up to `limit` requests from before this time. Returns true if there may be more.
+/// Deletes up to `limit` requests from before this time. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
     delete_before::<Entity>(store, Column::Id, Column::At, before, limit).await
 }

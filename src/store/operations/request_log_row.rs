@@ -1,4 +1,4 @@
-//! The table of the request log. The bodies are JSON: what is kept of each.
+//! The table of the request log. The columns of the bodies hold JSON with the stored part of each body.
 
 use database::StoreError;
 use database::column::{RowRef, json};

@@ -1,8 +1,8 @@
 //! Searches across all taxpayers: for an invoice by its number, for an event by its id, and for the events of a trace.
 //!
-//! The indexes of invoices and events begin with the taxpayer, so a search looks into the index once for each of the
-//! newest `TAXPAYERS_MAX` taxpayers. An index that begins with the number or the id would make this one look-up, but it
-//! would make each create slower.
+//! The indexes of invoices and events begin with the taxpayer, so a search looks into an index once for each of the
+//! newest `TAXPAYERS_MAX` taxpayers. An index that begins with the number or the id would need only one look-up, but it
+//! would make each creation slower.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::invoices::invoice_row;
 
-/// The number of taxpayers whose invoices and events a search looks up. They are the newest ones.
+/// The number of taxpayers, the newest ones, among whose invoices and events a search looks.
 pub const TAXPAYERS_MAX: u64 = 10_000;
-/// The most invoices, and the most events, that a search returns.
+/// The maximum number of invoices, and of events, that a search returns.
 const FOUND_MAX: u64 = 20;
-/// The id of an event contains the time at which the id was made. The time of the event differs from it by less than
-/// this.
+/// The maximum difference between the time of an event and the time that its id contains.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
-/// How long after its begin the events of a trace are looked for. Those of its runs are found by the runs.
+/// The time after the begin of a trace in which its events are searched. Events that its runs cause later are found
+/// through the runs.
 const TRACE_LENGTH: Duration = Duration::from_mins(2);
 
 fn join_newest_taxpayers<E: EntityTrait>(
@@ -93,8 +93,8 @@ pub async fn invoices_with_number(store: &Store, number: &str) -> Result<Vec<Inv
     rows.into_iter().map(Invoice::try_from).collect()
 }
 
-/// Finds an event by its id, of this taxpayer or, with `None`, of any. Also returns `None` for an id that contains no
-/// time.
+/// Finds an event by its id, of this taxpayer or, if it is `None`, of any taxpayer. An id that contains no time finds
+/// nothing.
 pub async fn event_with_id(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -119,8 +119,8 @@ pub async fn event_with_id(
     row.map(Event::try_from).transpose()
 }
 
-/// Finds the events that the request with this trace caused, of any taxpayer, within `TRACE_LENGTH` after the request. A
-/// trace whose id contains no time began elsewhere; of such a one this finds nothing.
+/// Finds the events, of any taxpayer, that the request with this trace caused within `TRACE_LENGTH`. The id of a trace
+/// that this service began contains the time; for any other trace nothing is found.
 pub async fn events_with_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
     let Some((after, before)) = times_around(trace, TRACE_LENGTH) else {
         return Ok(Vec::new());
@@ -136,8 +136,8 @@ pub async fn events_with_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>,
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Returns the times of what happened up to `after` after the id was made, in microseconds. `None` if the id contains no
-/// time.
+/// Returns the range of times, in microseconds, from the creation of the id until `after` later, with a tolerance
+/// before it. `None` if the id contains no time.
 fn times_around(id: Uuid, after: Duration) -> Option<(i64, i64)> {
     let made = id_timestamp(id)?;
     let first = made.checked_sub(CLOCK_DIFFERENCE).unwrap_or(made);

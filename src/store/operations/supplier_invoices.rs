@@ -54,7 +54,7 @@ pub async fn owned_by_with_irn(
     )
 }
 
-/// Counts the invoices in a taxpayer's inbox that are not acknowledged, among the newest `max`.
+/// Counts the unacknowledged invoices among the newest `max` in a taxpayer's inbox.
 pub async fn count_unacknowledged_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -72,16 +72,16 @@ pub async fn count_unacknowledged_owned_by(
     Ok(u64::try_from(open.count()).unwrap_or(u64::MAX))
 }
 
-/// The invoices of an inbox that are listed. Without a filter that is all of them.
+/// The filter of an inbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InboxFilter {
-    /// Only those that are not acknowledged.
+    /// Only invoices that are not acknowledged.
     pub is_open: bool,
-    /// Only those with this text in their IRN, or in the name or the TIN of their supplier.
+    /// Only invoices with this text in the IRN, or in the name or the TIN of the supplier.
     pub text: Option<String>,
 }
 
-/// Loads one page of the listed part of a taxpayer's inbox, newest first, and the number of all invoices in that part.
+/// Loads one page of the matching invoices in a taxpayer's inbox, newest first, and the number of all matches.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -101,7 +101,7 @@ pub async fn page_owned_by(
     page::load(store, newest, page).await
 }
 
-/// SQLite lowers only the letters from A to Z, so the text is also looked for as it is.
+/// SQLite converts only the letters A to Z to lower case, so the text is also searched as it was typed.
 fn has_text(text: &str) -> Condition {
     let columns = [Column::Irn, Column::SupplierName, Column::SupplierTin];
     columns.into_iter().fold(Condition::any(), |any, column| {
@@ -146,7 +146,7 @@ pub async fn document_owned_by(
     found.map(|row| at.json(&row.document)).transpose()
 }
 
-/// The facts of a document that a list shows, as the supplier wrote them. Texts that the document lacks are empty.
+/// The data of a document that a list shows, as the supplier wrote it. Texts that the document lacks are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocumentFacts {
     pub due: String,
@@ -162,7 +162,7 @@ struct FactsRow {
     legal_monetary_total: Option<String>,
 }
 
-/// Reads the facts of these documents, by IRN key.
+/// Loads this data of documents, by IRN key.
 pub async fn document_facts(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -194,7 +194,7 @@ pub async fn document_facts(
     Ok(facts.collect())
 }
 
-/// Parses a member of a document, which a supplier may have written in any way.
+/// Parses a member of a document. A supplier may have written anything there, so text that is not JSON becomes null.
 fn parse_member(text: Option<String>) -> Value {
     strict_json::from_trusted(&text.unwrap_or_default()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The taxpayers that operators have paused. Every replica reads the list each second, and at its start.
+//! The taxpayers that operators have paused. Every replica reads the list at its start and then every second.
 
 use database::StoreError;
 use database::column::RowRef;
@@ -26,8 +26,8 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Pauses a taxpayer, and records it in the audit. A pause of a paused taxpayer keeps its time and takes the new reason.
-/// Returns false if the taxpayer was paused for this reason already.
+/// Pauses a taxpayer, and records this in the audit. If the taxpayer is paused already, the start of the pause stays
+/// and the reason is replaced. Returns false if the taxpayer was already paused for this reason.
 pub async fn pause(
     store: &Store,
     pause: TaxpayerPause,
@@ -55,7 +55,7 @@ pub async fn pause(
     tx.commit().await.map(|()| true)
 }
 
-/// Ends the pause of a taxpayer, and records it in the audit. Returns false if the taxpayer was not paused.
+/// Ends the pause of a taxpayer, and records this in the audit. Returns false if the taxpayer was not paused.
 pub async fn resume(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -70,7 +70,7 @@ pub async fn resume(
     tx.commit().await.map(|()| true)
 }
 
-/// Returns the paused taxpayers, those first that have been paused longest.
+/// Loads the paused taxpayers, the longest paused first.
 pub async fn list(store: &Store) -> Result<Vec<TaxpayerPause>, StoreError> {
     let rows = Entity::find()
         .order_by_asc(Column::Since)

@@ -1,5 +1,5 @@
-//! What the conditions of incidents want to know of the work of all taxpayers. Each query reads a small index, since it
-//! is asked every few seconds.
+//! Loads the facts about the work of all taxpayers that the conditions of incidents check. Each query reads a small
+//! index, since it runs every few seconds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,19 +26,19 @@ use crate::store::webhooks::endpoint_list::has_health;
 use crate::store::webhooks::failure_streak;
 use crate::store::webhooks::webhook_row;
 
-/// Refused documents of so long ago still count.
+/// Refusals within this time count.
 const REFUSED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
-/// So many refusals with words of their own are looked at.
+/// The maximum number of groups of refusals, by taxpayer and wording, that are read.
 const REFUSALS_MAX: u64 = 2_000;
-/// Runs of so long ago are still compared with the authority's ledger.
+/// Runs within this time count for the comparison with the authority's ledger.
 const COMPARED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// Dead letters of so long ago still count.
+/// Dead letters within this time count.
 const DEAD_WITHIN: SignedDuration = SignedDuration::from_hours(24);
-/// So many taxpayers are named at most.
+/// The maximum number of taxpayers that are named.
 const TAXPAYERS_MAX: u64 = 20;
-/// So many parked endpoints are looked at.
+/// The maximum number of parked endpoints that are read.
 const ENDPOINTS_MAX: u64 = 1_000;
-/// The kinds of lanes whose work must be taken at once.
+/// The kinds of lanes whose due work a replica must take at once.
 const URGENT_KINDS: [LaneKind; 2] = [LaneKind::Run, LaneKind::Endpoint];
 
 const AT: RowRef<&str> = RowRef {
@@ -46,22 +46,22 @@ const AT: RowRef<&str> = RowRef {
     id: "counted",
 };
 
-/// Reads the facts that are in the tables of runs, lanes, endpoints and deliveries.
+/// Loads the facts from the tables of runs, lanes, endpoints and deliveries.
 pub async fn read(store: &Store, now: Timestamp) -> Result<WorkFacts, StoreError> {
     Ok(WorkFacts {
-        paused: paused_runs(store).await?,
-        untaken: untaken_lanes(store).await?,
+        paused: count_paused_runs(store).await?,
+        untaken: count_untaken_lanes(store).await?,
         refused: refused_taxpayers(store, now).await?,
         refusal_reasons: refusal_reasons(store, now).await?,
         oldest_recent_run_at: oldest_recent_run(store, now).await?,
         reconciled_at: reconciliations::last_ended(store).await?,
         endpoints: parked_endpoints(store).await?,
-        dead_letters: dead_letters(store, now).await?,
+        dead_letters: count_dead_letters(store, now).await?,
         ..WorkFacts::default()
     })
 }
 
-/// Reads the columns `count` and `since`.
+/// Reads the columns `count` and `since` of a row.
 pub(super) fn group_from_row(row: &QueryResult) -> Result<Group, StoreError> {
     let since: Option<i64> = row.try_get("", "since")?;
     let count: i64 = row.try_get("", "count")?;
@@ -78,8 +78,8 @@ async fn group(store: &Store, sql: String, values: Vec<Value>) -> Result<Group, 
         .map_or_else(|| Ok(Group::default()), group_from_row)
 }
 
-/// Returns the paused runs without those in quarantine, and when the first of them was paused.
-async fn paused_runs(store: &Store) -> Result<Group, StoreError> {
+/// Counts the paused runs that are not in quarantine. `since` is the time when the first of them was paused.
+async fn count_paused_runs(store: &Store) -> Result<Group, StoreError> {
     let sql = format!(
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM pipeline_runs \
          WHERE state = 'paused' AND NOT ({QUARANTINED_CONDITION})"
@@ -87,8 +87,8 @@ async fn paused_runs(store: &Store) -> Result<Group, StoreError> {
     group(store, sql, Vec::new()).await
 }
 
-/// Returns the lanes that are due and that nobody holds, and since when the first of them is due.
-async fn untaken_lanes(store: &Store) -> Result<Vec<(&'static str, Group)>, StoreError> {
+/// Counts the due lanes that nobody holds, by kind. `since` is the time when the first of them became due.
+async fn count_untaken_lanes(store: &Store) -> Result<Vec<(&'static str, Group)>, StoreError> {
     let now = dialect(store.backend()).clock();
     let mut untaken = Vec::new();
     for kind in URGENT_KINDS {
@@ -102,7 +102,7 @@ async fn untaken_lanes(store: &Store) -> Result<Vec<(&'static str, Group)>, Stor
     Ok(untaken)
 }
 
-/// Returns the taxpayers whose documents were refused, those with most refusals first.
+/// Returns the taxpayers whose documents were refused, most refusals first, `TAXPAYERS_MAX` at most.
 async fn refused_taxpayers(
     store: &Store,
     now: Timestamp,
@@ -129,7 +129,7 @@ async fn refused_taxpayers(
     Ok(refused)
 }
 
-/// Returns the reasons for which documents were refused.
+/// Returns the reasons for which documents were refused, those of most taxpayers first.
 async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalReason>, StoreError> {
     let sql = format!(
         "SELECT taxpayer_id, COALESCE(last_error, '') AS reason, COUNT(*) AS documents, MIN(updated_at) AS first, \
@@ -171,7 +171,7 @@ async fn refusal_reasons(store: &Store, now: Timestamp) -> Result<Vec<RefusalRea
     Ok(reasons)
 }
 
-/// Returns when the oldest run of the last day was created.
+/// Returns the time at which the oldest run within `COMPARED_WITHIN` was created.
 async fn oldest_recent_run(store: &Store, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
     let sql = "SELECT created_at FROM pipeline_runs WHERE id >= $1 ORDER BY id LIMIT 1";
     let values = [first_id_after(now, COMPARED_WITHIN).into()];
@@ -181,7 +181,7 @@ async fn oldest_recent_run(store: &Store, now: Timestamp) -> Result<Option<Times
         .transpose()
 }
 
-/// Returns the sentence with which the authority last refused a document of the taxpayer.
+/// Returns the authority's sentence in the last refusal of a document of the taxpayer.
 async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, StoreError> {
     let sql = "SELECT last_error FROM pipeline_runs WHERE taxpayer_id = $1 AND state IN ('waiting', 'paused', 'refused') \
                AND state = 'refused' ORDER BY updated_at DESC LIMIT 1";
@@ -193,7 +193,7 @@ async fn last_refusal(store: &Store, taxpayer: TaxpayerId) -> Result<String, Sto
     Ok(reason.flatten().unwrap_or_default())
 }
 
-/// Returns the parked endpoints by their last failure, most endpoints first.
+/// Returns the parked endpoints, grouped by their last failure, the largest group first.
 async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreError> {
     let rows = webhook_row::Entity::find()
         .filter(has_health(EndpointHealth::Parked))
@@ -236,8 +236,8 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreEr
     Ok(groups)
 }
 
-/// Returns the deliveries of the last day that are dead letters, without those in quarantine.
-async fn dead_letters(store: &Store, now: Timestamp) -> Result<Group, StoreError> {
+/// Counts the deliveries within `DEAD_WITHIN` that are dead letters and not in quarantine.
+async fn count_dead_letters(store: &Store, now: Timestamp) -> Result<Group, StoreError> {
     let sql = format!(
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM deliveries \
          WHERE state = 'dead' AND id >= $1 AND crashes < {CRASHES_MAX}"
@@ -245,8 +245,8 @@ async fn dead_letters(store: &Store, now: Timestamp) -> Result<Group, StoreError
     group(store, sql, vec![first_id_after(now, DEAD_WITHIN).into()]).await
 }
 
-/// Returns the least id that is drawn within this time before `now`: ids begin with the time at which they were drawn
-/// (RFC 9562, UUID version 7).
+/// Returns an id that is less than all ids drawn since `ago` before `now`: ids begin with the time at which they were
+/// drawn (RFC 9562, UUID version 7).
 pub(in crate::store) fn first_id_after(now: Timestamp, ago: SignedDuration) -> String {
     let then = now.saturating_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH);
     let millis = u64::try_from(then.as_millisecond()).unwrap_or(0) & 0xffff_ffff_ffff;

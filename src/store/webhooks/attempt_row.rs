@@ -1,4 +1,4 @@
-//! The table of delivery attempts, one row for each attempt. Lists do not read the headers, which may be long.
+//! The table of delivery attempts. Lists do not read the columns of headers, because headers may be long.
 
 use database::StoreError;
 use database::column::RowRef;
@@ -25,7 +25,7 @@ pub struct Model {
     pub connect_ms: Option<i64>,
     pub wait_ms: Option<i64>,
     pub read_ms: Option<i64>,
-    /// JSON lists of names and values. `None` if the headers were not kept.
+    /// The headers as JSON lists of names and values; `None` if they were not stored.
     pub request_headers: Option<String>,
     pub response_headers: Option<String>,
 }

@@ -1,6 +1,7 @@
-//! Crash counts of deliveries. After a process crash, the crash count of every delivery that was or may have been in
-//! flight is incremented, and its log of attempts gets an entry. Only chain heads that have a crash count are recorded
-//! by id before they begin. Of the other deliveries it is not known which were in flight.
+//! Crash counts of deliveries. After a crash of a process, this adds one to the crash count of each delivery that was
+//! or may have been in flight, and an entry to its log of attempts. The ids of deliveries that were in flight at an
+//! earlier crash are recorded in the lane before an attempt begins. For other deliveries it is not known which of them
+//! were in flight, so the crash is counted for the first due ones.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ pub struct CrashedEndpoint {
     pub key: EndpointKey,
     /// The ids of the deliveries that were recorded in the lane before their attempts began.
     pub recorded: Vec<String>,
-    /// The maximum number of other deliveries for which the crash is counted, because they may have been in flight.
+    /// The maximum number of other deliveries that may have been in flight. The crash is counted for as many.
     pub others_max: usize,
 }
 
@@ -54,7 +55,7 @@ pub async fn count_crash(
     let mut outcomes = Vec::new();
     for endpoint in endpoints {
         let recorded = load_deliveries(tx, select_recorded(endpoint)).await?;
-        // While a delivery goes alone, no other delivery of the endpoint is in flight.
+        // While a delivery runs alone, no other delivery of the endpoint is in flight.
         let was_alone = recorded
             .iter()
             .any(|(delivery, _)| delivery.must_run_alone());
@@ -95,7 +96,8 @@ fn select_recorded(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
         .filter(Column::Id.is_in(ids))
 }
 
-/// Selects the chain heads that have been due for the longest time and have no crash count yet.
+/// Selects the longest due deliveries that may be attempted (chain heads, see `delivery_heads`) and have no crash count
+/// yet.
 fn select_first_due(endpoint: &CrashedEndpoint, now: Timestamp) -> sea_orm::Select<Entity> {
     Entity::find()
         .filter(pending_condition(endpoint.key))
@@ -124,8 +126,8 @@ async fn load_deliveries(
         .collect()
 }
 
-/// Returns the delivery after a crash during an attempt, with the log entry of that attempt. Its duration and response
-/// are unknown. The delivery is due as before, unless this crash quarantines it.
+/// Returns the delivery after a crash during an attempt, with the log entry of that attempt, whose duration and
+/// response are not known. The due time of the delivery stays, unless this crash quarantines it.
 fn interrupt(
     pending: (Delivery, EventKind),
     words: &'static str,
@@ -158,8 +160,7 @@ fn interrupt(
     (delivery, kind, attempt)
 }
 
-/// Excludes the interrupted attempts from the retry schedules, because a crash of this service is no fault of the
-/// receiver.
+/// Leaves interrupted attempts out of the retry schedules, because a crash of this service is not the receiver's fault.
 async fn keep_schedules<'a>(
     tx: &Transaction,
     deliveries: impl Iterator<Item = &'a Delivery>,
@@ -185,8 +186,8 @@ async fn keep_schedules<'a>(
     Ok(())
 }
 
-/// Returns the crash count of a delivery after a replay: low enough for another attempt, but one more crash quarantines
-/// the delivery again.
+/// Returns the crash count of a delivery after a replay. It is low enough for another attempt, but the next crash
+/// quarantines the delivery again.
 pub(crate) fn crashes_after_replay() -> Expr {
     let highest = CrashHistory {
         crashes: u32::MAX,
@@ -198,19 +199,19 @@ pub(crate) fn crashes_after_replay() -> Expr {
         .into()
 }
 
-/// The dead letters in quarantine, which only crashes cause. The partial index `deliveries_quarantined` has the same
-/// condition, word for word.
+/// The condition of dead letters in quarantine; only crashes lead there. The partial index `deliveries_quarantined` has
+/// it, word for word.
 pub(in crate::store) const QUARANTINED_CONDITION: &str = "state = 'dead' AND crashes >= 3";
 const _: () = assert!(
     CRASHES_MAX == 3,
     "QUARANTINED_CONDITION and the migration say so"
 );
-/// The condition that the quarantine of a dead letter in `QUARANTINED_CONDITION` can be lifted: it was never lifted
-/// before.
+/// The condition, in addition to `QUARANTINED_CONDITION`, that the quarantine of a dead letter can be lifted: it was
+/// never lifted.
 const LIFTABLE_CONDITION: &str = "NOT is_lifted";
 
-/// Takes a delivery out of the quarantine and records this in the audit. The delivery stays a dead letter like any
-/// other. Returns the delivery as it was before; `None` if no delivery with this id is in quarantine.
+/// Takes a delivery out of the quarantine and records this in the audit. It is then an ordinary dead letter. Returns
+/// the delivery as it was before; `None` if no delivery with this id is in quarantine.
 pub async fn release_to_dead_letters(
     store: &Store,
     id: uuid::Uuid,
@@ -249,8 +250,8 @@ pub async fn release_to_dead_letters(
     Ok(Some((delivery, kind)))
 }
 
-/// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They become due at once and
-/// are attempted alone. Returns the number of these deliveries.
+/// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They are due at once, and
+/// their attempts run alone. Returns the number of these deliveries.
 pub async fn lift(
     store: &Store,
     since: Timestamp,
@@ -286,7 +287,7 @@ async fn lift_for_endpoint(
     now: Timestamp,
 ) -> Result<usize, StoreError> {
     let tx = store.begin().await?;
-    // Locks the endpoint's lane: pending deliveries are written only under that lock.
+    // This locks the lane of the endpoint, because pending deliveries are written only under that lock.
     lanes::wake(
         &tx,
         LaneKind::Endpoint,
@@ -294,7 +295,7 @@ async fn lift_for_endpoint(
         Wake::NotParked,
     )
     .await?;
-    // A replay may have taken some of these deliveries out of the quarantine after `lift` read them.
+    // Since `lift` read them, a replay may have taken some of these deliveries out of the quarantine.
     let rows: Vec<Model> = Entity::find()
         .filter(Column::EndpointKey.eq(endpoint.0))
         .filter(Column::Id.is_in(ids.iter().map(String::as_str)))

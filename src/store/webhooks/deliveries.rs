@@ -15,7 +15,7 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
-/// Adds deliveries. The caller must hold the lanes of their endpoints.
+/// Adds deliveries. The caller must have locked, or hold, the lanes of their endpoints.
 pub async fn add<D: Borrow<(Delivery, EventKind)>>(
     tx: &Transaction,
     deliveries: &[D],
@@ -38,7 +38,8 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
     Ok(())
 }
 
-/// Writes the results of attempts: the states of the deliveries, a log entry for each attempt, and the new chain heads.
+/// Writes the results of attempts: the states of the deliveries, a log entry for each attempt, and the deliveries that
+/// may be attempted next (`delivery_heads`).
 pub async fn record(
     tx: &Transaction,
     outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
@@ -101,7 +102,8 @@ fn to_attempt_row(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row
     }
 }
 
-/// With the state as a parameter, PostgreSQL could not use the partial indexes of pending and dead deliveries.
+/// The states are literals, because with parameters PostgreSQL could not use the partial indexes of pending and dead
+/// deliveries.
 const COUNT_PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
 
 const COUNT_DEAD: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'dead'";

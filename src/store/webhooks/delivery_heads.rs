@@ -1,6 +1,7 @@
-//! Chain heads. An endpoint's deliveries with the same order key (an IRN) form a chain. Only its earliest pending
-//! delivery, the head, may be attempted. A mark on the heads makes them quick to find. Every writer of pending
-//! deliveries must hold the endpoint's lane: two concurrent writers could leave a chain without a head.
+//! Chain heads. The deliveries to one endpoint with the same order key (usually an IRN) form a chain. Only the earliest
+//! pending delivery of a chain, its head, may be attempted. Heads are marked in a column, which makes them quick to
+//! find. Every writer of pending deliveries must hold the endpoint's lane, because two concurrent writers could leave a
+//! chain without a head.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +15,8 @@ use crate::domain::events::delivery::{Delivery, DeliveryState};
 use crate::domain::kernel::ids::EndpointKey;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Returns the SQL condition that a new delivery is a chain head: its chain has no pending delivery in the database,
-/// and it is the first of its chain among the new deliveries (`is_first_of_added`).
+/// Returns the SQL condition that a new delivery is a chain head: no stored delivery of its chain is pending, and it is
+/// the first of its chain among the new deliveries (`is_first_of_added`).
 pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
@@ -27,14 +28,14 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     Expr::value(is_first_of_added).and(Expr::exists(waiting).not())
 }
 
-/// Returns the SQL condition that a delivery is still a chain head after an attempt: it was the head before, and it is
+/// Returns the SQL condition that a delivery is still a chain head after an attempt: it was the head before and is
 /// still pending.
 pub(crate) fn is_first_still() -> Expr {
     let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)
 }
 
-/// Marks the next heads of these chains, after the present heads were delivered or became dead letters.
+/// Marks the new heads of these chains, after their previous heads were delivered or became dead letters.
 pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (EndpointKey, &'a str)>,
@@ -56,7 +57,7 @@ pub(crate) async fn promote_next<'a>(
     Ok(())
 }
 
-/// Marks the heads of these chains anew, after deliveries became pending that may be earlier than the present heads.
+/// Marks the heads of these chains again, after deliveries became pending that may be earlier than the marked heads.
 pub(crate) async fn recompute(
     tx: &Transaction,
     endpoint: EndpointKey,
@@ -73,8 +74,8 @@ pub(crate) async fn recompute(
     promote_next(tx, keys.iter().map(|key| (endpoint, *key))).await
 }
 
-/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (endpoint key, order key). An upsert
-/// finds each head by an index; an update could scan all deliveries.
+/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (endpoint key, order key). It is an
+/// upsert, because that finds each head by an index; an update could scan all deliveries.
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let endpoint = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {

@@ -30,7 +30,7 @@ pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
     /// The name of an event. An unknown name matches no delivery.
     pub event: Option<String>,
-    /// The IRN of the invoice, in any spelling. An invalid IRN matches no delivery.
+    /// The IRN of the event, in any spelling. An invalid IRN matches no delivery.
     pub irn: Option<String>,
     /// The sequence of the first event to include.
     pub since: Option<i64>,
@@ -72,7 +72,8 @@ pub async fn page_owned_by(
     load_page(store, found.order_by_desc(Column::Sequence), page).await
 }
 
-/// Returns the spellings to search for: the given text and, if it is an IRN, its normal form and its stored spellings.
+/// Returns the spellings of an IRN to search for: the text itself and, if it is an IRN, its key and its stored
+/// spellings.
 pub(crate) async fn find_spellings(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -112,7 +113,7 @@ fn is_owned_by(taxpayer: TaxpayerId) -> Expr {
     Column::EndpointKey.in_subquery(select_keys(taxpayer))
 }
 
-/// Loads one page of the dead letters of one taxpayer, or of all if `None`, newest first, and their total number.
+/// Loads one page of dead letters, of one taxpayer or, if it is `None`, of all, newest first, and their total number.
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -129,8 +130,8 @@ pub async fn dead_page(
     load_page(store, newest_first, page).await
 }
 
-/// Loads the oldest dead letters of a taxpayer or of all, of those with these ids or of all, without their attempts; and
-/// their total number.
+/// Loads up to `limit` of the oldest dead letters, without their attempts, and the total number of matches. `taxpayer`
+/// and `ids` restrict them if they are not `None`.
 pub async fn oldest_dead(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -186,7 +187,8 @@ pub async fn logged_owned_by_with_id(
     with_headers(store, row).await.map(Some)
 }
 
-/// Loads a delivery to an endpoint with its last attempts and their headers. Use this only for whoever has a link to it.
+/// Loads a delivery to an endpoint with its last attempts and their headers. Use this only for a caller with a valid
+/// link to the delivery.
 pub async fn logged_with_id(
     store: &Store,
     endpoint: EndpointKey,
@@ -213,7 +215,7 @@ async fn with_headers(store: &Store, row: Model) -> Result<LoggedDelivery, Store
     logged_delivery(row, attempts?)
 }
 
-/// Returns the condition that a row is one of the last attempts of a delivery.
+/// Returns the condition that a row is one of the last `ATTEMPTS_SHOWN_MAX` attempts of a delivery.
 fn is_attempt_for(row: &Model) -> Condition {
     Condition::all()
         .add(attempt_row::Column::EndpointKey.eq(row.endpoint_key))
@@ -221,14 +223,15 @@ fn is_attempt_for(row: &Model) -> Condition {
         .add(attempt_row::Column::Attempt.gt(row.attempts.saturating_sub(ATTEMPTS_SHOWN_MAX)))
 }
 
-/// The numbers of an endpoint's deliveries that have not arrived.
+/// The numbers of an endpoint's deliveries that were not delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenDeliveries {
     pub pending: i64,
     pub dead: i64,
 }
 
-/// Counts the pending deliveries and the dead letters of each endpoint of a taxpayer. An endpoint without any is left out.
+/// Counts the pending deliveries and the dead letters of each endpoint of a taxpayer. Endpoints that have neither are
+/// left out.
 pub async fn count_open_by_endpoint(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,4 +1,5 @@
-//! The queue of pending deliveries. Only chain heads are loaded, which keeps the order of each IRN's events.
+//! The queue of pending deliveries. Only chain heads (see `delivery_heads`) are loaded, which keeps the order of the
+//! events of each IRN.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use crate::store::Store;
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
-/// Selects the due deliveries of each endpoint by an index, without reading deliveries that are not due.
+/// Selects the due deliveries of each endpoint through an index, without reading deliveries that are not due.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
         rows: Aliased {
@@ -38,7 +39,7 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads up to `limit` due chain heads of each endpoint with their events, those that are due longest first.
+/// Loads up to `limit` due chain heads of each endpoint with their events, the longest due first.
 pub async fn load_due_by_endpoint(
     store: &Store,
     endpoints: &[EndpointKey],
@@ -113,7 +114,7 @@ pub async fn next_due_by_endpoint(
     Ok(found)
 }
 
-/// Returns the endpoints of this list that are active, each with true if it has a running replay.
+/// Returns those of these endpoints that are active, each with true if it has a running replay.
 pub async fn replaying_by_active_endpoint(
     tx: &Transaction,
     keys: &[EndpointKey],
@@ -164,9 +165,9 @@ pub async fn make_due_now(
     Ok(())
 }
 
-/// Shortens the wait of deliveries that were scheduled before the clock was set back, so that they wait as long
-/// from `now` as intended. Their `updated_at` in the future identifies these deliveries. Returns the number of
-/// changed deliveries.
+/// Shortens the wait of deliveries that were scheduled before the clock was set back, so that they wait for as long
+/// from `now` as was intended. They are identified by an `updated_at` in the future. Returns the number of changed
+/// deliveries.
 pub async fn restore_delays(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
         WHERE state = 'pending' AND updated_at > $1";

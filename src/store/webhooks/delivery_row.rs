@@ -26,7 +26,8 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub attempts_before: i32,
-    /// True if this delivery is the chain head: the earliest pending delivery of its order key.
+    /// True if this delivery is the chain head, the earliest pending delivery with its order key (see
+    /// `delivery_heads`).
     pub is_first: bool,
     pub crashes: i32,
     pub is_lifted: bool,
@@ -71,7 +72,7 @@ impl TryFrom<Model> for Delivery {
 }
 
 impl Model {
-    /// Sets `is_first` to false. `delivery_heads` decides later whether the delivery is a chain head.
+    /// Creates the row with `is_first` false. `delivery_heads` decides later if the delivery is a chain head.
     pub fn from_delivery(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
         Self {
             endpoint_key: delivery.endpoint.0,
@@ -94,7 +95,7 @@ impl Model {
     }
 }
 
-/// Returns what the column `owner_id` of an endpoint with this key holds.
+/// Returns the value of the column `owner_id` for an endpoint with this key.
 pub(super) fn owner_id(endpoint: EndpointKey, taxpayer: TaxpayerId) -> Option<i64> {
     (!endpoint.is_default()).then_some(taxpayer.0)
 }

@@ -1,4 +1,5 @@
-//! The deliveries that a caller chose: how many they are, which they are, and the condition by which a replay finds them.
+//! The deliveries that a caller selected for a replay: their number, a list of them, and the SQL condition that finds
+//! them.
 
 use std::collections::HashMap;
 
@@ -30,7 +31,7 @@ impl SelectedCounts {
     }
 }
 
-/// Returns the condition that a delivery is selected. The endpoint and the range are conditions of the caller.
+/// Returns the condition that a delivery is selected. The caller adds the conditions for the endpoint and the range.
 pub(super) fn is_selected(taxpayer: TaxpayerId, selection: &DeliverySelection) -> Condition {
     let wanted = match selection {
         DeliverySelection::Chosen(sequences) => {

@@ -1,4 +1,4 @@
-//! How the deliveries of an endpoint fared in the last day, hour by hour.
+//! The results of an endpoint's delivery attempts in the last 24 hours, by hour.
 
 use database::StoreError;
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +8,7 @@ use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
 use crate::store::operations::work_facts::first_id_after;
 
-/// The attempts of one hour.
+/// The number of attempts within one hour, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HourStats {
     pub delivered: u64,
@@ -20,11 +20,11 @@ pub struct HourStats {
 const HOURS: usize = 24;
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 const HOUR_MICROS: i64 = 3_600_000_000;
-/// The most attempts that are counted, the newest ones. A page waits for the count.
+/// The maximum number of attempts that are counted, newest first, because a page waits for the result.
 const ATTEMPTS_COUNTED_MAX: i64 = 20_000;
 
-/// Counts the attempts of the last 24 hours, oldest hour first. Only deliveries that were made in that time count: they
-/// are found by their ids, which begin with the time.
+/// Counts the attempts of the last 24 hours by hour, the oldest hour first. Only deliveries that were created within
+/// this time are counted: they are found by their ids, which begin with the time.
 pub async fn last_day(
     store: &Store,
     endpoint: EndpointKey,
@@ -47,7 +47,7 @@ pub async fn last_day(
     for row in store.reader().query_all_raw(statement).await? {
         let count = |name| Ok::<_, StoreError>(row.try_get::<i64>("", name)?.unsigned_abs());
         let hour: i64 = row.try_get("", "hour")?;
-        // The clock may have moved on while the attempts were made.
+        // An attempt may have been made after `now` was read, so its hour may come after the last one.
         let last = HOURS - 1;
         let index = usize::try_from(hour).map_or(last, |hour| hour.min(last));
         let (attempts, failed) = (count("attempts")?, count("failed")?);

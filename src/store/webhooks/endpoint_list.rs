@@ -19,10 +19,10 @@ use crate::store::Store;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 use crate::store::webhooks::{delivery_row, failure_streak};
 
-/// The LIKE pattern for the JSON of a failure streak in which the endpoint was never parked (reduced to probes).
+/// The LIKE pattern for the JSON of a failure streak during which the endpoint was never parked.
 pub(in crate::store) const NEVER_PARKED_PATTERN: &str = "%\"parked_until\":null%";
 
-/// The taxpayer of an endpoint.
+/// The SQL expression for the taxpayer id of an endpoint.
 const OWNER: &str = "COALESCE(owner_id, taxpayer_id)";
 
 /// An endpoint with its health and the numbers of its pending deliveries and dead letters.
@@ -46,7 +46,7 @@ pub struct EndpointFilter {
     pub cause: Option<String>,
     /// The host of the URL.
     pub host: Option<String>,
-    /// True for endpoints that do not work: they fail, are parked or are disabled.
+    /// True for endpoints that do not work: they are failing, parked or disabled.
     pub is_troubled: bool,
 }
 
@@ -87,7 +87,7 @@ fn has_cause(cause: &str) -> Condition {
     }
 }
 
-/// Returns the condition that an endpoint is at this host, at any port.
+/// Returns the condition that the URL of an endpoint has this host, with any port.
 fn is_at_host(host: &str) -> Condition {
     let host = host.to_lowercase();
     ["/", ":", "?", "#"].iter().fold(
@@ -100,7 +100,7 @@ fn is_at_host(host: &str) -> Condition {
     )
 }
 
-/// The endpoints of one host that fail by the same cause.
+/// The failing endpoints that have the same host and the same cause of failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailingHost {
     pub host: String,
@@ -108,10 +108,10 @@ pub struct FailingHost {
     pub endpoints: usize,
 }
 
-/// The most endpoints that are grouped by host and cause.
+/// The maximum number of endpoints that are grouped by host and cause.
 const GROUPED_MAX: u64 = 10_000;
 
-/// Groups the endpoints that fail by host and cause, the largest groups first.
+/// Groups the failing endpoints by host and cause, the largest group first.
 pub async fn failing_hosts(store: &Store) -> Result<Vec<FailingHost>, StoreError> {
     let rows = Entity::find()
         .filter(Column::FailureStreak.is_not_null())
@@ -138,7 +138,7 @@ pub async fn failing_hosts(store: &Store) -> Result<Vec<FailingHost>, StoreError
     Ok(groups)
 }
 
-/// Returns the condition that an endpoint has this health. The condition must agree with `EndpointHealth::new`.
+/// Returns the condition that an endpoint has this health. It must agree with `EndpointHealth::new`.
 pub(in crate::store) fn has_health(health: EndpointHealth) -> Condition {
     let active = Condition::all().add(Column::IsActive.eq(true));
     match health {
@@ -177,8 +177,8 @@ pub async fn count_by_health(store: &Store) -> Result<Vec<(EndpointHealth, i64)>
         .collect()
 }
 
-/// Loads one page of the matching endpoints of all taxpayers, ordered by taxpayer id, and the number of all matches. The
-/// default endpoint of a taxpayer comes before the added ones.
+/// Loads one page of the matching endpoints of all taxpayers, ordered by taxpayer id, and the number of all matches. A
+/// taxpayer's default endpoint comes before its added ones.
 pub async fn page(
     store: &Store,
     filter: &EndpointFilter,
@@ -206,7 +206,7 @@ pub async fn page(
     Ok((listed.collect::<Result<_, StoreError>>()?, total))
 }
 
-/// Loads the owners and URLs of the first enabled endpoints, at most `limit` of them.
+/// Loads the owners and URLs of up to `limit` enabled endpoints.
 pub async fn load_enabled_urls(
     store: &Store,
     limit: u64,

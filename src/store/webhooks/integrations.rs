@@ -1,4 +1,5 @@
-//! Integration settings of taxpayers' ERPs. Sealed credentials do not open for another taxpayer.
+//! The integration settings of taxpayers' ERPs. The vault seals the credentials so that they open only for their
+//! taxpayer.
 
 use std::fmt::Display;
 
@@ -28,7 +29,7 @@ pub async fn kinds_owned_by(
         .unwrap_or_default())
 }
 
-/// Loads the private networks in which a taxpayer's ERP may be reached.
+/// Loads the private networks in which a taxpayer's endpoint may be.
 pub async fn networks_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -147,15 +148,15 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
     Ok(integration)
 }
 
-/// The content of the sealed text: the credentials and the only origin to which they may be sent. So a change of the
-/// URL in the database cannot redirect the credentials.
+/// The content of the sealed text: the credentials, and the only origin to which they may be sent. So an attacker who
+/// changes the URL in the database does not get the credentials.
 #[derive(Serialize, Deserialize)]
 struct SealedSettings {
     origin: Option<Origin>,
     auth: Auth,
 }
 
-/// Parses the decrypted text. An earlier version stored no origin with the credentials; those are sent to nobody.
+/// Parses the decrypted text. Earlier versions stored no origin with the credentials. Such credentials are never sent.
 fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
     at.json(text).or_else(|_| {
         Ok(SealedSettings {
@@ -165,7 +166,7 @@ fn parse_settings(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreEr
     })
 }
 
-/// Returns the name of the owner for which the vault seals a taxpayer's integration settings.
+/// Returns the name of the owner under which the vault seals the settings of a taxpayer.
 pub(crate) fn vault_owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }

@@ -50,8 +50,8 @@ pub async fn with_key(
         .transpose()
 }
 
-/// Loads the endpoints of these taxpayers: of each its default endpoint, and then the added ones by age. Taxpayers
-/// without an endpoint are left out.
+/// Loads the endpoints of these taxpayers: for each taxpayer first the default endpoint, then the added ones, oldest
+/// first. Taxpayers without an endpoint are left out.
 pub async fn with_owners(
     connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
@@ -81,7 +81,8 @@ pub async fn with_owners(
 /// An endpoint and its current streak of failures.
 pub type EndpointWithStreak = (Endpoint, Option<FailureStreak>);
 
-/// Loads the endpoints of a taxpayer with their failure streaks: its default endpoint, and then the added ones by age.
+/// Loads the endpoints of a taxpayer with their failure streaks: first the default endpoint, then the added ones,
+/// oldest first.
 pub async fn all_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -94,7 +95,7 @@ pub async fn all_owned_by(
     rows.into_iter().map(with_streak).collect()
 }
 
-/// Loads the endpoint that the taxpayer's callers know by this name: `default`, or the id of an added endpoint.
+/// Loads the endpoint with the name that callers of the API use: `default`, or the id of an added endpoint.
 pub async fn owned_by_with_name(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -109,8 +110,8 @@ pub async fn owned_by_with_name(
     Ok(found.filter(|(endpoint, _)| endpoint.taxpayer_id == taxpayer))
 }
 
-/// Selects the keys of all endpoints of a taxpayer. The key of the default endpoint is among them even if there is no
-/// such endpoint.
+/// Selects the keys of all endpoints of a taxpayer. They always include the key of the default endpoint, even if there
+/// is no such endpoint.
 pub(in crate::store) fn select_keys(taxpayer: TaxpayerId) -> SelectStatement {
     let added = Query::select()
         .column(Column::EndpointKey)
@@ -123,13 +124,14 @@ pub(in crate::store) fn select_keys(taxpayer: TaxpayerId) -> SelectStatement {
         .to_owned()
 }
 
-/// An endpoint with its settings and its unsealed secrets. It has no `Debug`, which could write the secrets into a log.
+/// An endpoint with its settings and its unsealed secrets. It does not implement `Debug`, which could write the secrets
+/// into a log.
 pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
-    /// The unsealed secrets with which notifications are signed now, newest first.
+    /// The unsealed secrets that sign notifications now, newest first.
     pub secrets: Vec<String>,
-    /// The settings of the taxpayer's ERP. Without settings, the endpoint gets plain JSON. Only the default endpoint of a
-    /// taxpayer has settings.
+    /// The settings of the taxpayer's ERP. An endpoint without settings gets plain JSON. Added endpoints never have
+    /// settings.
     pub integration: Integration,
     pub failure_streak: Option<FailureStreak>,
     pub is_replaying: bool,
@@ -156,8 +158,8 @@ static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads the endpoints with these keys. Keys without an endpoint are left out.
-pub async fn recipients(
+/// Loads the endpoints with these keys, for deliveries. Keys without an endpoint are left out.
+pub async fn load_endpoints(
     store: &Store,
     keys: &[EndpointKey],
     now: Timestamp,
@@ -197,13 +199,13 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
     })
 }
 
-/// Loads one endpoint with its settings and state.
-pub async fn recipient(
+/// Loads the endpoint with this key, for deliveries.
+pub async fn load_endpoint(
     store: &Store,
     key: EndpointKey,
     now: Timestamp,
 ) -> Result<Option<LoadedEndpoint>, StoreError> {
-    Ok(recipients(store, &[key], now).await?.remove(&key))
+    Ok(load_endpoints(store, &[key], now).await?.remove(&key))
 }
 
 /// Loads an endpoint and its failure streak, without its secrets.
@@ -246,8 +248,8 @@ pub async fn set_failure_streak(
     Ok(())
 }
 
-/// Writes the state of an endpoint. A new endpoint gets `first_secret`. Writing an active endpoint clears its failure
-/// streak.
+/// Writes an endpoint, new or existing. A new endpoint gets `first_secret`. If the endpoint is active, its failure
+/// streak is cleared.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
@@ -297,9 +299,9 @@ pub async fn save(
     Ok(())
 }
 
-/// Removes added endpoints. Their deliveries, attempts and replays belong to nobody from then on; `removed_endpoints`
-/// deletes them afterwards, because there may be very many. Removes their lanes too, so that a worker that still holds
-/// one writes nothing more. The caller must hold the lanes.
+/// Removes added endpoints and their lanes, so that a worker that still holds a lane can write nothing more.
+/// `removed_endpoints` deletes their deliveries, attempts and replays later, because there may be very many. The caller
+/// must have locked the lanes.
 pub async fn remove(tx: &Transaction, keys: &[EndpointKey]) -> Result<(), StoreError> {
     if keys.is_empty() {
         return Ok(());
@@ -392,7 +394,7 @@ mod tests {
                 assert_eq!(named.map(|(one, _)| one.id), id, "{name}");
             }
             let keys = [OWNER.into(), added[0].key];
-            let loaded = recipients(&test.store, &keys, Timestamp::UNIX_EPOCH)
+            let loaded = load_endpoints(&test.store, &keys, Timestamp::UNIX_EPOCH)
                 .await
                 .unwrap();
             let secrets = keys.map(|key| loaded[&key].secrets.concat());

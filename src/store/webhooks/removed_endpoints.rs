@@ -1,5 +1,5 @@
-//! The deliveries of deleted endpoints. Nobody sees them any more, and there may be very many, so they are deleted
-//! afterwards, in small steps: first attempts, then deliveries, then replays.
+//! Deletes the deliveries of removed endpoints. Nobody can see them any more. Because there may be very many, they are
+//! deleted in small steps: first attempts, then deliveries, then replays.
 
 use database::{StoreError, Transaction};
 use sea_orm::{ConnectionTrait, Statement};
@@ -11,8 +11,8 @@ const ADD: &str = "INSERT INTO removed_endpoints (endpoint_key) VALUES ($1) ON C
 
 const FIRST: &str = "SELECT endpoint_key FROM removed_endpoints ORDER BY endpoint_key LIMIT 1";
 
-/// Each deletes up to `$2` rows of the endpoint `$1`. The rows of a later statement are left until those of the earlier
-/// ones are gone, so that no attempt is left without its delivery.
+/// Statements that delete up to `$2` rows of the endpoint `$1`. They are executed in this order, each until no rows are
+/// left, so that no attempt is left without its delivery.
 const DELETE_SOME: [&str; 3] = [
     "DELETE FROM attempts WHERE taxpayer_id = $1 AND (delivery_id, attempt) IN \
      (SELECT delivery_id, attempt FROM attempts WHERE taxpayer_id = $1 ORDER BY delivery_id, attempt LIMIT $2)",
@@ -32,7 +32,7 @@ pub(super) async fn add(tx: &Transaction, endpoint: EndpointKey) -> Result<(), S
     Ok(())
 }
 
-/// Deletes up to `limit` rows of a deleted endpoint. Returns true if more rows of deleted endpoints may be left.
+/// Deletes up to `limit` rows of one removed endpoint. Returns true if more rows of removed endpoints may be left.
 pub async fn sweep(store: &Store, limit: u64) -> Result<bool, StoreError> {
     let backend = store.backend();
     let first = Statement::from_string(backend, FIRST);

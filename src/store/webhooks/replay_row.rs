@@ -26,7 +26,7 @@ pub struct Model {
     pub updated_at: i64,
     /// The taxpayer of an added endpoint; `None` for a default endpoint, whose key is its taxpayer's id.
     pub owner_id: Option<i64>,
-    /// JSON of the selection; `None` if the scope says what the replay is for.
+    /// The selected deliveries as JSON; `None` unless the scope is `Selected`.
     pub selection: Option<String>,
 }
 

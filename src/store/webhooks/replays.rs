@@ -1,4 +1,5 @@
-//! Replays queue past deliveries again, in batches. A batch and the new position are stored in one transaction.
+//! Replays, which deliver past events again, in batches. A batch and the new position of its replay are stored in one
+//! transaction.
 
 use std::collections::HashSet;
 
@@ -111,7 +112,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels these running replays. The caller must hold the endpoint's lane, as for `queue`, to prevent deadlocks.
+/// Cancels these running replays. The caller must have locked the endpoint's lane, as for `queue`, to prevent
+/// deadlocks.
 pub async fn cancel(
     tx: &Transaction,
     replays: &[Replay],
@@ -163,7 +165,7 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
     Ok(())
 }
 
-/// Queues the next batch of a replay and advances the replay. Does nothing if the replay was cancelled.
+/// Queues the next batch of a replay and advances the replay. Does nothing if the replay is not running any more.
 pub async fn queue(
     tx: &Transaction,
     replay: Replay,
@@ -202,8 +204,8 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the next batch of the deliveries with this condition pending again, except those that are already queued and have not been
-/// attempted since then. Returns the new position and the number of queued deliveries.
+/// Makes the next batch of deliveries that match `which` pending again. Deliveries that were queued already and have
+/// not been attempted since then are not changed. Returns the new position and the number of queued deliveries.
 async fn requeue_batch(
     tx: &Transaction,
     replay: &Replay,
@@ -264,8 +266,8 @@ fn is_fresh(row: &delivery_row::Model) -> bool {
     row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
 }
 
-/// Adds a delivery for each event in the next `EVENTS_PER_BATCH` sequences of the log whose kind is enabled and that
-/// has no delivery yet. Returns the new position and the number of added deliveries.
+/// Goes through the next `EVENTS_PER_BATCH` sequences of the log and adds a delivery for each event whose kind is
+/// enabled and that has no delivery yet. Returns the new position and the number of added deliveries.
 async fn add_missing(
     tx: &Transaction,
     replay: &Replay,
@@ -313,7 +315,8 @@ async fn add_missing(
     Ok((position, added.len()))
 }
 
-/// Returns those IRNs about which the replay still has events to queue. Newer events about these IRNs must wait.
+/// Returns those of these IRNs about which the replay still has events to queue. Newer events about these IRNs must
+/// wait for it.
 pub async fn irns_ahead(
     connection: &impl ConnectionTrait,
     replay: &Replay,

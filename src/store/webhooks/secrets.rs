@@ -1,4 +1,4 @@
-//! The signing secrets of endpoints. A replaced secret still signs for some time, beside the new one.
+//! The signing secrets of endpoints. For some time after a rotation, the replaced secret signs beside the new one.
 
 use database::column::{RowRef, json};
 use database::vault::Vault;
@@ -11,10 +11,11 @@ use crate::domain::kernel::ids::EndpointKey;
 use crate::store::Store;
 use crate::store::webhooks::webhook_row::{Entity, Model};
 
-/// How many replaced secrets still sign. Each adds a signature to a request header, whose size is limited.
+/// The maximum number of replaced secrets that still sign. Each adds a signature to a request header, whose size is
+/// limited.
 const OVERLAPPING_SECRETS_MAX: usize = 10;
 
-/// A replaced secret. It still signs until `until`, in microseconds since 1970.
+/// A replaced secret. It signs until `until`, in microseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ReplacedSecret {
     pub(super) sealed: String,
@@ -35,7 +36,7 @@ pub(super) fn previous_secrets(
     Ok(previous)
 }
 
-/// Seals each replaced secret again with the current key. Returns `None` if all are sealed with it already.
+/// Seals each replaced secret again with the current key. Returns `None` if all of them are sealed with it already.
 pub(in crate::store) fn reseal_previous_secrets(
     vault: &Vault,
     endpoint: &str,
@@ -56,7 +57,7 @@ pub(in crate::store) fn reseal_previous_secrets(
     Ok(is_changed.then(|| json(&previous)))
 }
 
-/// A new signing secret, with its public key if it is a key pair. The old secret still signs until `overlap_until`.
+/// A new signing secret, with its public key if it is a key pair. The replaced secret signs until `overlap_until`.
 #[derive(Debug)]
 pub struct SecretRotation<'a> {
     pub secret: &'a str,
@@ -65,7 +66,7 @@ pub struct SecretRotation<'a> {
     pub overlap_until: Timestamp,
 }
 
-/// Replaces the signing secret and the public key. Secrets that were replaced earlier do not stay valid longer.
+/// Replaces the signing secret and the public key. The times until which earlier secrets sign are not prolonged.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

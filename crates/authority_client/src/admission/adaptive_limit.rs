@@ -7,9 +7,10 @@
 //! calls allowed, so that a delay caused by our own calls never counts as usual. Calls that started before a fall do
 //! not change the limit, so a burst of failures lowers it only once.
 //!
-//! If answers still take too long after such a fall, the cause is asked for before the next one, by a measurement. If they
-//! are about as slow with four calls, the authority itself has become slow: that time is the usual one from now on, and
-//! the limit is again what it was. Otherwise our own calls are the cause, and the limit falls until it fits.
+//! If answers still take too long after the limit fell, a measurement finds the cause before the limit falls again. If
+//! answers to four concurrent calls are about as slow, the authority itself has become slow: this response time becomes
+//! the usual one, and the limit returns to its value before the fall. Otherwise our own calls are the cause, and the
+//! limit falls until answers are quick enough.
 
 use std::time::Duration;
 
@@ -28,8 +29,9 @@ const SAMPLES_MIN: u32 = 16;
 const MEASUREMENT_SAMPLES: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_ANSWERS_MAX: u32 = 2 * MEASUREMENT_SAMPLES;
-/// After a measurement showed that our own calls are the cause of slow answers, so many means do not make us ask again.
-const MEANS_WITHOUT_QUESTION: u32 = 16;
+/// After a measurement found that our own calls are the cause of slow answers, slow answers lower the limit without a
+/// search for the cause until this many further mean response times were computed.
+const MEANS_WITHOUT_CAUSE_SEARCH: u32 = 16;
 /// After this many computed mean response times, the response time under little load is measured again.
 const MEANS_PER_MEASUREMENT: u32 = 64;
 /// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without this
@@ -41,7 +43,7 @@ const PAUSE_MAX: Duration = Duration::from_mins(1);
 /// A call that has started. `AdaptiveLimit::start` returns it, and `settle` takes it when the call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallStart {
-    /// `None` for a call that began beside a measurement.
+    /// `None` for a call that exceeded the limit of a running measurement. Its result does not change the limit.
     epoch: Option<u64>,
 }
 
@@ -59,7 +61,8 @@ struct SampleWindow {
 enum Slowness {
     /// Answers do not take too long.
     None,
-    /// The limit fell from this value, at this mean response time in microseconds. The cause is not known.
+    /// Slow answers lowered the limit from `from`. `mean` was their mean response time in microseconds. The cause is
+    /// not known yet.
     Fell { from: u32, mean: u64 },
     /// Our own calls are the cause: answers were quicker with few calls.
     OwnCalls,
@@ -72,8 +75,8 @@ pub struct AdaptiveLimit {
     in_flight: u32,
     /// Grows when the limit falls or a measurement starts. A call from an earlier epoch does not change the limit.
     epoch: u64,
-    /// The good answers counted towards the next growth. The limit grows only if `was_reached` is true: the calls nearly
-    /// used up the limit during this count.
+    /// The good answers counted towards the next growth of the limit. `was_reached` is true if nearly all allowed calls
+    /// were in progress at some moment during this count; otherwise the limit does not grow.
     good_answers: u32,
     was_reached: bool,
     window: SampleWindow,
@@ -81,8 +84,8 @@ pub struct AdaptiveLimit {
     usual_us: Option<u64>,
     slowness: Slowness,
     needs_measurement: bool,
-    /// The number of means that make us ask for no cause.
-    means_without_question: u32,
+    /// The number of further mean response times during which slow answers do not start a search for the cause.
+    means_without_cause_search: u32,
     /// The number of answers since the measurement began; `None` if no measurement is running.
     measurement_answers: Option<u32>,
     /// The number of mean response times computed since the last measurement.
@@ -105,7 +108,7 @@ impl AdaptiveLimit {
             usual_us: None,
             slowness: Slowness::None,
             needs_measurement: false,
-            means_without_question: 0,
+            means_without_cause_search: 0,
             measurement_answers: Some(0),
             means_since_measurement: 0,
             not_before: None,
@@ -121,7 +124,7 @@ impl AdaptiveLimit {
         }
     }
 
-    /// The number of concurrent calls that are allowed apart from a measurement.
+    /// The number of concurrent calls that are allowed while no measurement is running.
     pub fn bound(&self) -> u32 {
         self.bound
     }
@@ -131,8 +134,8 @@ impl AdaptiveLimit {
         share(self.capacity())
     }
 
-    /// The number of concurrent calls that one payer may make with all its accounts. Only one slot is kept for others,
-    /// so that a payer that calls alone loses little.
+    /// The number of concurrent calls that one payer may make with all its accounts: all but one, which is left to
+    /// other payers.
     pub(crate) fn payer_share(&self) -> u32 {
         let capacity = self.capacity();
         if capacity < UNLOADED_CALLS {
@@ -160,7 +163,7 @@ impl AdaptiveLimit {
 
     pub fn start(&mut self) -> CallStart {
         self.in_flight = self.in_flight.saturating_add(1);
-        // Its slot was given away before the measurement began.
+        // The call was admitted before the measurement began and exceeds its limit, so it must not count.
         if self.is_measuring() && self.in_flight > UNLOADED_CALLS {
             return CallStart { epoch: None };
         }
@@ -172,7 +175,7 @@ impl AdaptiveLimit {
         }
     }
 
-    /// True if the response time under little load must be measured. `begin_measurement` ends this.
+    /// True if the response time under little load must be measured. Stays true until `begin_measurement` is called.
     pub fn needs_measurement(&self) -> bool {
         self.needs_measurement
     }
@@ -181,8 +184,8 @@ impl AdaptiveLimit {
         self.measurement_answers.is_some()
     }
 
-    /// Measures the response time under little load, unless that is going on. All operations of an authority must be measured
-    /// at once, since the calls of one may delay those of another.
+    /// Begins to measure the response time under little load, unless a measurement is running. All operations of an
+    /// authority must be measured at the same time, since the calls of one operation may delay those of another.
     pub fn begin_measurement(&mut self) {
         self.needs_measurement = false;
         if !self.is_measuring() {
@@ -223,7 +226,8 @@ impl AdaptiveLimit {
         self.not_before = self.not_before(now).max(Some(until));
     }
 
-    /// The limit does not return to a value from before the overload.
+    /// Lowers the limit after an overload. Ends the search for the cause of slow answers, so that the limit does not
+    /// return to its value before the overload.
     fn lower_for_overload(&mut self, floor: u32) {
         self.slowness = Slowness::None;
         self.lower_limit(floor);
@@ -242,7 +246,7 @@ impl AdaptiveLimit {
         self.begin_epoch();
     }
 
-    /// Begins a new epoch. Calls that have started do not count in it.
+    /// Begins a new epoch. Calls that started earlier do not change the limit any more.
     fn begin_epoch(&mut self) {
         self.epoch += 1;
         self.restart_count();
@@ -266,8 +270,9 @@ impl AdaptiveLimit {
         self.was_reached = false;
     }
 
-    /// Counts an answer towards the running measurement, if any. The measurement ends after `MEASUREMENT_ANSWERS_MAX` answers,
-    /// even if too few calls succeeded. Then the limit falls as if our own calls were the cause of slow answers.
+    /// Counts an answer towards the running measurement, if any. The measurement ends after `MEASUREMENT_ANSWERS_MAX`
+    /// answers, even if too few calls succeeded. Then the limit falls as if our own calls were the cause of slow
+    /// answers.
     fn count_answer(&mut self) {
         let Some(answers) = &mut self.measurement_answers else {
             return;
@@ -318,7 +323,7 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// Uses a new mean response time, of calls of which at most `peak` ran at a time.
+    /// Adjusts the limit to a new mean response time. `peak` is the highest number of concurrent calls in its window.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         let is_slow = self
             .usual_us
@@ -328,9 +333,10 @@ impl AdaptiveLimit {
             return self.conclude(mean, is_slow);
         }
         self.means_since_measurement += 1;
-        self.means_without_question = self.means_without_question.saturating_sub(1);
+        self.means_without_cause_search = self.means_without_cause_search.saturating_sub(1);
         if peak <= UNLOADED_CALLS {
-            // As good as a measurement of this operation, but perhaps the calls of others were the cause.
+            // So few calls are as good as a measurement. But calls of other operations may have delayed them, so the
+            // old value counts half.
             self.usual_us = Some(self.usual_with(mean));
             self.means_since_measurement = 0;
         }
@@ -344,10 +350,11 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Lowers the limit or asks for the cause. The calls nearly used up the limit; otherwise they are not the cause.
+    /// Lowers the limit, or requests a measurement that finds the cause. Call this only if the calls nearly used up the
+    /// limit; otherwise they are not the cause.
     fn react_to_slowness(&mut self, mean: u64) {
         match self.slowness {
-            Slowness::None if self.means_without_question == 0 => {
+            Slowness::None if self.means_without_cause_search == 0 => {
                 let from = self.bound;
                 self.slowness = Slowness::Fell { from, mean };
                 self.lower_limit(UNLOADED_CALLS);
@@ -357,20 +364,20 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Uses the mean response time that a measurement has found.
+    /// Applies the mean response time that a measurement found to the usual time and the limit.
     fn conclude(&mut self, measured: u64, is_slow: bool) {
         let midpoint = self.usual_with(measured);
         self.usual_us = Some(match self.slowness {
             Slowness::None if is_slow => measured,
             Slowness::None | Slowness::OwnCalls => midpoint,
-            // At least two thirds of what it was: few calls make hardly a difference.
+            // Answers to few calls take at least two thirds of the time before, so our own calls are not the cause.
             Slowness::Fell { from, mean } if is_slow && measured >= mean / 3 * 2 => {
                 self.slowness = Slowness::None;
                 self.bound = self.bound.max(from);
                 measured
             }
             Slowness::Fell { .. } => {
-                self.means_without_question = MEANS_WITHOUT_QUESTION;
+                self.means_without_cause_search = MEANS_WITHOUT_CAUSE_SEARCH;
                 self.lower_for_own_calls();
                 midpoint
             }

@@ -1,9 +1,9 @@
 //! A circuit breaker as a pure state machine: methods take the time as an argument.
 //!
-//! Failures are counted per payer, in lanes (`payer_lane`), so a payer whose calls fail is held back alone. The breaker
-//! opens for everybody only if a liveness check fails too. This check is a call that needs no document. It is made when
-//! many calls fail. Its failure counts only if at least half of the payers that called fail: while most payers are
-//! answered, the authority is not down.
+//! Failures are counted per payer. Each payer has a breaker of its own, its lane (`payer_lane`), so failing calls of
+//! one payer hold back no other payer. The breaker opens for everybody only if a liveness check fails too. This check
+//! is a call that needs no document. It is made when many calls fail. Its failure counts only if at least half of the
+//! payers that called fail: while most payers are answered, the authority is not down.
 //!
 //! While the breaker is open, single calls are let through as probes (`open_breaker`). A probe that is answered closes
 //! the breaker, or the lane if only the lane is open. Calls that say nothing about health (duplicates, throttling) are
@@ -58,20 +58,21 @@ pub struct BreakerView {
     pub is_outage: bool,
     /// True if an operator tripped the breaker.
     pub is_tripped: bool,
-    /// When the breaker last opened or closed; `None` if it never did.
+    /// The time at which the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
     /// Why the last counted call failed; `None` if it was answered.
     pub cause: Option<CauseKind>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
     pub failures: u32,
-    /// When the next probe may start; `None` if the breaker is closed, a probe is in flight, or the next call is the probe.
+    /// The time from which the next probe may start; `None` if the breaker is closed, a probe is in flight, or the
+    /// next call is the probe.
     pub next_probe_at: Option<Timestamp>,
-    /// When a call was last answered; `None` if no call was answered since the process started.
+    /// The time at which a call was last answered; `None` if no call was answered since the process started.
     pub answered_at: Option<Timestamp>,
-    /// When a call last failed while the breaker was open for everybody; `None` if no call did.
+    /// The time at which a call last failed while the breaker was open for everybody; `None` if no call did.
     pub failed_at: Option<Timestamp>,
-    /// How often the breaker opened since the process started.
+    /// The number of times that the breaker opened since the process started.
     pub openings: u64,
 }
 
@@ -219,9 +220,9 @@ impl Breaker {
         self.close(now)
     }
 
-    /// Closes the breaker because the outage for which it is open has ended. `failed_at` is the last failure that the end
-    /// takes into account. Returns false, and leaves the breaker as it is, if a call has failed since, if the breaker is not
-    /// open for everybody, or if an operator tripped it.
+    /// Closes the breaker because the outage for which it is open has ended. `failed_at` is the last failure that the
+    /// end takes into account. Returns false, and leaves the breaker as it is, if a call has failed since, if the
+    /// breaker is not open for everybody, or if an operator tripped it.
     pub(crate) fn end_outage(&mut self, failed_at: Option<Timestamp>, now: Timestamp) -> bool {
         self.is_outage() && self.failed_at == failed_at && self.close(now)
     }

@@ -1,8 +1,8 @@
 //! The adaptive limits of one client. Each operation has as many slots as its limit allows, and a queue for them.
 //!
-//! A slot becomes free whenever its call ends or its caller gives up. One account may have about seven eighths of the
+//! A slot becomes free when its call ends or its caller gives up. One account may have about seven eighths of the
 //! slots, and one payer all but one, so that others can call even if all these calls hang. Accounts whose calls only
-//! fail use a few separate slots instead, the slots apart (`failing_accounts`).
+//! fail use a few separate slots instead (`failing_accounts`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -32,7 +32,7 @@ pub struct LimitView {
     pub operation: Operation,
     /// The number of concurrent calls that are allowed now.
     pub limit: u32,
-    /// The same apart from a measurement, in which only few calls are allowed.
+    /// The limit while no measurement is running. A measurement allows only few calls.
     pub lasting_limit: u32,
     pub in_flight: u32,
     /// The number of calls that wait for a slot.
@@ -79,7 +79,8 @@ pub(crate) struct AdmissionSlot {
     operation: Operation,
     account: CallerAccount,
     kind: SlotKind,
-    /// `None` until the call starts. Always `None` for a slot apart, whose calls do not change the limit.
+    /// `None` until the call starts. Always `None` for a separate slot, because calls of failing accounts do not change
+    /// the limit.
     started: Option<CallStart>,
     has_started: bool,
     signal: LoadSignal,
@@ -142,7 +143,7 @@ impl CallLimits {
         views.collect()
     }
 
-    /// Measures the response times of all operations. One that has no calls is measured by its next ones.
+    /// Measures the response times of all operations. If an operation has no calls now, its next calls are measured.
     fn begin_measurements(&self) {
         for operation in Operation::ALL {
             self.lock(operation).slots.limit.begin_measurement();
@@ -222,8 +223,9 @@ impl LimitState {
         self.queue.join(account, sender)
     }
 
-    /// Takes a free slot for the next queued call. Returns the account of the call, the kind of the slot, and the channel on
-    /// which the call waits for the slot. `None` if no call waits or no slot is free for it.
+    /// Takes a free slot for the next queued call. Returns the account of the call, the kind of the slot, and the
+    /// channel on which the call waits for the slot. `None` if no call waits, or if no slot is free for any queued
+    /// call.
     fn serve_next(&mut self) -> Option<(CallerAccount, SlotKind, Sender<AdmissionSlot>)> {
         let (account, sender) = self
             .queue
@@ -361,7 +363,7 @@ impl Drop for AdmissionSlot {
         state.slots.release(self.account, self.kind);
         let needs_measurement = state.slots.limit.needs_measurement();
         if needs_measurement {
-            // Before others get slots: the measurement allows only few.
+            // Begins before queued calls get slots, because a measurement allows only few calls.
             state.slots.limit.begin_measurement();
         }
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
@@ -425,8 +427,8 @@ mod tests {
         (view.limit, view.in_flight, view.waiting)
     }
 
-    /// Makes calls of 80 callers, more than there are slots. A call takes as long as this says for the number of calls in
-    /// flight. Returns the lasting limits after each hundredth call.
+    /// Makes calls of 80 callers, more than there are slots. A call takes as long as this says for the number of calls
+    /// in flight. Returns the lasting limits after each hundredth call.
     fn limits_in_a_crowd(
         limits: &Arc<CallLimits>,
         calls: usize,

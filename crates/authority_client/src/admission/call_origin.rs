@@ -7,14 +7,15 @@ pub enum CallerAccount {
     Service,
     Taxpayer {
         id: i64,
-        /// The payer of the calls of this taxpayer, and perhaps of those of others.
+        /// The payer of this taxpayer's calls. One payer may pay for many taxpayers.
         payer: i64,
     },
     /// A payer whose call is not on behalf of any taxpayer.
     Payer(i64),
 }
 
-/// The payer of a call. Breakers and limits count by payer first, because a payer creates as many taxpayers as it likes.
+/// The payer of a call. Breakers and limits count by payer first, because a payer creates as many taxpayers as it
+/// likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CallPayer {
     Service,

@@ -9,7 +9,7 @@ use timing::histograms::{self, Histograms};
 use crate::operation::Operation;
 use crate::transport::failure::{AuthorityFailure, CauseKind};
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallOutcome {
     Succeeded,
@@ -99,7 +99,7 @@ pub struct CallLabels {
 pub(crate) struct CallCounters {
     sums: [[CallSum; CallOutcome::ALL.len()]; Operation::ALL.len()],
     causes: [AtomicU64; CauseKind::ALL.len()],
-    /// The durations of the calls that were made, so without those that a limit or breaker prevented.
+    /// The durations of the calls that were made. Calls that a limit or breaker prevented are not included.
     pub(crate) durations: Histograms<CallLabels>,
 }
 

@@ -11,9 +11,10 @@ use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::payer_lane::CALLS_MIN;
 
 const WINDOW_S: i64 = 30;
-/// How long a failed IRN is remembered, in seconds.
+/// The time for which a failed IRN is remembered, in seconds.
 const FAILED_IRN_MEMORY_S: i64 = 600;
-/// How many failed IRNs are remembered. At this limit, a failure of any other IRN counts as a repetition.
+/// The maximum number of failed IRNs that are remembered. At this limit, a failure of any other IRN counts as a
+/// repetition.
 const IRNS_MAX: usize = 10_000;
 
 /// The number of calls of one account, or of all accounts.

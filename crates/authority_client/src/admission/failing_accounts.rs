@@ -1,17 +1,16 @@
-//! The accounts whose calls only fail. Their calls use a few slots of their own, the slots apart. So they neither take
-//! the slots of other accounts nor lower the limit. This ends with the next answer to a call of the account.
+//! The accounts whose calls only fail. Their calls use a few separate slots, so they neither take the slots of other
+//! accounts nor lower the limit. This ends with the next answer to a call of the account.
 
 use std::collections::HashMap;
 
 use crate::admission::call_origin::{CallPayer, CallerAccount};
 
-/// After this many failed calls without an answer in between, an account uses the slots apart, which are only for
-/// failing accounts.
+/// After this many failed calls without an answer in between, an account uses the separate slots for failing accounts.
 const FAILURES_MIN: u32 = 5;
 /// After this many failed calls of a payer without an answer in between, each of its accounts with a failed call uses
-/// the slots apart.
+/// the separate slots.
 const PAYER_FAILURES_MIN: u32 = 20;
-/// The number of slots apart (for failing accounts): for one payer, and for all payers together.
+/// The number of separate slots: for one payer, and for all payers together.
 const SLOTS_PER_PAYER: u32 = 2;
 const SLOTS_MAX: u32 = 8;
 /// The number of accounts whose failures are remembered. At this limit all are forgotten and counted from zero again.
@@ -23,7 +22,7 @@ pub(crate) struct FailingAccounts {
     failures: HashMap<CallerAccount, u32>,
     /// The failed calls of each payer since the last answer to any of its accounts.
     payer_failures: HashMap<CallPayer, u32>,
-    /// The slots apart that are in use, by payer and in total.
+    /// The separate slots that are in use, by payer and in total.
     used_by: HashMap<CallPayer, u32>,
     used: u32,
 }
@@ -52,7 +51,7 @@ impl FailingAccounts {
             || payer_account.is_some_and(|failures| *failures >= PAYER_FAILURES_MIN)
     }
 
-    /// Returns the number of slots apart that a payer uses; `None` if it may not take another now.
+    /// Returns the number of separate slots that a payer uses; `None` if it may not take another one now.
     pub(crate) fn slots_in_use_if_free(&self, payer: CallPayer) -> Option<u32> {
         let used = self.used_by.get(&payer).copied().unwrap_or_default();
         (used < SLOTS_PER_PAYER && self.used < SLOTS_MAX).then_some(used)

@@ -71,7 +71,7 @@ pub(crate) struct EarlyProbes<C> {
 pub(crate) struct OpenBreaker<C> {
     pub(crate) scope: OpenScope<C>,
     next_probe_at: Timestamp,
-    /// When the probe in flight started; `None` if no probe is in flight.
+    /// The time at which the probe in flight started; `None` if no probe is in flight.
     pub(crate) probing_since: Option<Timestamp>,
 }
 
@@ -188,7 +188,8 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         }
     }
 
-    /// Returns when the next probe may start; `None` if the next call is the probe, a probe is in flight, or none is made.
+    /// Returns when the next probe may start; `None` if the next call is the probe, a probe is in flight, or none is
+    /// made.
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
         let is_due = time_until(now, self.next_probe_at, PROBE_EVERY).is_none();
         let is_awaited = !is_due && self.probing_since.is_none() && !self.is_tripped();

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long an answer or a failure counts.
+/// The time for which an answer or a failure counts.
 const RECENT_PERIOD: SignedDuration = SignedDuration::from_secs(30);
 
 /// The recent answers and overload signals of one operation's calls.

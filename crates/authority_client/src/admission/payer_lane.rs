@@ -24,10 +24,10 @@ const ACCOUNTS_MIN: usize = 3;
 /// A taxpayer fails only if calls about at least this many of its documents fail. One is enough if no call of the payer
 /// was answered.
 const FAILED_DOCUMENTS_MIN: u32 = 2;
-/// How many failed taxpayers are remembered, so that the dispatcher passes over their work.
+/// The maximum number of failed taxpayers that are remembered. The dispatcher passes over their work.
 const FAILED_ACCOUNTS_MAX: usize = 1_000;
 
-/// What the calls of the last 30 s say about the cause of failures.
+/// The conclusion from the calls of the last 30 s about the cause of failures.
 enum Evidence {
     /// Too few calls, or too few failures among the calls, for any conclusion.
     None,

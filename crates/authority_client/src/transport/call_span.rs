@@ -9,7 +9,7 @@ use crate::transport::failure::Cause;
 pub(crate) struct CallSpan(Option<Span>);
 
 impl CallSpan {
-    /// Begins the span in the trace that the present task works for.
+    /// Begins the span in the trace of the current task. A task without a trace gets no span.
     pub(crate) fn begin(operation: Operation) -> Self {
         let span = TraceContext::current().map(|trace| {
             let name = format_args!("authority {}", operation.name());
@@ -18,12 +18,13 @@ impl CallSpan {
         Self(span)
     }
 
-    /// Returns what the authority is told of the trace.
+    /// Returns the trace context to send to the authority; `None` without a trace.
     pub(crate) fn context(&self) -> Option<TraceContext> {
         self.0.as_ref().map(Span::context)
     }
 
-    /// Ends the span with the outcome of the call. The IRN stays out, because it holds the number of an invoice.
+    /// Ends the span with the outcome of the call. The span does not contain the IRN, because it contains the number of
+    /// an invoice.
     pub(crate) fn end(self, status: Option<u16>, outcome: CallOutcome, cause: Option<&Cause>) {
         let Some(mut span) = self.0 else {
             return;

@@ -1,5 +1,5 @@
-//! Classifies an answer, or the lack of one, by three tables (`FAILURE_CLASSES`, `STATUS_CLASSES`, `ANSWER_PHRASES`). In each table, the
-//! first matching row applies.
+//! Classifies an answer, or the lack of one, by three tables: `FAILURE_CLASSES`, `STATUS_CLASSES` and `ANSWER_PHRASES`.
+//! In each table, the first matching row applies.
 //!
 //! If the answer cannot be read, the call may have taken effect, even with a status such as 400.
 

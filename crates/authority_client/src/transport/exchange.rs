@@ -1,6 +1,6 @@
-//! Sends a request and returns the response, or the cause if there is none.
+//! Sends a request and returns the response, or the reason why no response was received.
 //!
-//! The cause tells whether the authority may have received the request. If so, the call may have taken effect and must
+//! The reason tells whether the authority may have received the request. If so, the call may have taken effect and must
 //! not simply be repeated.
 
 use std::error::Error as _;

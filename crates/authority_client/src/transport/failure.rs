@@ -1,8 +1,8 @@
 //! The failures of a call.
 //!
 //! `Refused` and `NotFound` are final. After `Retryable` and `Throttled` nothing has changed, so the call may be
-//! repeated. `BreakerOpen`, `CallsStopped`, `RateLimited`, `QueueFull` and `Paused` sent no request. After `Unknown` the call may have taken
-//! effect: ask `confirm` first.
+//! repeated. After `BreakerOpen`, `CallsStopped`, `RateLimited`, `QueueFull` and `Paused` no request was sent. After
+//! `Unknown` the call may have taken effect: ask `confirm` first.
 
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ pub enum AuthorityFailure {
     /// The breaker is open because earlier calls failed, so the call was not made. Does not count as an attempt.
     #[error("calls of this kind are held back after the authority failed repeatedly{}", retry_hint(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
-    /// An operator tripped the breaker, so the call was not made. Nobody knows how long. Does not count as an attempt.
+    /// An operator tripped the breaker, so the call was not made. Nobody knows when an operator will reset it. Does not
+    /// count as an attempt.
     #[error("an operator of this service holds back calls of this kind")]
     CallsStopped { retry_after: Duration },
     /// The authority asked for fewer calls of this operation, so the call was not made. Does not count as an attempt.
@@ -123,7 +124,8 @@ impl CauseKind {
         }
     }
 
-    /// True if this service is misconfigured, or a certificate is: waiting does not help, and the authority is not out.
+    /// True if this service or a certificate is misconfigured. Then waiting does not help, and the authority is not
+    /// down.
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Untrusted | Self::KeyRefused | Self::Redirected)
     }

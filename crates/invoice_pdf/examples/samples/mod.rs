@@ -23,53 +23,9 @@ fn new_code(code: &str, name: &str) -> Coded {
     }
 }
 
-/// An invoice with every field, of a number of lines.
+/// Returns an invoice with every field, and with this number of lines.
 pub fn invoice(lines: u32) -> TradeDocument {
-    let items = [
-        (
-            "Cement, 50 kg bag",
-            "Portland limestone cement, strength class 42.5N",
-            "EA",
-            "piece",
-            Decimal::new(9_850, 0),
-        ),
-        (
-            "Delivery by truck",
-            "Lagos to Ibadan, unloading included",
-            "KMT",
-            "kilometre",
-            Decimal::new(12_005, 1),
-        ),
-        (
-            "Reinforcement bars, 16 mm",
-            "Hot rolled, 12 m",
-            "TNE",
-            "tonne (metric ton)",
-            Decimal::new(785_000, 0),
-        ),
-    ];
-    let lines: Vec<Line> = items
-        .into_iter()
-        .cycle()
-        .zip(1..=lines)
-        .map(|((name, description, unit, unit_name, price), position)| {
-            let quantity = Decimal::from(position % 7 + 1);
-            Line {
-                name: name.to_owned(),
-                description: Some(description.to_owned()),
-                item_number: Some(format!("SKU-{position:04}")),
-                item_kind: ItemKind::Product,
-                quantity,
-                unit: new_code(unit, unit_name),
-                price,
-                base_quantity: Decimal::ONE,
-                charges: Vec::new(),
-                amount: quantity * price,
-                tax: vat(),
-                classification: Some("2523.29".to_owned()),
-            }
-        })
-        .collect();
+    let lines = sample_lines(lines);
     let net: Decimal = lines.iter().map(|line| line.amount).sum();
     let tax = (net * Decimal::new(75, 3)).round_dp(2);
     TradeDocument {
@@ -115,6 +71,55 @@ pub fn invoice(lines: u32) -> TradeDocument {
             payable: net + tax,
         },
     }
+}
+
+/// Returns this many lines, taking three kinds of goods in turn.
+fn sample_lines(count: u32) -> Vec<Line> {
+    let items = [
+        (
+            "Cement, 50 kg bag",
+            "Portland limestone cement, strength class 42.5N",
+            "EA",
+            "piece",
+            Decimal::new(9_850, 0),
+        ),
+        (
+            "Delivery by truck",
+            "Lagos to Ibadan, unloading included",
+            "KMT",
+            "kilometre",
+            Decimal::new(12_005, 1),
+        ),
+        (
+            "Reinforcement bars, 16 mm",
+            "Hot rolled, 12 m",
+            "TNE",
+            "tonne (metric ton)",
+            Decimal::new(785_000, 0),
+        ),
+    ];
+    items
+        .into_iter()
+        .cycle()
+        .zip(1..=count)
+        .map(|((name, description, unit, unit_name, price), position)| {
+            let quantity = Decimal::from(position % 7 + 1);
+            Line {
+                name: name.to_owned(),
+                description: Some(description.to_owned()),
+                item_number: Some(format!("SKU-{position:04}")),
+                item_kind: ItemKind::Product,
+                quantity,
+                unit: new_code(unit, unit_name),
+                price,
+                base_quantity: Decimal::ONE,
+                charges: Vec::new(),
+                amount: quantity * price,
+                tax: vat(),
+                classification: Some("2523.29".to_owned()),
+            }
+        })
+        .collect()
 }
 
 fn vat() -> Tax {
@@ -234,7 +239,7 @@ pub fn credit_note() -> TradeDocument {
     document
 }
 
-/// An invoice in other scripts.
+/// Returns an invoice with names in another script.
 pub fn in_script(names: [&str; 5]) -> TradeDocument {
     let [supplier, customer, street, item, note] = names;
     let mut document = invoice(3);
@@ -275,5 +280,5 @@ pub const HEBREW: [&str; 5] = [
     "מלט פורטלנד, שק 50 ק\"ג",
     "הסחורה נשארת בבעלותנו עד לתשלום מלא.",
 ];
-/// The text of a QR code as long as the authority's.
+/// The text of a QR code that is as long as one of the authority's.
 pub const QR: &str = "eyJpcm4iOiJJTlYtMjAyNi0wMDQxNy05NENEOTBBQS0yMDI2MTEyNCIsImNlcnRpZmljYXRlIjoiTUlJQ0l6QUJCZ05WIn0.qD3lS7rP0vKx8yNfW2tQmZc4aHbJ6uE1gYoR5sTiLwXkVjB9nFpMdCzGhAeIUOqy";

@@ -37,7 +37,8 @@ pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> Htt
 }
 
 impl State {
-    /// Adds a signed and transmitted invoice for the customer with the tax number `inbound.tin`. Returns its IRN.
+    /// Adds a signed and transmitted invoice for the customer with the tax number `inbound.tin`. Returns its IRN. The
+    /// error says why `inbound` is invalid.
     pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
         let planted = self.ledger.open().invoice_count();

@@ -6,5 +6,5 @@ mod order;
 mod registry;
 mod spread;
 
-pub use order::{LatencyOrder, Percentiles, Uniform};
+pub use order::{LatencyOrder, Percentiles, UniformLatency};
 pub(crate) use registry::Latencies;

@@ -1,4 +1,5 @@
-//! An order to the simulator to answer an operation slowly: how slowly, and how many calls at the same time.
+//! The orders with which a test sets latencies: how slowly an operation answers, and how many of its calls run at a
+//! time.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ const AT_ONCE_MAX: u32 = 100_000;
 /// A uniform distribution of latencies from `min` to `max`, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Uniform {
+pub struct UniformLatency {
     pub min: u64,
     pub max: u64,
 }
@@ -37,7 +38,7 @@ pub struct Percentiles {
 pub struct LatencyOrder {
     pub operation: Option<String>,
     pub fixed_ms: Option<u64>,
-    pub uniform_ms: Option<Uniform>,
+    pub uniform_ms: Option<UniformLatency>,
     pub percentiles_ms: Option<Percentiles>,
     /// The largest number of concurrent calls; further calls wait in order of arrival.
     pub at_once: Option<u32>,
@@ -76,7 +77,7 @@ impl LatencyOrder {
         let spread = match (self.fixed_ms, self.uniform_ms, self.percentiles_ms) {
             (None, None, None) if self.at_once.is_some() => Spread::constant(0),
             (Some(ms), None, None) => Spread::constant(ms),
-            (None, Some(Uniform { min, max }), None) => Spread::uniform(min, max),
+            (None, Some(UniformLatency { min, max }), None) => Spread::uniform(min, max),
             (None, None, Some(table)) => Spread::percentiles(&table),
             _ => {
                 return Err(

@@ -183,14 +183,14 @@ impl Drop for ServiceSlot {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Uniform;
+    use super::super::UniformLatency;
     use super::*;
     use crate::clock;
     use crate::route::Operation;
 
     fn draw_latencies(seed: u64) -> Vec<u64> {
         let latencies = Latencies::default();
-        let uniform_ms = Some(Uniform { min: 100, max: 900 });
+        let uniform_ms = Some(UniformLatency { min: 100, max: 900 });
         latencies
             .add(LatencyOrder {
                 uniform_ms,

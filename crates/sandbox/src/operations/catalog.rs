@@ -17,8 +17,8 @@ const CONTRADICTING_ENTITY_PREFIX: &str = "00000409-";
 const SILENT_ENTITY_PREFIX: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
-/// Lists the business whose id this is, as an entity of its own. With any other id, apart from the prefixes above, lists
-/// all enrolled businesses.
+/// Lists the business whose id this is, as an entity of its own. With any other id, apart from the prefixes above,
+/// lists all enrolled businesses.
 pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else {
         return Err(Refusal::unknown_route());

@@ -40,7 +40,7 @@ impl PaymentStatus {
     }
 }
 
-/// The stages of the invoice's way from the supplier to the customer.
+/// The stage of an invoice on its way from the supplier to the customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transit {
     Signed,

@@ -18,15 +18,15 @@ pub fn each_database(settings: TokenStream, case: TokenStream) -> TokenStream {
     generate_tests(&settings, case, &["Sqlite", "Postgres"])
 }
 
-/// Makes one test, `<name>_on_sqlite`, from an async function for which it makes no difference what the database is: it
-/// is about requests, answers, pages or the authority, and writes no row that other tests do not write on both databases.
+/// Makes one test, `<name>_on_sqlite`, from an async function whose outcome does not depend on the database: it is
+/// about requests, answers, pages or the authority, and writes only rows that other tests write on both databases.
 /// See [`macro@each_database`].
 #[proc_macro_attribute]
 pub fn on_sqlite(settings: TokenStream, case: TokenStream) -> TokenStream {
     generate_tests(&settings, case, &["Sqlite"])
 }
 
-/// Makes one test, `<name>_on_postgresql`, from an async function that needs what SQLite cannot do. See
+/// Makes one test, `<name>_on_postgresql`, from an async function that needs a feature that SQLite lacks. See
 /// [`macro@each_database`].
 #[proc_macro_attribute]
 pub fn on_postgresql(settings: TokenStream, case: TokenStream) -> TokenStream {

@@ -160,8 +160,8 @@ async fn accept<E: Endpoint>(listener: TcpListener, shared: Arc<Shared<E>>) {
     }
 }
 
-/// Answers one request after the other. Returns when the connection has ended, or in place of an answer that has to get
-/// lost.
+/// Answers the requests of a connection one after another. Returns when the connection has ended, and also instead of
+/// sending an answer that the endpoint wants to be lost.
 async fn answer_all<E: Endpoint>(
     stream: TcpStream,
     number: usize,

@@ -69,12 +69,13 @@ type ArrivalHook = Box<dyn FnMut(&Received) + Send>;
 
 pub struct Scripted {
     received: Vec<Received>,
-    /// The replies to the next requests. `shares` decides once they are used up.
+    /// The replies to the next requests, in order. When they are used up, `shares` decides.
     next: VecDeque<Reply>,
     /// Replies, each with the number of requests in a hundred that get it. The others get 204.
     shares: Vec<(Reply, u32)>,
     chance: StdRng,
-    /// A signing secret. If it is set, a notification that is not signed with it or is not recent is answered with 401.
+    /// A signing secret. If it is set, a notification that is not signed with it, or is not recent, is answered with
+    /// 401.
     secret: Option<String>,
     /// The accepted events by taxpayer and sequence.
     accepted: BTreeSet<(i64, i64)>,

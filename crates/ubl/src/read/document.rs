@@ -1,4 +1,4 @@
-//! The document itself: its type, dates, references and payment.
+//! Reads the parts that concern the whole document: its type, dates, references and payment.
 
 use jiff::civil::Date;
 use trade_document::{Coded, PaymentMeans, Period, Reference, ReferenceKind};
@@ -39,7 +39,8 @@ impl Reader<'_> {
             return codes::read_document_type(root_kind, usual, None).0;
         };
         let foreign = root.peek_at(name);
-        // The attribute holds the writer's own name of the type; the one of others may be a flag.
+        // Our writer stores the type's name in this attribute. Other programs may store a flag there, so a value
+        // without a letter is ignored.
         let title = element.attributes.iter().find(|one| one.name == "name");
         let title = title
             .map(|one| one.value.trim())
@@ -132,7 +133,7 @@ impl Reader<'_> {
         own.to_owned()
     }
 
-    /// Returns the due date of the document, or else that of its terms, or else the earliest of its
+    /// Returns the due date of the document; otherwise that of its payment terms; otherwise the earliest one of its
     /// payment means.
     pub(super) fn due_date(&mut self, payment_means: &[PaymentMeans]) -> Option<Date> {
         let of_means = payment_means.iter().filter_map(|means| means.due_date);

@@ -1,4 +1,4 @@
-//! The lines as they stand in the XML. Their signs and prices are looked at afterwards, in `signs`.
+//! Reads the lines as they are in the XML. Negative amounts and wrong prices are corrected afterwards, in `signs`.
 
 use rust_decimal::Decimal;
 use trade_document::{Coded, ItemKind, Line, Tax, TaxSubtotal};
@@ -11,7 +11,7 @@ use crate::fault::Cause;
 use crate::fixed_texts::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
 use crate::rounding::round;
 
-/// The number of characters of a heading of the Harmonized System with its point: 8471.30.
+/// The number of digits of a heading of the Harmonized System, which is written with a point: 8471.30.
 const HEADING_DIGITS: usize = 6;
 
 pub(super) struct RawLine<'a> {
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         Some(line)
     }
 
-    /// Sets the price. The amount of the line stands for one that is missing.
+    /// Sets the price. If the price or the quantity is missing, computes it from the amount of the line.
     fn set_price(&mut self, element: &Element, line: &mut Line, price: Option<Decimal>) {
         if let (Some(price), false) = (price, line.quantity.is_zero() && !line.amount.is_zero()) {
             line.price = price;
@@ -136,8 +136,7 @@ impl<'a> Reader<'a> {
         self.change(Cause::Price, element, sentence);
     }
 
-    /// Returns the tax of a line: its own, or that of its sum of tax, or the only one of the
-    /// document.
+    /// Returns the tax of a line: its own, otherwise the one in its tax total, otherwise the only one of the document.
     fn line_tax(&mut self, line: &Element, item: &Element, taxes: &[TaxSubtotal]) -> Option<Tax> {
         let own = item
             .at("cac:ClassifiedTaxCategory")
@@ -180,7 +179,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Returns the tax of the sum of tax that a line may have. The writer puts it into the item.
+    /// Returns the tax in the tax total that a line may have. Our writer puts it into the item instead.
     fn summed_tax(&mut self, line: &Element) -> Option<Tax> {
         let sum = line.at("cac:TaxTotal/cac:TaxSubtotal")?;
         let tax = self.tax(sum.at("cac:TaxCategory")?, Some(sum));
@@ -198,8 +197,8 @@ impl<'a> Reader<'a> {
         tax
     }
 
-    /// Returns the unit of a quantity. Packages and pieces in other words become the unit for
-    /// pieces.
+    /// Returns the unit of a quantity. Units that the caller replaces are replaced. Packages and other words for pieces
+    /// become the unit for pieces.
     fn unit(&mut self, line: &Element, quantity: Option<&Element>) -> String {
         let attribute = quantity.and_then(|one| {
             one.attributes
@@ -237,7 +236,7 @@ impl<'a> Reader<'a> {
         EACH.to_owned()
     }
 
-    /// Returns the kind that the writer has noted, or else tells services by units of time.
+    /// Returns the kind that our writer stored. Without it, an item whose unit is a unit of time is a service.
     fn item_kind(&mut self, item: &Element, unit: &str) -> ItemKind {
         for property in item.children_named("cac:AdditionalItemProperty") {
             let word = property.peek_at("cbc:Value");
@@ -255,8 +254,8 @@ impl<'a> Reader<'a> {
         ItemKind::Service
     }
 
-    /// Returns the classification in the Harmonized System, or the one that the writer gave a
-    /// service. Others stay beside the document.
+    /// Returns the classification of a product in the Harmonized System, or the one that our writer gave a service.
+    /// Other classifications are kept as parts (`beside`).
     fn classification(&mut self, item: &Element, kind: ItemKind) -> Option<String> {
         let list = match kind {
             ItemKind::Product => PRODUCT_LIST,
@@ -283,7 +282,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the rate of the sum of the same tax; `None` if there are several such sums.
+/// Returns the rate of the document's tax subtotal of this category; `None` if there are several such subtotals.
 fn only_percent(taxes: &[TaxSubtotal], tax: &Tax) -> Option<Decimal> {
     let code = &tax.category.code;
     let mut same = taxes.iter().filter(|sum| sum.tax.category.code == *code);

@@ -1,4 +1,4 @@
-//! UBL to a trade document.
+//! Reads UBL into a trade document.
 
 mod document;
 mod line;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use trade_document::TradeDocument;
 
-use crate::beside::{Beside, collect};
+use crate::beside::{UnmappedPart, collect};
 use crate::codes::{self, Root};
 use crate::element::{Element, path};
 use crate::fault::{Cause, Change, Fault};
@@ -20,29 +20,28 @@ use crate::parse::{Limits, parse};
 
 pub(crate) use money::net;
 
-/// The number of faults after which no more are reported.
+/// After this many faults, no more are reported.
 const FAULTS_MAX: usize = 100;
 /// The maximum number of discounts and fees on a document.
 const CHARGES_MAX: usize = 1_000;
 
-/// A document and how it came from its XML.
+/// A document, and the differences from the XML that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadDocument {
     pub document: TradeDocument,
     /// The name of the outermost element: `Invoice` or `CreditNote`.
     pub root: String,
-    /// Everything that no field carries, for `write_with`.
-    pub beside: Vec<Beside>,
+    /// Everything for which the document has no field, to be passed to `write_with`.
+    pub beside: Vec<UnmappedPart>,
     pub changes: Vec<Change>,
 }
 
-/// Reads a UBL invoice or credit note. All faults are returned at once, except those of the XML
-/// itself.
+/// Reads a UBL invoice or credit note. Returns all faults at once, but only the first fault of malformed XML.
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<ReadDocument, Vec<Fault>> {
     read_with_units(bytes, limits, &BTreeMap::new())
 }
 
-/// Reads as `read` does. A unit of quantity that is a key of `units` becomes the unit beside it.
+/// Reads like `read`, but replaces each unit of quantity that is a key of `units` by its value.
 pub fn read_with_units(
     bytes: &[u8],
     limits: &Limits,
@@ -80,7 +79,7 @@ pub fn read_with_units(
     }
 }
 
-/// Returns the invoice or credit note, which may stand in an envelope, such as the one of Peppol.
+/// Returns the invoice or credit note. It may be inside of an envelope, such as that of Peppol.
 fn find_root(tree: &Element) -> Option<(&Element, Root)> {
     match &*tree.name {
         "Invoice" => Some((tree, Root::Invoice)),
@@ -89,16 +88,16 @@ fn find_root(tree: &Element) -> Option<(&Element, Root)> {
     }
 }
 
-/// A tree that is being read, with everything that has to be told of it.
+/// A tree that is being read, with the faults and changes to report.
 struct Reader<'a> {
     root: &'a Element,
-    /// The units that the caller wants instead of others.
+    /// The units to replace, each with its replacement.
     units: &'a BTreeMap<String, String>,
     faults: Vec<Fault>,
     changes: Vec<Change>,
 }
 
-/// The parts of a document that the signs of its amounts decide over.
+/// The parts of a document that change if its amounts are negative.
 struct Body<'a> {
     root_kind: Root,
     currency: String,
@@ -109,7 +108,7 @@ struct Body<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the whole document. `None` if a fault has been told.
+    /// Reads the whole document. `None` if a fault was reported.
     fn document(&mut self, root_kind: Root) -> Option<TradeDocument> {
         let root = self.root;
         let number = self.required_text(root, "cbc:ID", "number");
@@ -198,7 +197,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Tells a change once, however many elements it concerns. The path is that of the first.
+    /// Reports a change once, however many elements it concerns. The path is that of the first element.
     fn change_once(&mut self, cause: Cause, element: &Element, sentence: String) {
         if self
             .changes
@@ -233,7 +232,7 @@ impl<'a> Reader<'a> {
         self.date(element)
     }
 
-    /// Returns the currency of the document, or else the one of the amount to pay.
+    /// Returns the currency of the document, or else that of the amount to pay.
     fn currency(&mut self) -> Option<String> {
         let root = self.root;
         let payable = root.at("cac:LegalMonetaryTotal/cbc:PayableAmount");

@@ -1,4 +1,4 @@
-//! Charges, taxes and totals.
+//! Reads charges (discounts and fees), taxes and totals.
 
 use rust_decimal::Decimal;
 use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
@@ -63,8 +63,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the percentage of a charge. Some write 0.1 for ten percent, which the amount gives
-    /// away.
+    /// Returns the percentage of a charge. Some programs write 0.1 for ten percent, which the amount reveals.
     fn rate(&mut self, element: &Element, amount: Decimal) -> Option<Decimal> {
         let factor = self.decimal_at(element, "cbc:MultiplierFactorNumeric")?;
         let base: Option<Decimal> = element.peek_at("cbc:BaseAmount").parse().ok();
@@ -77,13 +76,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a tax category, which may stand in the sum of a tax. Codes of UBL that the authority
-    /// has not are kept beside it.
+    /// Reads a tax category. `sum` is the subtotal that contains it, if any. A UBL code that has no equal among the
+    /// authority's codes is kept as a part.
     pub(super) fn tax(&mut self, element: &Element, sum: Option<&Element>) -> Option<Tax> {
         let stated = element.peek_at("cbc:ID").to_uppercase();
         let scheme = element.peek_at("cac:TaxScheme/cbc:ID").to_uppercase();
         let percent = self.decimal_at(element, "cbc:Percent");
-        // UBL 2.0 and some countries have the rate in the sum.
+        // UBL 2.0 and some countries state the rate in the subtotal.
         let percent = percent.or_else(|| self.decimal_at(sum?, "cbc:Percent"));
         if stated.is_empty() && percent.is_none() && scheme.is_empty() {
             return None;
@@ -133,7 +132,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the taxes in the document's currency. Sums in another one stay beside the document.
+    /// Reads the taxes in the document's currency. Tax totals in another currency are kept as parts.
     pub(super) fn taxes(&mut self, currency: &str) -> Vec<TaxSubtotal> {
         let mut taxes = Vec::new();
         let totals = self
@@ -141,7 +140,7 @@ impl Reader<'_> {
             .children_named("cac:TaxTotal")
             .filter(|one| is_sum_in(one, currency));
         for total in totals.filter(|one| one.at("cac:TaxSubtotal").is_some()) {
-            // The writer makes one sum of all taxes.
+            // Our writer makes only one tax total, so further ones need not be kept.
             if !taxes.is_empty() {
                 total.mark_gone();
             }
@@ -171,7 +170,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Makes the tax of a document that has only its sum: all lines have the same one.
+    /// Makes the tax of a document that states only its sum. Fails if the lines have different taxes.
     pub(super) fn complete_taxes(
         &mut self,
         taxes: Vec<TaxSubtotal>,
@@ -207,7 +206,7 @@ impl Reader<'_> {
         }]
     }
 
-    /// Reads the totals. One that is missing is computed.
+    /// Reads the totals. A total that is missing is computed.
     pub(super) fn totals(&mut self, body: &Body) -> Totals {
         let root = self.root;
         let Some(element) = root.at("cac:LegalMonetaryTotal") else {
@@ -221,7 +220,7 @@ impl Reader<'_> {
         let tax_inclusive = read("cbc:TaxInclusiveAmount");
         let prepaid = read("cbc:PrepaidAmount").unwrap_or_default();
         let rounding = read("cbc:PayableRoundingAmount").unwrap_or_default();
-        // The writer computes these two.
+        // Marked as read, but not stored, because our writer computes these two.
         read("cbc:AllowanceTotalAmount");
         read("cbc:ChargeTotalAmount");
         let payable = read("cbc:PayableAmount");
@@ -239,7 +238,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells which of the totals do not follow from the rest.
+    /// Reports the totals that do not follow from the lines, charges and taxes.
     pub(super) fn check_totals(&mut self, body: &Body) {
         let Some(element) = self.root.at("cac:LegalMonetaryTotal") else {
             return;
@@ -308,7 +307,7 @@ fn usual_category(element: &Element, percent: Option<Decimal>) -> &'static str {
     }
 }
 
-/// Returns the fees less the discounts.
+/// Returns the sum of the fees minus that of the discounts.
 pub(crate) fn net(charges: &[Charge]) -> Decimal {
     charges
         .iter()
@@ -337,8 +336,8 @@ pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal>
     Some(round(product.checked_div(line.base_quantity)?, digits))
 }
 
-/// True if the sum of a tax is in this currency, or says none. It is not marked: a sum in another
-/// one stays as a whole.
+/// True if the tax total is in this currency, or states none. Does not mark the currency as read, because a total in
+/// another currency is kept as a whole.
 fn is_sum_in(total: &Element, currency: &str) -> bool {
     let amount = total.at("cbc:TaxAmount");
     let mut attributes = amount.into_iter().flat_map(|one| &one.attributes);
@@ -346,7 +345,7 @@ fn is_sum_in(total: &Element, currency: &str) -> bool {
     stated.is_none_or(|attribute| attribute.value.trim().eq_ignore_ascii_case(currency))
 }
 
-/// True if the amount is in this currency, or says none.
+/// True if the amount is in this currency, or states none.
 pub(super) fn is_in(amount: &Element, currency: &str) -> bool {
     amount
         .attribute(CURRENCY)

@@ -1,4 +1,4 @@
-//! Supplier and customer. A party without a tax number, e-mail address or state is read as it is.
+//! Reads supplier and customer. The tax number, the e-mail address and the state may be missing.
 
 use trade_document::{Address, Party};
 
@@ -8,7 +8,7 @@ use crate::fault::Cause;
 use crate::write::tin_scheme;
 
 impl Reader<'_> {
-    /// Reads a party. `role` names it in a sentence. An invoice to a consumer may have none.
+    /// Reads a party. `role` is its name in messages. The customer of an invoice to a consumer may be missing.
     pub(super) fn party(&mut self, name: &str, role: &str) -> Party {
         let root = self.root;
         let Some(element) = root.at(name).and_then(|one| one.at("cac:Party")) else {
@@ -38,7 +38,7 @@ impl Reader<'_> {
         };
         read_tin(element, &mut party);
         party.number = element.text_at("cac:PartyIdentification/cbc:ID");
-        // The writer repeats the tax number of a supplier without another number.
+        // Our writer repeats the tax number as the number of a supplier that has none.
         if role == "supplier" && party.number == party.tin {
             party.number = None;
         }
@@ -46,7 +46,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the legal name, or else the name in trade or that of a person.
+/// Returns the legal name, otherwise the trade name, otherwise the name of a person.
 fn party_name(element: &Element) -> Option<String> {
     let trade_name = element.peek_at("cac:PartyName/cbc:Name");
     let legal_name = element.text_at("cac:PartyLegalEntity/cbc:RegistrationName");
@@ -66,7 +66,7 @@ fn party_name(element: &Element) -> Option<String> {
     })
 }
 
-/// Reads the VAT number, or else the first other tax number.
+/// Reads the VAT number, otherwise the first other tax number.
 fn read_tin(element: &Element, party: &mut Party) {
     let with_number = || {
         element
@@ -99,7 +99,7 @@ fn email(element: &Element) -> Option<String> {
                 .attributes
                 .iter()
                 .any(|one| one.name == "schemeID" && one.value == "EM");
-            // Not marked: the address for documents goes back to its own place.
+            // Not marked as read: as the address for electronic documents, it must be kept as a part.
             is_email
                 .then(|| crate::element::fold(&endpoint.text))
                 .filter(|text| !text.is_empty())
@@ -112,7 +112,7 @@ fn description(element: &Element) -> Option<String> {
     code.attribute("name").map(str::to_owned).or(text)
 }
 
-/// Reads an address. All parts of the street come into one text.
+/// Reads an address. All parts of the street are joined to one text.
 fn address(element: &Element) -> Address {
     let country = element.text_at("cac:Country/cbc:IdentificationCode");
     let state = element.text_at("cbc:CountrySubentity");

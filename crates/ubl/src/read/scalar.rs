@@ -1,4 +1,4 @@
-//! Dates, times, numbers and amounts.
+//! Reads dates, times, numbers and amounts.
 
 use jiff::civil::{Date, Time};
 use rust_decimal::Decimal;
@@ -11,7 +11,7 @@ use crate::rounding::round;
 /// The maximum number of digits before and after the decimal point.
 const INTEGER_DIGITS_MAX: usize = 15;
 const FRACTION_DIGITS_MAX: u32 = 6;
-/// The digits after the point beyond which a text is cut before it is rounded.
+/// The number of digits after the decimal point that are read before the number is rounded. Further digits are cut off.
 const FRACTION_BYTES_MAX: usize = 12;
 /// The length of `YYYY-MM-DD`.
 const DATE_BYTES: usize = 10;
@@ -21,7 +21,7 @@ impl Reader<'_> {
         parent.at(path).and_then(|element| self.date(element))
     }
 
-    /// Reads a date. A zone after it is left out and told.
+    /// Reads a date. A time zone after it is dropped, and the change is reported.
     pub(super) fn date(&mut self, element: &Element) -> Option<Date> {
         let text = element.folded_text()?;
         let (date, zone) = text.split_at_checked(DATE_BYTES).unwrap_or((&text, ""));
@@ -64,8 +64,8 @@ impl Reader<'_> {
         parent.at(path).and_then(|element| self.decimal(element))
     }
 
-    /// Reads a number as XML Schema writes decimals. Digits after the sixth are rounded, which is
-    /// told.
+    /// Reads a number that is written as a decimal of XML Schema. Rounds to six decimal digits, and reports this
+    /// change.
     pub(super) fn decimal(&mut self, element: &Element) -> Option<Decimal> {
         let text = element.folded_text()?;
         let Some(value) = parse_decimal(&text) else {
@@ -96,7 +96,7 @@ impl Reader<'_> {
             .and_then(|element| self.amount(element, currency))
     }
 
-    /// Reads an amount, which has to be in this currency.
+    /// Reads an amount. It must be in this currency.
     pub(super) fn amount(&mut self, element: &Element, currency: &str) -> Option<Decimal> {
         match element.attribute(CURRENCY) {
             Some(other) if !other.eq_ignore_ascii_case(currency) => {
@@ -108,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the result of a calculation, or tells that it is too large.
+    /// Returns the result of a calculation. Reports a fault if it is too large.
     pub(super) fn in_range(
         &mut self,
         element: &Element,

@@ -1,5 +1,5 @@
-//! Makes every amount positive, and every line amount follow from its quantity and price. The
-//! amount of a line is the truth.
+//! Makes every amount positive, and makes every line amount follow from its quantity and price. If they contradict each
+//! other, the amount of the line counts.
 
 use rust_decimal::Decimal;
 use trade_document::{Charge, Line, Tax};
@@ -11,12 +11,12 @@ use crate::codes::{Root, currency_digits};
 use crate::element::Element;
 use crate::fault::Cause;
 
-/// The reason of a discount or fee that makes a line add up.
+/// The reason of a discount or fee that is added to make a line add up.
 const DIFFERENCE: &str = "Difference to quantity × price";
 
 impl Reader<'_> {
-    /// Turns a negative invoice into a positive document, and returns true if that is now a credit
-    /// note.
+    /// Turns an invoice with negative totals into a credit note with positive ones. Returns true if it did. Reports a
+    /// fault for a credit note with negative totals.
     pub(super) fn turn_positive(&mut self, body: &mut Body) -> bool {
         let root = self.root;
         let totals = &mut body.totals;
@@ -57,8 +57,8 @@ impl Reader<'_> {
         true
     }
 
-    /// Gives every line and charge its sign, makes negative lines discounts, and makes the other
-    /// lines add up.
+    /// Makes negative charges and lines positive: a negative fee becomes a discount, a negative line a discount on the
+    /// document. Then makes the remaining lines add up.
     pub(super) fn settle_lines(&mut self, body: &mut Body) {
         let root = self.root;
         for charge in &mut body.charges {
@@ -129,7 +129,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Makes quantity and price of a line positive.
+    /// Makes the quantity and the price of a line positive.
     fn settle_signs(&mut self, element: &Element, line: &mut Line) {
         if line.quantity < Decimal::ZERO {
             line.quantity = negate(line.quantity);
@@ -149,8 +149,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a discount or fee to a line whose amount does not follow from its quantity, price and
-    /// charges.
+    /// Adds a discount or fee to a line if its amount does not follow from its quantity, price and charges.
     fn settle_amount(&mut self, element: &Element, line: &mut Line, currency_digits: u32) {
         let digits = currency_digits.max(line.amount.normalize().scale());
         let gross = gross(line, digits);
@@ -182,7 +181,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the tax of the lines if all have the same.
+/// Returns the tax of the lines if all of them have the same tax.
 fn only_tax<'a>(lines: &'a [RawLine]) -> Option<&'a Tax> {
     let (first, others) = lines.split_first()?;
     let tax = &first.line.tax;
@@ -196,7 +195,7 @@ fn negate_charges(charges: &mut [Charge]) {
     }
 }
 
-/// Returns the opposite; zero has no sign.
+/// Returns the negated value. Zero gets no sign.
 fn negate(value: Decimal) -> Decimal {
     if value.is_zero() { value.abs() } else { -value }
 }

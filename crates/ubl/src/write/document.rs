@@ -1,4 +1,4 @@
-//! The document itself: its numbers, dates and references.
+//! Writes the parts that concern the whole document: its numbers, dates and references.
 
 use jiff::civil::Date;
 use trade_document::{PaymentMeans, Reference, ReferenceKind, TradeDocument};
@@ -54,7 +54,7 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
         root.push(element);
     }
     push_references(&mut root, document)?;
-    // The schemas demand both, even if nothing is known of a party.
+    // The schemas require both elements, even if nothing is known of a party.
     root.children.push(party::supplier(&document.supplier));
     root.children.push(party::customer(&document.customer));
     let mut delivery = Element::new("cac:Delivery");
@@ -77,7 +77,7 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
     Ok(root)
 }
 
-/// True if a reader would take the code for another document type of the authority.
+/// True if a reader would read this UBL code as another document type of the authority.
 fn has_rival(root: Root, code: &str, own: &str) -> bool {
     codes::read_document_type(root, code, None).0.code != own
 }
@@ -131,8 +131,8 @@ fn reference_element(name: &str, reference: &Reference) -> Element {
     element
 }
 
-/// Adds due date, means and terms. A credit note has no due date of its own: it is the earliest of
-/// its means, or else stands in the terms.
+/// Adds due date, payment means and terms. UBL has no due date of a credit note: it is written in the terms, unless it
+/// is the earliest due date of the payment means.
 fn push_payment(root: &mut Element, document: &TradeDocument, kind: Root) {
     for means in &document.payment_means {
         root.push(means_element(means));

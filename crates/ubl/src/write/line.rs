@@ -1,4 +1,4 @@
-//! One line.
+//! Writes one line.
 
 use rust_decimal::Decimal;
 use trade_document::{ItemKind, Line};

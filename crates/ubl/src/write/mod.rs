@@ -1,4 +1,4 @@
-//! A trade document to UBL.
+//! Writes a trade document as UBL.
 
 mod document;
 mod line;
@@ -7,7 +7,7 @@ mod party;
 
 use trade_document::TradeDocument;
 
-use crate::beside::{Beside, merge};
+use crate::beside::{UnmappedPart, merge};
 use crate::fault::Unwritable;
 use crate::order;
 use crate::serialize::serialize_document;
@@ -20,10 +20,9 @@ pub fn write(document: &TradeDocument) -> Result<String, Unwritable> {
     write_with(document, &[])
 }
 
-/// Writes a document as UBL 2.1, with the parts that stood beside it when it was read. They belong
-/// to the document as it was read: whoever changes the lines or the taxes of a document has to drop
-/// them.
-pub fn write_with(document: &TradeDocument, beside: &[Beside]) -> Result<String, Unwritable> {
+/// Writes a document as UBL 2.1 with the parts that were kept when it was read. The parts fit the document as it was
+/// read: after a change of its lines or taxes, do not pass them.
+pub fn write_with(document: &TradeDocument, beside: &[UnmappedPart]) -> Result<String, Unwritable> {
     let mut root = document::to_element(document)?;
     merge(&mut root, beside);
     order::sort(&mut root);

@@ -1,4 +1,4 @@
-//! Charges, taxes and totals.
+//! Writes charges (discounts and fees), taxes and totals.
 
 use rust_decimal::Decimal;
 use trade_document::{Charge, Tax, TradeDocument};
@@ -9,7 +9,7 @@ use crate::fault::Unwritable;
 use crate::fixed_texts::{DISCOUNT_CODE, FEE_CODE};
 use crate::rounding::round;
 
-/// Returns a number without idle zeros.
+/// Returns a number without trailing zeros.
 pub(super) fn plain(value: Decimal) -> String {
     let value = value.normalize();
     if value.is_zero() {
@@ -19,7 +19,7 @@ pub(super) fn plain(value: Decimal) -> String {
     }
 }
 
-/// Returns an amount with at least the digits of its currency.
+/// Returns an element for an amount with at least as many decimal digits as its currency has.
 pub(super) fn amount(name: &str, value: Decimal, currency: &str) -> Element {
     let mut value = if value.is_zero() {
         Decimal::ZERO
@@ -33,7 +33,7 @@ pub(super) fn amount(name: &str, value: Decimal, currency: &str) -> Element {
     Element::leaf(name, value.to_string()).with_attribute(CURRENCY, currency)
 }
 
-/// Returns a discount or fee. `tax` is `None` in a line, whose own tax counts.
+/// Returns an element for a discount or fee. `tax` is `None` for a charge of a line, because the line's tax applies.
 pub(super) fn charge_element(
     charge: &Charge,
     tax: Option<&Tax>,
@@ -63,7 +63,7 @@ pub(super) fn charge_element(
     Ok(element)
 }
 
-/// Returns a tax category. `has_reason` adds the reason of an exemption.
+/// Returns an element for a tax category. `has_reason` adds the reason of an exemption.
 pub(super) fn tax_category(name: &str, tax: &Tax, has_reason: bool) -> Result<Element, Unwritable> {
     let code = &tax.category.code;
     let ubl = codes::tax_category(code, tax.percent)
@@ -84,7 +84,7 @@ pub(super) fn tax_category(name: &str, tax: &Tax, has_reason: bool) -> Result<El
     Ok(element.with(scheme))
 }
 
-/// Returns the tax of all lines of a document, or `None` if they have several.
+/// Returns the tax of the lines; `None` if they have several.
 fn only_tax(document: &TradeDocument) -> Option<&Tax> {
     let first = &document.lines.first()?.tax;
     document
@@ -94,7 +94,7 @@ fn only_tax(document: &TradeDocument) -> Option<&Tax> {
         .then_some(first)
 }
 
-/// Adds the charges on the document, the taxes and the totals.
+/// Adds the charges of the document, the taxes and the totals.
 pub(super) fn push_sums(root: &mut Element, document: &TradeDocument) -> Result<(), Unwritable> {
     let currency = &document.currency;
     for charge in &document.charges {
@@ -118,8 +118,8 @@ pub(super) fn push_sums(root: &mut Element, document: &TradeDocument) -> Result<
     Ok(())
 }
 
-/// Returns the tax of a document. Parts with more digits than the currency has may be stated with a rounded sum; the
-/// totals tell, since the amount with tax is the amount without it and the sum (BR-CO-15).
+/// Returns the tax of a document, rounded to its currency, except if the totals state the exact sum: the amount with
+/// tax must be the amount without tax plus the tax (BR-CO-15).
 fn tax_sum(document: &TradeDocument) -> Decimal {
     let sum = document.tax();
     let totals = &document.totals;

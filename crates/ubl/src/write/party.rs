@@ -1,11 +1,10 @@
-//! Supplier and customer.
+//! Writes supplier and customer.
 
 use trade_document::{Address, Party};
 
 use crate::element::Element;
 
-/// The scheme of a tax number that is no VAT number of EN 16931, which begins with the letters of
-/// its country.
+/// The scheme of a tax number that is not a VAT number by EN 16931, which must begin with the letters of its country.
 const OTHER_TAX: &str = "TIN";
 const VAT: &str = "VAT";
 
@@ -47,16 +46,17 @@ fn party_element(party: &Party, is_supplier: bool) -> Element {
     element
 }
 
-/// Returns the number that identifies a party. EN 16931 demands one of the supplier (BR-CO-26), and
-/// accepts no tax number in its own place unless it begins with a country.
+/// Returns the number that identifies a party. EN 16931 requires one for the supplier (BR-CO-26), and the tax number
+/// only suffices if it begins with a country. So the supplier's tax number is written as this number if nothing else is
+/// known.
 fn identification(party: &Party, is_supplier: bool) -> Option<&str> {
     let lacks_other = party.registration.is_none() && tin_scheme(party) == OTHER_TAX;
     let own = party.number.as_deref();
     own.or_else(|| party.tin.as_deref().filter(|_| is_supplier && lacks_other))
 }
 
-/// Returns the scheme of the party's tax number. A VAT number begins with the country (BR-CO-09),
-/// in Greece with EL.
+/// Returns the scheme of the party's tax number. A VAT number begins with the code of the country (BR-CO-09); that of
+/// Greece is EL.
 pub(crate) fn tin_scheme(party: &Party) -> &'static str {
     let country = match party.address.country.as_deref() {
         Some("GR") => "EL",

@@ -37,7 +37,7 @@ pub struct AccessTokenRequest<'a> {
 #[derive(Debug, Clone)]
 pub struct Token {
     pub access_token: SecretString,
-    /// How long the token may be used from now on.
+    /// The time for which the token may be used from now on.
     pub lifetime: Duration,
     /// The new refresh token, if the server has replaced the one that was used.
     pub refresh_token: Option<SecretString>,

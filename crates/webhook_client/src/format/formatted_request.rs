@@ -19,7 +19,8 @@ pub enum BodyFormat<'a> {
         mutation: &'a str,
     },
     OData {
-        /// The properties of the entity beside `Data`, each with the JSON pointer of its value in the notification.
+        /// The properties of the entity, other than `Data`, each with the JSON pointer of its value in the
+        /// notification.
         properties: &'a [(&'a str, &'a str)],
     },
     JsonRpc {

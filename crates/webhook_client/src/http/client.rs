@@ -33,8 +33,8 @@ use crate::http::resolver::{Lookup, SystemLookup};
 
 /// The timeout for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept open. This is short, because an open connection costs a file descriptor on both
-/// sides.
+/// The time for which an idle connection is kept open. It is short, because an open connection costs a file descriptor
+/// on both sides.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of idle connections to one endpoint that are kept.
 const IDLE_PER_HOST_MAX: usize = 64;
@@ -42,8 +42,8 @@ const IDLE_PER_HOST_MAX: usize = 64;
 const NETWORK_CLIENTS_MAX: usize = 1_000;
 /// The largest number of receivers to which idle connections are kept.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
-/// The number of bytes that a connection may take beside the body of a response: a TLS handshake, interim responses, the
-/// head, and the sizes of chunks.
+/// The number of bytes that a connection may take beside the body of a response: a TLS handshake, interim responses,
+/// the head, and the sizes of chunks.
 const HEAD_BYTES_MAX: usize = 64 * 1_024;
 /// The response header with which a receiver asks not to get this message again.
 const ABORT_HEADER: (&str, &str) = ("webhook-delivery", "abort-message");
@@ -92,7 +92,8 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// Builds a client. `timeout` limits a whole attempt, `body_bytes_max` the bytes that are read from a response body.
+    /// Builds a client. `timeout` limits a whole attempt, `body_bytes_max` the bytes that are read from a response
+    /// body.
     pub fn new(
         policy: AddressPolicy,
         timeout: Duration,
@@ -307,7 +308,8 @@ fn read_answer(
     response: http::Response<Incoming>,
     secrets: &RequestSecrets,
 ) -> (AttemptResult, Incoming) {
-    // The body has a budget of its own, and leaves enough of it for the next head on this connection.
+    // The body gets a budget of its own. Its limit leaves enough bytes for the head of the next response on this
+    // connection.
     if let Some(budget) = response.extensions().get::<ReadBudget>() {
         budget.renew();
     }

@@ -10,8 +10,8 @@ use crate::http::client::Request;
 const HIDDEN: &str = "(hidden)";
 /// The largest number of bytes of all names and values together.
 const BYTES_MAX: usize = 4 * 1_024;
-/// The number of characters of a signature that are kept. They suffice to compare it with another one, and not to
-/// send the message again.
+/// The number of characters of a signature that are kept: enough to compare it with another signature, too few to send
+/// the message again.
 const SIGNATURE_CHARS: usize = 8;
 const SIGNATURE_HEADER: &str = "webhook-signature";
 /// Response headers with secrets of the receiver.
@@ -23,7 +23,8 @@ const SECRET_RESPONSE_HEADERS: [&str; 6] = [
     "set-cookie2",
     "authentication-info",
 ];
-/// A shorter part of a secret is not searched for in the response: it would be found everywhere.
+/// The minimum length of a part of a secret that is searched for in the response. A shorter part would be found by
+/// chance.
 const SECRET_PART_BYTES_MIN: usize = 8;
 
 /// Names and values, in the order in which they were sent.

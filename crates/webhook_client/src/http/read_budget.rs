@@ -1,5 +1,6 @@
-//! Limits the bytes that are read from a connection until the next response has come. Hyper bounds one head, but neither
-//! the number of interim responses (1xx) before it nor what TLS reads beside it, so a receiver could keep a thread busy.
+//! Limits the bytes that are read from a connection until the next response has come. Hyper bounds one head, but
+//! neither the number of interim responses (1xx) before it nor what TLS reads beside it, so a receiver could keep a
+//! thread busy.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

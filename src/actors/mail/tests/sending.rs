@@ -273,7 +273,7 @@ async fn chats_are_told_at_the_same_time_each_once_and_in_a_lane_of_their_own() 
             };
             assert_eq!(mail.state, expected, "{}", mail.recipient);
         }
-        office.mailer.look().await.unwrap();
+        office.mailer.wake_due_lanes().await.unwrap();
         let leases = claim_due(store, LaneKind::Mail, "one", Duration::from_secs(30), 2)
             .await
             .unwrap();
@@ -293,8 +293,9 @@ async fn chats_are_told_at_the_same_time_each_once_and_in_a_lane_of_their_own() 
     }
 }
 
-#[tokio::test]
-async fn strangers_who_ask_for_links_use_up_no_invitation() {
+/// Asks for links to a person, as an owner who invites or as a stranger at the sign-in. Each cause comes so many times, and
+/// then the person has so many mails.
+async fn ask_for_links(asks: &[(NoticeKind, usize, usize)]) {
     for test in stores().await {
         let office = Office::new(test).await;
         let id = office.add_person(OTHER, ContactRole::ReadOnly).await;
@@ -305,18 +306,38 @@ async fn strangers_who_ask_for_links_use_up_no_invitation() {
             taxpayer: TAXPAYER,
             id,
         });
-        let asks = [
-            (NoticeScope::SignIn, NoticeKind::PasswordLost, 5, 3),
-            (person, NoticeKind::Invited, 12, 13),
-            (NoticeScope::SignIn, NoticeKind::PasswordLost, 1, 13),
-        ];
-        for (scope, kind, times, mails) in asks {
-            for _ in 0..times {
-                office.tell_to(scope, kind, OTHER).await;
+        for (kind, times, mails) in asks {
+            let scope = if *kind == NoticeKind::Invited {
+                person
+            } else {
+                NoticeScope::SignIn
+            };
+            for _ in 0..*times {
+                office.tell_to(scope, *kind, OTHER).await;
                 office.turn().await;
             }
-            assert_eq!(office.mails_to(OTHER).await.len(), mails, "{kind}");
+            assert_eq!(office.mails_to(OTHER).await.len(), *mails, "{kind}");
         }
         office.test.store.close().await;
     }
+}
+
+#[tokio::test]
+async fn strangers_who_ask_for_links_use_up_no_invitation() {
+    ask_for_links(&[
+        (NoticeKind::PasswordLost, 5, 3),
+        (NoticeKind::Invited, 12, 13),
+        (NoticeKind::PasswordLost, 1, 13),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn owners_who_invite_use_up_no_link_for_a_lost_password() {
+    ask_for_links(&[
+        (NoticeKind::Invited, 4, 4),
+        (NoticeKind::PasswordLost, 5, 7),
+        (NoticeKind::Invited, 1, 8),
+    ])
+    .await;
 }

@@ -32,8 +32,8 @@ pub struct Onboard {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
-    /// The faults that the sender has found: one for each value that another taxpayer already has. With a fault the
-    /// command is refused, so the sender did not compute the slow password hash.
+    /// The faults that the sender has found: one for each value that another taxpayer already has. If there is one, the
+    /// command is refused, so the sender has skipped the slow hashing of the password.
     pub conflicts: Faults,
 }
 

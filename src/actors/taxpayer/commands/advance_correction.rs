@@ -3,7 +3,7 @@
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correct::approve;
-use crate::actors::taxpayer::commands::correction_names::{NumberKind, add_names, free_name};
+use crate::actors::taxpayer::commands::correction_names::{NumberKind, add_name_reads, free_name};
 use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, want_ids};
 use crate::actors::taxpayer::commands::payment::note_credited;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
@@ -15,18 +15,19 @@ use crate::domain::invoice::Draft;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 
-/// Takes a step of a correction. Does nothing if the correction is not as the sender read it.
+/// Takes the next step of a correction. Does nothing if the stored correction differs from `seen`, which the sender has
+/// read.
 pub struct AdvanceCorrection {
     pub seen: Correction,
     pub step: CorrectionStep,
 }
 
 pub enum CorrectionStep {
-    /// Creates the replacement, approved.
+    /// Creates the replacement invoice and approves it.
     Create(Box<Draft>),
-    /// The next document was signed, and comes to this amount.
+    /// Records that the next document was signed, with this payable amount.
     Sign(Amount),
-    /// Goes on, or stops for this reason.
+    /// Enters this state, with the reason if the correction stops.
     Enter(CorrectionState, Option<String>),
 }
 
@@ -59,7 +60,7 @@ impl TaxpayerCommand for AdvanceCorrection {
         if let Some(draft) = self.draft() {
             add_draft_reads(draft, wanted, context);
             let kind = NumberKind::replacement(draft.invoice_date);
-            add_names(wanted, context, &self.seen.original_irn, kind);
+            add_name_reads(wanted, context, &self.seen.original_irn, kind);
         }
     }
 
@@ -80,7 +81,7 @@ impl TaxpayerCommand for AdvanceCorrection {
     }
 }
 
-/// Creates the replacement under its planned number, or under the next one that is free.
+/// Creates and approves the replacement under its planned number or, if that is taken by now, under the next free one.
 fn create_replacement(
     uow: &mut UnitOfWork,
     mut correction: Correction,

@@ -1,5 +1,5 @@
-//! Creates a batch of invoices. A batch is one command, so its results are stored together or not at all, but each of its
-//! invoices is created or refused by itself.
+//! Creates a batch of invoices. A batch is one command, so its results are stored together or not at all, but each of
+//! its invoices is created or refused by itself.
 
 use serde_json::json;
 use timing::clock;

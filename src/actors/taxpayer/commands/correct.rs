@@ -1,5 +1,5 @@
-//! Corrects a signed invoice: plans the documents, and creates the credit note together with the record of the correction,
-//! so that neither is there without the other. The worker of corrections does the rest, step by step.
+//! Corrects a signed invoice: plans the documents, and creates the credit note together with the record of the
+//! correction, so that neither is stored without the other. The worker of corrections takes the further steps.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use timing::clock;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correction_names::{
-    FreeName, NumberKind, add_names, free_name,
+    FreeName, NumberKind, add_name_reads, free_name,
 };
 use crate::actors::taxpayer::commands::create::{new_invoice, store_new};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
@@ -38,15 +38,15 @@ use crate::store::ids::IdKind;
 use crate::store::invoices::CORRECTING_MAX;
 use crate::store::invoices::corrections::StoredCorrection;
 
-/// The remark of the status that a document of a correction gets.
+/// The remark of the status change that approves a document of a correction.
 const REMARK: &str = "Approved by the correction";
 
-/// The names of the invoice, which never change.
+/// The id, the IRN and the references of the invoice to correct, which never change.
 #[derive(Debug, Clone)]
 pub struct CorrectedNames {
     pub id: InvoiceId,
     pub irn: Irn,
-    /// The references by which another invoice may name it.
+    /// The references by which other documents may refer to the invoice.
     pub references: Vec<String>,
 }
 
@@ -60,8 +60,8 @@ impl From<&Invoice> for CorrectedNames {
     }
 }
 
-/// Starts the correction of a signed invoice, or only tells its plan. A correction without documents is done at once and
-/// leaves no record.
+/// Starts the correction of a signed invoice or, for a preview, only returns its plan. A correction that needs no
+/// documents is done at once and is not stored.
 pub struct CorrectInvoice {
     pub original: CorrectedNames,
     pub wish: Wish,
@@ -70,7 +70,8 @@ pub struct CorrectInvoice {
     pub is_preview: bool,
 }
 
-/// The numbers and IRNs of the new documents. For a cancellation, `replacement` repeats `credit_note`.
+/// The numbers and IRNs of the new documents. A cancellation has no replacement; `replacement` then repeats
+/// `credit_note`.
 struct Names {
     credit_note: FreeName,
     replacement: FreeName,
@@ -142,10 +143,10 @@ impl TaxpayerCommand for CorrectInvoice {
         } = &self.original;
         wanted.add_correction(*id, references.clone());
         wanted.add_runs(irn);
-        add_names(wanted, context, irn, NumberKind::credit_note(self.today));
+        add_name_reads(wanted, context, irn, NumberKind::credit_note(self.today));
         if let Wish::Become(draft) = &self.wish {
             let kind = NumberKind::replacement(draft.invoice_date);
-            add_names(wanted, context, irn, kind);
+            add_name_reads(wanted, context, irn, kind);
         }
     }
 
@@ -186,7 +187,7 @@ impl TaxpayerCommand for CorrectInvoice {
     }
 }
 
-/// Draws a number like that of a batch, from the day and a random part.
+/// Draws a correction number from the day and random digits, like the number of a batch but with the letter C.
 fn draw_number(uow: &UnitOfWork) -> String {
     let number = batch::draw_batch_number(uow.now, &mut clock::system_rng());
     number.replacen('B', "C", 1)
@@ -246,8 +247,8 @@ fn describe(
     }
 }
 
-/// Returns a signed invoice or credit note with the lines and the amounts that the authority signed. Refuses one whose
-/// stored lines cannot be made those of the signed document.
+/// Returns a signed invoice or credit note with the lines and the amounts that the authority signed. Refuses a document
+/// whose stored lines do not match the signed ones.
 fn as_signed(uow: &UnitOfWork, stored: &Invoice, catalog: &Catalog) -> Result<Invoice, Refusal> {
     let run = uow.run(Operation::Submit, &stored.irn);
     let document = run.and_then(|run| run.payload.submission());
@@ -280,7 +281,7 @@ fn check_correctable(original: &Invoice, catalog: &Catalog) -> Result<(), Refusa
     Ok(())
 }
 
-/// Refuses an invoice that a correction is about now, or that was replaced.
+/// Refuses an invoice that has an open correction, or that was replaced.
 fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<(), Refusal> {
     for known in uow
         .corrections
@@ -307,8 +308,8 @@ fn check_earlier_corrections(uow: &UnitOfWork, original: InvoiceId) -> Result<()
     Ok(())
 }
 
-/// Returns the credit notes of an invoice. Refuses an invoice with one that may still be signed, because its amounts would
-/// then be credited twice.
+/// Returns the credit notes of an invoice. Refuses the invoice if one of them may still be signed, because its amounts
+/// would then be credited twice.
 fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusal> {
     if uow.correcting.len() > CORRECTING_MAX {
         return Err(Refusal::NotCorrectable(format!(
@@ -325,7 +326,7 @@ fn known_credits(uow: &UnitOfWork, original: &Invoice) -> Result<Credits, Refusa
     }
 }
 
-/// Creates the approved credit note. It has the customer and the items of the original, so nothing is looked up.
+/// Creates the credit note and approves it. It has the customer and the items of the original, so nothing is looked up.
 fn create_credit_note(
     uow: &mut UnitOfWork,
     original: &Invoice,

@@ -7,16 +7,16 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::refusal::Refusal;
 
-/// These letters and a digit follow the number of the original in that of its credit note, and in that of its
-/// replacement. The authority takes letters and digits only.
+/// The number of a credit note or a replacement is the number of the original, followed by one of these marks and a
+/// counter. The marks are letters, because the authority accepts only letters and digits.
 const CREDIT_NOTE_MARK: &str = "CN";
 const REPLACEMENT_MARK: &str = "R";
-/// For a credit note and for a replacement, at most so many invoice numbers are tried.
+/// The maximum number of invoice numbers that are tried for one document.
 const NUMBERS_MAX: u32 = 20;
-/// The longest number that forms take.
+/// The maximum number of characters of an invoice number, as in the requests that create invoices.
 const NUMBER_CHARS_MAX: usize = 255;
 
-/// The numbers that a new document may have, and its day, which is a part of its IRN.
+/// The kind of a new document: the mark in its number, and its date, which is a part of its IRN.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NumberKind {
     mark: &'static str,
@@ -47,8 +47,8 @@ pub(super) struct FreeName {
     pub(super) irn: Irn,
 }
 
-/// Asks for the invoices that may have the numbers of new documents.
-pub(super) fn add_names(
+/// Adds the invoices that may already have a number or an IRN of the new document.
+pub(super) fn add_name_reads(
     wanted: &mut ReadSet,
     context: &ReadContext<'_>,
     original: &Irn,

@@ -59,14 +59,14 @@ impl TaxpayerCommand for CreateInvoice {
     }
 }
 
-/// Asks for an id for the invoice, its customer and the item of each line, which may all be new.
+/// Adds an id for the invoice, its customer and the item of each line, which may all be new.
 pub(super) fn want_ids(draft: &Draft, wanted: &mut WantedIdCounts) {
     wanted.add(IdKind::Invoice, 1);
     wanted.add(IdKind::Customer, 1);
     wanted.add(IdKind::Item, draft.lines.len());
 }
 
-/// Asks for the rows that are needed to create an invoice: its duplicates, its customer and its items.
+/// Adds the rows that are needed to create an invoice: its duplicates, its customer and its items.
 pub(super) fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
     wanted.add_invoice_no(&draft.invoice_no);
     let taxpayer = context.cached.taxpayer.as_ref();
@@ -97,7 +97,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
     let irn = irn(draft, taxpayer)?;
     if let Some(existing) = find_existing(uow, draft, &irn) {
         if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
-            return Err(irn_taken(&irn, &existing.invoice_no));
+            return Err(irn_taken_refusal(&irn, &existing.invoice_no));
         }
         return Ok(CreatedInvoice {
             invoice: existing.clone(),
@@ -105,7 +105,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
         });
     }
     if taxpayer.settings.strict_numbers && !is_submittable(irn.invoice_no()) {
-        return Err(unsubmittable(draft));
+        return Err(unsubmittable_refusal(draft));
     }
     let customer = resolve_customer(uow, &draft.customer, draft.category);
     let (mut invoice, posting) = new_invoice(uow, draft, irn, customer);
@@ -167,7 +167,7 @@ pub(super) fn resolve_items(uow: &mut UnitOfWork, lines: &mut [Line]) {
     }
 }
 
-/// Makes the invoice of a draft. Also returns its first posting, if it is declared as paid.
+/// Builds the invoice of a draft. Also returns the first entry of its ledger, if the draft declares it as paid.
 pub(super) fn new_invoice(
     uow: &mut UnitOfWork,
     draft: &Draft,
@@ -212,15 +212,15 @@ pub(super) fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
 
 /// Returns the refusal of a new invoice whose IRN, derived from its number, belongs to an invoice with another number.
 /// It is not answered as a duplicate: a caller that reads only the status would believe that its own invoice is stored.
-pub(super) fn irn_taken(irn: &Irn, existing_no: &str) -> Refusal {
+pub(super) fn irn_taken_refusal(irn: &Irn, existing_no: &str) -> Refusal {
     let message = format!(
         "The invoice_no field gives the IRN {irn}, which belongs to the invoice with the number {existing_no}."
     );
     Fault::new("invoice_no", "irn_taken", message).into()
 }
 
-/// Returns the refusal of an account that takes no invoice with a number that the authority would refuse.
-fn unsubmittable(draft: &Draft) -> Refusal {
+/// Returns the refusal of a draft whose number the authority would refuse, for an account that is strict about numbers.
+fn unsubmittable_refusal(draft: &Draft) -> Refusal {
     let rule = FieldRule::with_expected(
         "submittable",
         "must have an invoice number of letters and digits only: the authority takes no other, and this account is strict about numbers",

@@ -32,7 +32,7 @@ pub struct AddEndpoint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeEndpoint {
     pub endpoint: EndpointKey,
-    /// `None` keeps the URL, and so it is with the other settings.
+    /// `None` keeps the URL. The other settings are kept likewise.
     pub url: Option<String>,
     pub enabled_events: Option<Vec<String>>,
     pub description: Change<String>,
@@ -40,7 +40,7 @@ pub struct ChangeEndpoint {
     pub by: Actor,
 }
 
-/// Removes an added endpoint with its undelivered deliveries.
+/// Removes an added endpoint with its undelivered deliveries. Refuses to remove the default endpoint.
 pub struct RemoveEndpoint {
     pub endpoint: EndpointKey,
     pub by: Actor,

@@ -19,7 +19,8 @@ pub struct SeenInvoice {
     pub updated_at: Timestamp,
 }
 
-/// Executes the command if the invoice is still as its sender has `seen` it; without that, always.
+/// Executes the command only if the invoice has not changed since its sender read it (`seen`). Without `seen`, always
+/// executes it.
 pub struct IfUnchanged<C> {
     pub seen: Option<SeenInvoice>,
     pub command: C,
@@ -49,7 +50,8 @@ impl<C: TaxpayerCommand> TaxpayerCommand for IfUnchanged<C> {
         self.command.run_lease()
     }
 
-    /// A replay comes later, when the sender's view of the invoice is old.
+    /// Returns `None` for a command that depends on what its sender has seen: when it would be replayed, that is out of
+    /// date.
     fn contents(&self) -> Option<String> {
         if self.seen.is_some() {
             None

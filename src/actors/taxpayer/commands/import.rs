@@ -1,5 +1,5 @@
-//! Imports a file of invoices as one batch, or a piece of a large file, or tells what an import would do. Sets the
-//! profile of imports.
+//! Imports a file of invoices as one batch, or one piece of a large file, or previews an import. Sets the import
+//! profile.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::batch::{create_all, create_items, drafts, item_faults};
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, compare, find_existing, irn, irn_taken, want_ids,
+    add_draft_reads, compare, find_existing, irn, irn_taken_refusal, want_ids,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -27,8 +27,8 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::store::invoices::import_pieces::ImportedPiece;
 use crate::store::invoices::imports::StoredImport;
 
-/// Creates the invoices of a file as a batch, and stores what became of each. If another request has imported the file
-/// meanwhile, creates nothing and returns what became of it there.
+/// Creates the invoices of a file as a batch, and stores the result of each. If another request has imported the file
+/// meanwhile, creates nothing and returns the result of that import.
 pub struct ImportInvoices {
     pub candidates: Vec<Candidate>,
     pub file: ImportedFile,
@@ -41,19 +41,19 @@ pub struct FileImport {
     pub is_new: bool,
 }
 
-/// Creates the invoices of a piece of a large file, and stores what became of the file so far. Fails with `Stale` if
+/// Creates the invoices of a piece of a large file, and stores the results of the file so far. Fails with `Stale` if
 /// another process has imported the piece.
 pub struct ImportPiece {
     pub invoices: ImportInvoices,
     pub number: i64,
-    /// The record of the import with the pieces before this one. All pieces share its batch.
+    /// The import with the results of the earlier pieces. All pieces belong to one batch.
     pub so_far: Import,
 }
 
-/// Tells what the import of a file would do, and changes nothing.
+/// Computes the result that the import of a file would have, and changes nothing.
 pub struct PreviewImport {
     pub invoices: ImportInvoices,
-    /// The invoices of the pieces before.
+    /// The invoices that the earlier pieces of the file would create.
     pub planned: PlannedInvoices,
 }
 
@@ -74,7 +74,7 @@ impl ImportInvoices {
         drafts(&self.candidates).for_each(|draft| add_draft_reads(draft, wanted, context));
     }
 
-    /// Returns the import of the same file by a request that was faster.
+    /// Returns the import of the same file that another request has already made.
     fn find_import(&self, uow: &UnitOfWork) -> Option<Import> {
         let written = uow.writes.imports.iter().map(|stored| &stored.import);
         let mut imports = written.chain(&uow.imports);
@@ -216,7 +216,7 @@ impl TaxpayerCommand for PreviewImport {
 /// The invoices that an import would create so far. An invoice later in the file may be a duplicate of one of them.
 #[derive(Debug, Clone, Default)]
 pub struct PlannedInvoices {
-    /// The invoice number of each, by its IRN.
+    /// The number of each invoice, by the key of its IRN.
     numbers_by_irn: HashMap<String, String>,
     by_number: HashMap<String, PlannedInvoice>,
 }
@@ -265,7 +265,7 @@ impl PlannedInvoices {
         let irn = irn(draft, uow.taxpayer()?)?;
         if let Some(existing) = find_existing(uow, draft, &irn) {
             if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
-                return Err(irn_taken(&irn, &existing.invoice_no));
+                return Err(irn_taken_refusal(&irn, &existing.invoice_no));
             }
             let duplicate = compare(draft, existing);
             return Ok(BatchItem::for_invoice(existing, Some(duplicate)));
@@ -277,7 +277,7 @@ impl PlannedInvoices {
             let planned = self.by_number.get(number);
             return match planned.filter(|_| draft.irn.is_some()) {
                 Some(planned) => Ok(planned.duplicate_item(draft)),
-                None => Err(irn_taken(&irn, number)),
+                None => Err(irn_taken_refusal(&irn, number)),
             };
         }
         let created = BatchItem::for_irn(&irn, None);

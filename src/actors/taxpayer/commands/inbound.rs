@@ -41,7 +41,7 @@ pub struct AcknowledgeSupplierInvoice {
     pub irn: Irn,
 }
 
-/// Emits the event of an outage, if the endpoint has enabled events of this kind and did not get this one before.
+/// Emits the event of an outage, if an endpoint has enabled events of this kind and the event was not emitted before.
 pub struct NotifyOutage(pub OutageNotice);
 
 impl TaxpayerCommand for RecordTransit {
@@ -61,8 +61,8 @@ impl TaxpayerCommand for RecordTransit {
         let has_ended = end_run(uow, &self.irn);
         match uow.invoice_with_irn(&self.irn).cloned() {
             Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
-                // For a cancelled invoice `reach` returns a refusal, which nobody waits for. The invoice stays
-                // cancelled.
+                // For a cancelled invoice `reach_stage` returns a refusal, which is ignored because nobody waits for
+                // it. The invoice stays cancelled.
                 let _ = reach_stage(uow, invoice, Stage::Transmitted, None);
             }
             None if has_ended => emit_stage_event(uow, &self.irn, Stage::Transmitted),

@@ -16,7 +16,7 @@
 //! | transmissions, supplier invoices and outages reported by the authority | `inbound` |
 //! | onboarding, profile, subscription, verification | `account` |
 //! | API keys | `keys` |
-//! | webhook endpoints: the default one and what can be done with each, those that are added | `webhook`, `endpoints` |
+//! | webhook endpoints: the default endpoint, and the commands for every endpoint; added endpoints | `webhook`, `endpoints` |
 //! | replays | `replays` |
 //! | the record of a link to a delivery | `share_delivery` |
 //! | how the ERP receives notifications | `integration` |
@@ -61,7 +61,7 @@ pub use keys::{RevokeKey, RotateKey};
 pub use operator_actions::ApplyOperatorAction;
 pub use payment::{PaidInvoice, Pay};
 pub use replays::{CancelReplay, StartReplay};
-pub use runs::{LiftRun, OpenRun, OrderRun, RecheckRun, StoppedRun};
+pub use runs::{LiftRun, OpenAuditedRun, OpenRun, RecheckRun, StoppedRun};
 pub use share_delivery::ShareDelivery;
 pub use steps::{RecordSteps, StepOutcome};
 pub use update::{CancelOnce, ReviseInvoice, RevisedInvoice, SetStatus, SubmissionAfterApproval};

@@ -17,10 +17,11 @@ use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayme
 use crate::domain::pipeline::{Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payments;
 
-/// Records a payment of an invoice. "Paid" means the amount that its signed credit notes leave.
+/// Records a payment of an invoice. "Paid" without an amount means the amount that its signed credit notes leave to
+/// pay.
 pub struct Pay(pub PaymentUpdate);
 
-/// An invoice after a payment, and what its sender should know.
+/// An invoice after a payment, with warnings for the sender.
 #[derive(Debug, Clone)]
 pub struct PaidInvoice {
     pub invoice: Invoice,
@@ -179,7 +180,8 @@ fn post_payment(
     uow.put_invoice(invoice.clone());
 }
 
-/// Notes on an invoice of which nothing was paid that nothing is owed of it any more, because it was credited wholly.
+/// Marks an invoice that was credited in full as no longer owed: its payment status becomes "rejected". Does nothing if
+/// a part of it was paid.
 pub(super) fn note_credited(uow: &mut UnitOfWork, invoice: &Invoice, credit_note: &str) {
     let is_owed =
         invoice.payment.status == PaymentStatus::Pending && invoice.payment.paid.is_zero();
@@ -190,7 +192,7 @@ pub(super) fn note_credited(uow: &mut UnitOfWork, invoice: &Invoice, credit_note
         reference: Some(credit_note.to_owned()),
         remark: Some("Credited in full".to_owned()),
     };
-    // Cannot fail: every state of an invoice permits a note.
+    // Cannot fail: every state of an invoice permits this change.
     let _ = post_change(uow, invoice.clone(), PaymentChange::Rejected, note);
 }
 
@@ -318,8 +320,8 @@ fn post_relayed(
     );
 }
 
-/// Adds the remark about a status that the invoice has already to its ledger, unless the last entry with this status
-/// has the same one. Nothing else changes.
+/// Adds a ledger entry with the relayed remark to an invoice that already has the relayed status, unless the last entry
+/// with this status has the same remark. Nothing else changes.
 fn add_remark(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment) {
     let last = uow
         .last_posting(&invoice)

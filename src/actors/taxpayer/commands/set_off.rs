@@ -10,7 +10,8 @@ use crate::domain::payment::PaymentChange;
 
 const SET_OFF_REMARK: &str = "Set off";
 
-/// Sets off what is left of each credit note. Returns the invoice as it is then. Refuses an invoice that cannot be paid.
+/// Sets off against the invoice what is left of each credit note. Returns the changed invoice. Refuses an invoice that
+/// cannot be paid.
 pub(super) fn set_off(
     uow: &mut UnitOfWork,
     mut invoice: Invoice,

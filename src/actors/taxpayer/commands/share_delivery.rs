@@ -1,4 +1,5 @@
-//! The command that records a link to one delivery. The link itself is not stored: its signature proves it.
+//! The command that records a link to one delivery. The link itself is not stored, because its signature proves that it
+//! is valid.
 
 use jiff::Timestamp;
 

@@ -29,7 +29,7 @@ pub struct SetStatus {
     pub invoice: InvoiceRef,
     pub status: SettableStatus,
     pub remark: String,
-    /// The submission that begins with an approval; `None` if none does.
+    /// The submission to start together with an approval; `None` to start none.
     pub submission: Option<SubmissionAfterApproval>,
 }
 
@@ -41,7 +41,7 @@ pub struct SubmissionAfterApproval {
     pub seen_updated_at: Timestamp,
 }
 
-/// Cancels an invoice, unless it is cancelled already. The output is true if it was not.
+/// Cancels an invoice, unless it is cancelled already. The output is true if this command has cancelled it.
 pub struct CancelOnce {
     pub invoice: InvoiceRef,
     pub remark: String,
@@ -107,7 +107,7 @@ impl TaxpayerCommand for SetStatus {
         let Some(submission) = &self.submission else {
             return Ok(invoice);
         };
-        // A refusal means that another submission of this invoice is under way, which is then left alone.
+        // A refusal is ignored: another submission of this invoice is in progress already, and goes on.
         let _ = OpenRun(submission.request.clone()).execute(uow);
         uow.invoice(&self.invoice).cloned()
     }
@@ -295,7 +295,8 @@ fn unknown_original(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> 
         .then(|| Fault::new("original_invoice_reference", "exists", message))
 }
 
-/// Returns the payment with the payable of these lines and of the charges and allowances of the document, which stay.
+/// Returns the payment with the new payable amount: the total of these lines and of the charges and allowances of the
+/// document, which a revision does not change.
 fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Payment, Fault> {
     let too_large = |_| {
         let message = "The lines field comes to a total that is too large.";

@@ -45,8 +45,8 @@ pub struct DisableEndpoint {
     pub reason: String,
 }
 
-/// Enables the endpoint and starts a replay if one is given. A `Failed` replay covers the whole log, the others the
-/// events since the endpoint was last disabled.
+/// Enables the endpoint and starts a replay if one is given. A replay of failed deliveries covers the whole event log;
+/// any other replay covers the events since the endpoint was last disabled.
 pub struct EnableEndpoint {
     pub endpoint: EndpointKey,
     pub replay: Option<ReplayScope>,
@@ -195,7 +195,8 @@ impl TaxpayerCommand for EnableEndpoint {
     }
 }
 
-/// Records the change of an endpoint, or its creation, in the audit and the event log. Does nothing if nothing changed.
+/// Records the change of an endpoint, or its creation, in the audit trail and the event log. Does nothing if nothing
+/// changed.
 pub(super) fn record_change(
     uow: &mut UnitOfWork,
     by: Actor,
@@ -237,7 +238,8 @@ pub(super) fn emit_webhook_updated(
     uow.emit(EventKind::WebhookUpdated, None, &data);
 }
 
-/// Returns the endpoint with this key. Without a default endpoint, no webhook is configured.
+/// Returns the endpoint with this key. Fails with `WebhookNotConfigured` if the taxpayer has no default endpoint, and
+/// with `EndpointNotFound` if there is no such other endpoint.
 pub(super) fn configured_endpoint(uow: &UnitOfWork, key: EndpointKey) -> Result<Endpoint, Refusal> {
     uow.endpoint(key).cloned().ok_or(if key.is_default() {
         Refusal::WebhookNotConfigured

@@ -33,7 +33,7 @@ async fn secrets_replaced_within_a_day_still_sign() {
                 .await
                 .unwrap();
         }
-        let recipient = webhooks::recipient(&app.test.store, ID.into(), SystemClock.now())
+        let recipient = webhooks::load_endpoint(&app.test.store, ID.into(), SystemClock.now())
             .await
             .unwrap();
         let secrets = recipient.unwrap().secrets;
@@ -48,7 +48,7 @@ async fn secrets_replaced_within_a_day_still_sign() {
             .now()
             .saturating_add(Duration::from_hours(25))
             .unwrap();
-        let recipient = webhooks::recipient(&app.test.store, ID.into(), later)
+        let recipient = webhooks::load_endpoint(&app.test.store, ID.into(), later)
             .await
             .unwrap()
             .unwrap();
@@ -79,7 +79,7 @@ async fn concurrently_rotated_secrets_all_sign() {
                 .into_iter()
                 .all(|done| done.is_ok())
         );
-        let found = webhooks::recipient(&app.test.store, ID.into(), SystemClock.now())
+        let found = webhooks::load_endpoint(&app.test.store, ID.into(), SystemClock.now())
             .await
             .unwrap();
         let LoadedEndpoint {

@@ -106,7 +106,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// What a caller of Submit asks for beside the body.
+/// The options of a call of Submit, which are outside of the body: the wait for the run, and `?calculate=`.
 struct SubmitTerms {
     prefer: Prefer,
     /// True if the amounts that the document leaves out are computed.
@@ -151,10 +151,10 @@ async fn submit(
         .warn(&submission.warnings))
 }
 
-/// A submission that can be started.
+/// A submission that was read without a fault, as the pipeline takes it.
 pub(crate) struct Submission {
     pub(crate) request: RunRequest,
-    /// What the sender should know.
+    /// Warnings for the sender, such as the fields in which the document differs from the stored invoice.
     pub(crate) warnings: Vec<String>,
     calculation: Option<Calculation>,
 }
@@ -170,8 +170,8 @@ pub(crate) async fn prepare_stored_submission(
     prepare_submission(state, Some(taxpayer), body.into(), false).await
 }
 
-/// Reads the document of a body, or that of the stored invoice that it names. The memory of the body is free
-/// afterwards, since the wait for the run may be long.
+/// Reads the document of a body. A body with only an IRN stands for the document of the stored invoice. The memory of
+/// the body is free afterwards, since the wait for the run may be long.
 async fn prepare_submission(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
@@ -190,7 +190,7 @@ async fn prepare_submission(
     ));
     form.warnings.extend_from_slice(body.warnings());
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    // The taxes that the form derives count, the fields that it drops do not.
+    // Compares the document as the form has read it: with the taxes that the form derives, without unknown fields.
     let ReadDocument { irn, document } = &form.value;
     let sent = document.callers_body();
     let differences = body.differences(state, taxpayer, irn, &sent).await?;

@@ -25,7 +25,7 @@ use crate::http::views::confirmation::Confirmation;
 use crate::http::views::run::{PaymentResult, RunView};
 use crate::store::runs::step_log;
 
-/// The methods that each path of an update accepts.
+/// The methods that the paths of both updates (receipt and payment status) accept.
 const UPDATE_METHODS: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
 /// Error codes of every call that waits for the authority.
 const RELAY_ERROR_CODES: [ErrorCode; 2] =

@@ -164,8 +164,8 @@ async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, A
         .with_header(PREFERENCE_APPLIED_HEADER, RESPOND_ASYNC))
 }
 
-/// Returns the position of the run in the queue; `None` if the run does not continue by itself, or not until an operator
-/// resumes its taxpayer or lets its calls pass.
+/// Returns the position of the run in the queue; `None` if the run does not continue by itself, or not until an
+/// operator resumes its taxpayer or lets its calls pass.
 pub(crate) async fn queue_view(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
     let place = state.pipeline.backlog.place(run).await?;
     Ok(place.map(|place| QueueView::new(run, place)))
@@ -186,11 +186,11 @@ async fn pending_error(
 fn run_path(run: &Run) -> String {
     let irn = encode_path_segment(run.irn.as_str()).unwrap_or_default();
     // Without `?operation=`, the path shows the run of Submit or Transmit.
-    let which = match run.operation() {
+    let query = match run.operation() {
         Operation::Submit | Operation::Transmit => String::new(),
         other => format!("?operation={other}"),
     };
-    format!("/v1/app/invoices/{irn}/run{which}")
+    format!("/v1/app/invoices/{irn}/run{query}")
 }
 
 fn failure_error(code: ErrorCode, message: String) -> ApiError {
@@ -245,7 +245,8 @@ fn unfinished_message(state: &ApiState, run: &Run) -> String {
     format!("The run has not ended: {reason}; {goes_on}")
 }
 
-/// Says what an operator has done that holds a run back, and when the run goes on.
+/// Returns a sentence about what an operator has done to hold a run back, and when the run goes on. Returns `None` for
+/// an outage, which no operator has caused.
 fn hold_words(hold: RunHold) -> Option<&'static str> {
     match hold {
         RunHold::TaxpayerPaused => Some(

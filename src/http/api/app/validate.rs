@@ -95,7 +95,7 @@ async fn validate(
     })
 }
 
-/// What the query asks for.
+/// The options in the query string.
 struct Options {
     explain: Option<ExplainMode>,
     /// True if the amounts that the document leaves out are computed.
@@ -156,8 +156,8 @@ async fn validate_body(
     Err(refused)
 }
 
-/// Reads a document that the caller sent with the form of Validate. The document of a stored invoice is what Submit would
-/// send, so the form of Submit reads it.
+/// Reads a document that the caller sent with the form of Validate. The document of a stored invoice is what Submit
+/// would send, so the form of Submit reads it.
 fn read_form(
     body: &DocumentBody,
     taxpayer: Option<&Taxpayer>,

@@ -1,4 +1,5 @@
-//! The breakers of the calls to the authority. Operators read those of this replica, and stop or free the calls of all.
+//! The breakers of the calls to the authority. Operators read the breakers of this replica, and stop or allow the calls
+//! of all replicas.
 
 use std::future::{Ready, ready};
 
@@ -65,7 +66,7 @@ async fn trip_breaker(
     operation: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    order(&state, operator, &operation, body, BreakerOrderKind::Trip).await
+    give_breaker_order(&state, operator, &operation, body, BreakerOrderKind::Trip).await
 }
 
 /// POST /ops/breakers/{operation}/reset: lets the calls of an operation pass again on all replicas.
@@ -75,10 +76,10 @@ async fn reset_breaker(
     operation: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    order(&state, operator, &operation, body, BreakerOrderKind::Reset).await
+    give_breaker_order(&state, operator, &operation, body, BreakerOrderKind::Reset).await
 }
 
-async fn order(
+async fn give_breaker_order(
     state: &ApiState,
     OpsOperator(operator_id): OpsOperator,
     operation: &str,

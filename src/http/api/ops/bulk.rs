@@ -1,14 +1,16 @@
-//! The outcome of one act of an operator on many things, and its entry in the audit. Each thing has an entry of its own.
+//! The outcome of one operator action on many objects, such as runs or dead letters, and the entry of the action in the
+//! audit log. Each object also gets an entry of its own. An object to which the action was applied counts as moved.
 
 use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::audit;
 
-/// The maximum number of things that one act moves. A caller repeats the act until nothing matches.
+/// The maximum number of objects to which one call applies an action. The caller repeats the call until nothing
+/// matches.
 pub(crate) const SUBJECTS_MAX: u64 = 1_000;
 
-/// A thing that was not moved, with the reason.
+/// An object for which the action was refused, with the reason.
 #[derive(Debug)]
 pub(crate) struct BulkRefusal {
     pub(crate) id: String,
@@ -17,24 +19,26 @@ pub(crate) struct BulkRefusal {
 
 #[derive(Debug, Default)]
 pub(crate) struct BulkOutcome {
-    /// The ids of the things that were moved.
+    /// The ids of the objects to which the action was applied.
     pub(crate) moved: Vec<String>,
     pub(crate) refusals: Vec<BulkRefusal>,
-    /// The failure that ended the act early. What was moved stays moved.
+    /// The failure that ended the action early; `None` if it came to its end. Objects that were moved before it stay
+    /// moved.
     pub(crate) failure: Option<ApiError>,
 }
 
-/// An act on many things as the audit names it.
+/// The description of a bulk action in the audit log.
 pub(crate) struct BulkAct<'a> {
     pub(crate) action: AuditAction,
-    /// The act, such as `retry`. It is the subject of the entry.
+    /// The name of the action, such as `retry`. It is the subject of the audit entry.
     pub(crate) word: &'a str,
-    /// The filter that chose the things, or their number if each was chosen by itself.
+    /// The filter that chose the objects, or the number of objects if the operator picked each of them.
     pub(crate) selection: String,
 }
 
 impl BulkOutcome {
-    /// Adds the result for things that were moved together.
+    /// Adds the result for objects that one command changed together. A client error counts as a refusal of each of
+    /// them, any other error as the failure that ends the action.
     pub(crate) fn add(&mut self, ids: Vec<String>, result: Result<(), ApiError>) {
         match result {
             Ok(()) => self.moved.extend(ids),
@@ -54,7 +58,7 @@ impl BulkOutcome {
         });
     }
 
-    /// Records the act with its selection and its counts.
+    /// Writes the audit entry of the whole action, with its selection and its counts.
     pub(crate) async fn record(
         &self,
         state: &ApiState,

@@ -166,8 +166,9 @@ async fn replay_dead_letters(
     Ok(answer.warn(&form.warnings))
 }
 
-/// Queues the dead letters of all active endpoints of a taxpayer for delivery again: all of them, or those from a position
-/// of the log on. Returns the replay of the default endpoint, or of the oldest one if there is no default endpoint.
+/// Queues dead letters of the default endpoint and of all active endpoints of a taxpayer for delivery again: all of
+/// them, or those from a log position on. Returns the replay of the default endpoint, or of the oldest one if there is
+/// no default endpoint.
 pub(crate) async fn replay_all(
     state: &ApiState,
     taxpayer: TaxpayerId,
@@ -184,7 +185,7 @@ pub(crate) async fn replay_all(
     let wanted = endpoints.iter().map(|(one, _)| one).filter(is_wanted);
     let mut keys: Vec<EndpointKey> = wanted.map(|one| one.key).collect();
     if keys.is_empty() {
-        // The command refuses, because no webhook is configured.
+        // Without any endpoint, the command for the default one is sent, so that its refusal becomes the response.
         keys.push(taxpayer.into());
     }
     let mut started = None;

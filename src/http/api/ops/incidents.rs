@@ -1,4 +1,4 @@
-//! What an operator has to know now: the incidents.
+//! The incidents: the problems that this process sees now and that operators have to know.
 
 use actix_web::web;
 

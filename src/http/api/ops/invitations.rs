@@ -1,4 +1,5 @@
-//! One-time links for operators, integrators and contact persons who have no password or forgot it. An admin makes them.
+//! One-time links for operators, integrators and contact persons who have no password or forgot it. An admin makes
+//! them.
 
 use actix_web::{HttpRequest, web};
 

@@ -1,4 +1,4 @@
-//! Health probes, metrics, the API document, and what stands at the address of the service.
+//! Health probes, metrics, the API document, and the response to `GET /`.
 
 use std::future::{self, Ready};
 
@@ -57,7 +57,8 @@ fn live() -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
-/// GET /health/ready: returns 503 if the database or the actors are down, or if the process was asked to stop. If only the authority is down, returns 200.
+/// GET /health/ready: returns 503 if the database or the actors are down, or if the process was asked to stop. If only
+/// the authority is down, returns 200.
 async fn ready(state: web::Data<ApiState>) -> HttpResponse {
     let report = incidents::readiness(&state).await;
     let mut answer = if report.is_ready() {

@@ -1,6 +1,6 @@
-//! The quarantine: commands and steps that panicked twice, and work that was in flight at three crashes. Here operators
-//! list all of it, replay commands, and drop commands and deliveries. They retry quarantined runs and deliveries with
-//! the endpoints of runs and dead letters.
+//! The quarantine: commands and steps that panicked twice, and work that was in flight at three crashes. The paths here
+//! list all quarantined work, replay commands, and drop commands and deliveries. Quarantined runs and deliveries are
+//! retried with the paths for runs and dead letters.
 
 use actix_web::web;
 use timing::CommandId;
@@ -85,7 +85,7 @@ async fn list_quarantine(
 /// The names of the filters of the list.
 pub(crate) const FILTERS: [&str; 4] = ["kind", "state", "taxpayer_id", "name"];
 
-/// Reads the filter of the list.
+/// Reads the filter of the list. An unknown kind or state is a fault.
 pub(crate) fn read_filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
     Ok(QuarantineFilter {
         kind: query.word("kind", WorkKind::parse, WorkKind::allowed_words)?,

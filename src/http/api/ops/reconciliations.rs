@@ -194,7 +194,7 @@ pub(crate) async fn find_reconciliation(
     })
 }
 
-/// POST /ops/reconciliations/{id}/decide: an operator says that nothing more is to be done about differences.
+/// POST /ops/reconciliations/{id}/decide: an operator marks differences as needing no further action.
 async fn decide_findings(
     state: web::Data<ApiState>,
     operator: OpsOperator,
@@ -204,7 +204,8 @@ async fn decide_findings(
     change_decisions(&state, operator, &id, body, FindingAct::Decide).await
 }
 
-/// POST /ops/reconciliations/{id}/reopen: an operator takes a decision back.
+/// POST /ops/reconciliations/{id}/reopen: an operator withdraws decisions, so that the differences are listed as open
+/// again.
 async fn reopen_findings(
     state: web::Data<ApiState>,
     operator: OpsOperator,
@@ -248,7 +249,8 @@ pub(crate) enum FindingAct {
 }
 
 impl FindingAct {
-    /// Decides or reopens findings. Returns how many were changed.
+    /// Decides or reopens findings. Returns how many were changed. Only findings of the latest finished comparison of a
+    /// day can be changed.
     pub(crate) async fn apply(
         self,
         state: &ApiState,

@@ -117,7 +117,7 @@ pub(crate) async fn find(
     })
 }
 
-/// Returns the outcome that the action would have now.
+/// Returns the outcome that the action would have now, for a preview. Changes nothing.
 pub(crate) async fn check_moves(
     state: &ApiState,
     ids: &[RunId],
@@ -135,8 +135,8 @@ pub(crate) async fn check_moves(
     Ok(outcome)
 }
 
-/// Moves the runs through their taxpayers' actors. Stops after a chunk with a run that cannot be moved for another
-/// reason than a refusal.
+/// Moves the runs through their taxpayers' actors. Stops after the first chunk in which a run fails for another reason
+/// than a refusal, such as a database error.
 pub(crate) async fn apply_moves(
     state: &ApiState,
     ids: &[RunId],

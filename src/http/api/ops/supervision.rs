@@ -39,10 +39,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// Maximum number of actors that the response lists of a group, and of a kind by each order. The counts in the response
-/// include all actors.
+/// The maximum number of actors that the response lists in each group, and for each kind in each order. The counts in
+/// the response include all actors.
 const ACTORS_MAX: usize = 100;
-/// The number of actors of all replicas that the response lists.
+/// The maximum number of actors in the list of the worst actors of all replicas.
 const WORST_MAX: usize = 20;
 
 #[derive(Serialize)]
@@ -69,7 +69,7 @@ fn show(state: &ApiState, query: &Query) -> Result<ApiResponse, ApiError> {
     let ranking = Ranking {
         kind: kind.as_deref(),
         by: query
-            .word("by", parse_measure, measures)?
+            .word("by", parse_measure, allowed_measures)?
             .unwrap_or_default(),
         window: read_window(query)?,
     };
@@ -101,9 +101,9 @@ fn paused_taxpayers(state: &ApiState) -> Vec<TaxpayerPauseView> {
         .collect()
 }
 
-/// Reads the window; without one it is the default.
+/// Reads the time window from the parameter `minutes`. Returns the default if it is absent.
 pub(super) fn read_window(query: &Query) -> Result<Window, ApiError> {
-    let window = query.word("minutes", parse_window, windows)?;
+    let window = query.word("minutes", parse_window, allowed_windows)?;
     Ok(window.unwrap_or_default())
 }
 
@@ -111,7 +111,7 @@ fn parse_measure(word: &str) -> Option<Measure> {
     Measure::ALL.into_iter().find(|by| by.as_str() == word)
 }
 
-fn measures() -> String {
+fn allowed_measures() -> String {
     Measure::ALL.map(Measure::as_str).join(", ")
 }
 
@@ -121,7 +121,7 @@ fn parse_window(word: &str) -> Option<Window> {
         .find(|window| window.minutes().to_string() == word)
 }
 
-fn windows() -> String {
+fn allowed_windows() -> String {
     Window::ALL
         .map(|window| window.minutes().to_string())
         .join(", ")

@@ -1,4 +1,5 @@
-//! The load that taxpayers make: who uses most of this replica, and the pause of one taxpayer on all replicas.
+//! The load that taxpayers cause: the taxpayers that use most of this replica, and the pause of one taxpayer on all
+//! replicas.
 
 use actix_web::web;
 use supervision::Window;
@@ -23,7 +24,7 @@ use crate::http::state::ApiState;
 use crate::http::views::taxpayer_usage::{TaxpayerPauseView, TopTaxpayer, TopTaxpayers};
 use crate::store::accounts::taxpayers;
 
-/// The number of taxpayers that are listed.
+/// The maximum number of taxpayers that are listed.
 const TOP_MAX: usize = 20;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -83,7 +84,8 @@ async fn list_top_taxpayers(
     Ok(ApiResponse::ok("Taxpayers retrieved successfully", listed))
 }
 
-/// Returns the first taxpayers by a measure, each with its name. While the database is silent, they have no names.
+/// Returns up to `TOP_MAX` taxpayers with the highest values of a measure, highest first. If the database fails, the
+/// names are `None`.
 pub(crate) async fn top_taxpayers(
     state: &ApiState,
     by: UsageMeasure,
@@ -98,14 +100,15 @@ pub(crate) async fn top_taxpayers(
         .collect()
 }
 
-/// POST /ops/taxpayers/{id}/pause: takes up nothing new of a taxpayer, on all replicas.
+/// POST /ops/taxpayers/{id}/pause: pauses a taxpayer on all replicas. Its writes get 503 and its runs wait; reads and
+/// deliveries go on.
 async fn pause_taxpayer(
     state: web::Data<ApiState>,
     operator: OpsOperator,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (id, by) = read_order(&state, operator, &id, body).await?;
+    let (id, by) = read_pause_request(&state, operator, &id, body).await?;
     let message = if taxpayer_pauses::pause(&state, id, &by).await? {
         "Taxpayer paused successfully"
     } else {
@@ -121,7 +124,7 @@ async fn resume_taxpayer(
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (id, by) = read_order(&state, operator, &id, body).await?;
+    let (id, by) = read_pause_request(&state, operator, &id, body).await?;
     let message = if taxpayer_pauses::resume(&state, id, &by).await? {
         "Taxpayer resumed successfully"
     } else {
@@ -130,7 +133,7 @@ async fn resume_taxpayer(
     Ok(pause_response(&state, id, message))
 }
 
-async fn read_order(
+async fn read_pause_request(
     state: &ApiState,
     OpsOperator(operator_id): OpsOperator,
     id: &str,

@@ -6,13 +6,14 @@ use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::log_position::LogPosition;
-use crate::domain::events::replay::ReplayRange;
+use crate::domain::events::replay::{Replay, ReplayRange};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{OperationDoc, doc};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -134,8 +135,8 @@ fn read_filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), F
     }
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/attempts: shows the attempts at a delivery to
-/// any endpoint of the taxpayer.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/attempts: shows the attempts at a
+/// delivery to any endpoint of the taxpayer.
 async fn list_attempts(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -157,6 +158,7 @@ async fn list_attempts(
 async fn replay_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
     ids: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
     let found = path_ids::find_delivery(&state, integrator, &ids).await?;
@@ -165,9 +167,17 @@ async fn replay_delivery(
         range: ReplayRange::for_event(found.sequence),
         by: None,
     };
-    let replay = state.taxpayers.send(found.taxpayer_id, command).await?;
-    Ok(ApiResponse::ok(
-        "Webhook delivery queued successfully",
-        ReplayView::from(&replay),
-    ))
+    idempotent
+        .answer(
+            &state.taxpayers,
+            found.taxpayer_id,
+            command,
+            |replay: &Replay| {
+                ApiResponse::ok(
+                    "Webhook delivery queued successfully",
+                    ReplayView::from(replay),
+                )
+            },
+        )
+        .await
 }

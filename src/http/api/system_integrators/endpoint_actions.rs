@@ -1,5 +1,5 @@
-//! The acts on one webhook endpoint: its test, a new secret, its return into service, replays, and the log of its
-//! deliveries. Each is as for the webhook that Update Webhook sets.
+//! The actions on one webhook endpoint: test it, rotate its secret, enable it, replay events, and list its deliveries.
+//! Each works like the call for the default endpoint in `webhook`, `replays` or `deliveries`.
 
 use actix_web::web;
 
@@ -7,7 +7,7 @@ use crate::actors::taxpayer::commands::{self, EnableEndpoint};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::kernel::audit::Actor;
 use crate::http::api::system_integrators::deliveries::{describe_list, show_deliveries};
-use crate::http::api::system_integrators::endpoints::{Ids, NOT_FOUND};
+use crate::http::api::system_integrators::endpoints::{EndpointIds, NOT_FOUND};
 use crate::http::api::system_integrators::replays::{
     PROGRESS_NOTE, REPLAY_NOTE, show_latest, start_replay,
 };
@@ -34,7 +34,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let test = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/test";
     let secret = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/secret";
     let enable = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/enable";
-    let replay = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/replay";
     let deliveries =
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries";
     vec![
@@ -72,28 +71,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .fails(&NOT_FOUND)
             .fails(&[ErrorCode::InvalidTransition])
         }),
-        path(replay)
-            .post(replay_one, || {
-                doc(
-                    "replay_webhook_endpoint",
-                    "Deliver again what failed, what is missing, or all",
-                )
-                .with_note(REPLAY_NOTE)
-                .takes(replay::read, example!("replay_webhooks"))
-                .gives::<ReplayView>(200, "Webhook replay started successfully")
-                .writes()
-                .fails(&NOT_FOUND)
-                .fails(&[ErrorCode::InvalidTransition])
-            })
-            .get(show_replay, || {
-                doc(
-                    "get_webhook_endpoint_replay",
-                    "How far the latest replay is; null before the first",
-                )
-                .with_note(PROGRESS_NOTE)
-                .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
-                .fails(&NOT_FOUND)
-            }),
+        replay_path(),
         path(deliveries).get(list_deliveries, || {
             let doc = doc(
                 "list_webhook_endpoint_deliveries",
@@ -104,23 +82,50 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST `…/{endpoint_id}/test`: as for the webhook.
+fn replay_path() -> Path {
+    path("/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/replay")
+        .post(replay_one, || {
+            doc(
+                "replay_webhook_endpoint",
+                "Deliver again what failed, what is missing, or all",
+            )
+            .with_note(REPLAY_NOTE)
+            .takes(replay::read, example!("replay_webhooks"))
+            .gives::<ReplayView>(200, "Webhook replay started successfully")
+            .writes()
+            .fails(&NOT_FOUND)
+            .fails(&[ErrorCode::InvalidTransition])
+        })
+        .get(show_replay, || {
+            doc(
+                "get_webhook_endpoint_replay",
+                "How far the latest replay is; null before the first",
+            )
+            .with_note(PROGRESS_NOTE)
+            .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
+            .fails(&NOT_FOUND)
+        })
+}
+
+/// POST `…/{endpoint_id}/test`: sends a test delivery and returns the endpoint's answer. With `grade=true` it sends
+/// several.
 async fn test_one(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    ids: EndpointIds,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
     test_endpoint(&state, endpoint.key, &query).await
 }
 
-/// POST `…/{endpoint_id}/secret`: as for the webhook.
+/// POST `…/{endpoint_id}/secret`: creates a new signing secret, which only this response shows, or a key pair, whose
+/// public key it shows.
 async fn rotate_one(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
-    ids: Ids,
+    ids: EndpointIds,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
@@ -136,7 +141,8 @@ async fn rotate_one(
 async fn enable_one(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    idempotent: IdempotentRequest,
+    ids: EndpointIds,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (found, _) = find_endpoint(&state, integrator, &ids).await?;
@@ -150,28 +156,34 @@ async fn enable_one(
         replay: form.value.scope(),
         reason: None,
     };
-    let commands::EnabledEndpoint { endpoint, replay } =
-        state.taxpayers.send(found.taxpayer_id, command).await?;
-    let view = EnabledEndpoint::new(&endpoint, replay.as_ref());
-    Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))
+    let warnings = form.warnings;
+    let show = move |enabled: &commands::EnabledEndpoint| {
+        let view = EnabledEndpoint::new(&enabled.endpoint, enabled.replay.as_ref());
+        ApiResponse::ok("Webhook enabled successfully", view).warn(&warnings)
+    };
+    idempotent
+        .answer(&state.taxpayers, found.taxpayer_id, command, show)
+        .await
 }
 
-/// POST `…/{endpoint_id}/replay`: as for the webhook.
+/// POST `…/{endpoint_id}/replay`: starts to deliver a part of the event log to this endpoint again.
 async fn replay_one(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    idempotent: IdempotentRequest,
+    ids: EndpointIds,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    start_replay(&state, endpoint.taxpayer_id, endpoint.key, body).await
+    let to = (endpoint.taxpayer_id, endpoint.key);
+    start_replay(&state, idempotent, to, body).await
 }
 
 /// GET `…/{endpoint_id}/replay`: returns the progress of the endpoint's latest replay, or null.
 async fn show_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    ids: EndpointIds,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
     show_latest(&state, endpoint.key).await
@@ -181,7 +193,7 @@ async fn show_replay(
 async fn list_deliveries(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    ids: EndpointIds,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;

@@ -1,5 +1,5 @@
-//! The webhook endpoints of a taxpayer: the one that Update Webhook sets, whose id is `default`, and up to ten others, each
-//! with events, a secret, a schedule and a health of its own.
+//! The webhook endpoints of a taxpayer: the one that Update Webhook sets, whose id is `default`, and up to ten others,
+//! each with events, a secret, a schedule and a health of its own.
 
 use actix_web::http::{Method, StatusCode};
 use actix_web::web;
@@ -25,17 +25,15 @@ use crate::http::state::ApiState;
 use crate::http::views::webhook_endpoint::{AddedEndpoint, DeletedEndpoint, EndpointView};
 use crate::store::webhooks;
 
-/// The taxpayer's id and the endpoint's id in a path.
-pub(super) type Ids = web::Path<(String, String)>;
+/// The ids in a path of an endpoint: first the taxpayer's, then the endpoint's.
+pub(super) type EndpointIds = web::Path<(String, String)>;
 
 pub(super) const NOT_FOUND: [ErrorCode; 2] =
     [ErrorCode::EndpointNotFound, ErrorCode::TaxpayerNotFound];
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let all = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints";
-    let one = "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}";
     vec![
-        path(all)
+        path("/v1/system-integrators/taxpayers/{id}/webhook/endpoints")
             .get(list_endpoints, || {
                 doc(
                     "list_webhook_endpoints",
@@ -69,51 +67,55 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .writes()
                 .fails(&[ErrorCode::TaxpayerNotFound])
             }),
-        path(one)
-            .get(get_endpoint, || {
-                doc(
-                    "get_webhook_endpoint",
-                    "One endpoint; `default` is the one that Update Webhook sets",
-                )
+        endpoint_path(),
+    ]
+}
+
+fn endpoint_path() -> Path {
+    path("/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}")
+        .get(get_endpoint, || {
+            doc(
+                "get_webhook_endpoint",
+                "One endpoint; `default` is the one that Update Webhook sets",
+            )
+            .with_note(
+                "The endpoint with its events, its retry schedule and \
+                 its health.",
+            )
+            .gives::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
+            .fails(&NOT_FOUND)
+        })
+        .patch(change_endpoint, || {
+            let policy = AddressPolicy::default();
+            doc(
+                "change_webhook_endpoint",
+                "Change what is named and keep the rest",
+            )
+            .with_note(
+                "A new `url` also enables the endpoint. Null removes \
+                 `description` and `retry_schedule_s`.",
+            )
+            .takes(
+                |reader| webhook_endpoint::read_change(reader, &policy),
+                example!("change_webhook_endpoint"),
+            )
+            .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
+            .writes()
+            .fails(&NOT_FOUND)
+        })
+        .on([Method::DELETE], remove_endpoint, || {
+            doc("remove_webhook_endpoint", "Delete an endpoint")
                 .with_note(
-                    "The endpoint with its events, its retry schedule and \
-                     its health.",
+                    "Its undelivered deliveries end with it: they are not \
+                     sent, and a request that is under way may still arrive. \
+                     `default` stays (409): set its `enabled_events` to `[]` \
+                     instead.",
                 )
-                .gives::<EndpointView<'_>>(200, "Webhook endpoint retrieved successfully")
-                .fails(&NOT_FOUND)
-            })
-            .patch(change_endpoint, || {
-                let policy = AddressPolicy::default();
-                doc(
-                    "change_webhook_endpoint",
-                    "Change what is named and keep the rest",
-                )
-                .with_note(
-                    "A new `url` also enables the endpoint. Null removes \
-                     `description` and `retry_schedule_s`.",
-                )
-                .takes(
-                    |reader| webhook_endpoint::read_change(reader, &policy),
-                    example!("change_webhook_endpoint"),
-                )
-                .gives::<EndpointView<'_>>(200, "Webhook endpoint updated successfully")
+                .gives::<DeletedEndpoint>(200, DELETED)
                 .writes()
                 .fails(&NOT_FOUND)
-            })
-            .on([Method::DELETE], remove_endpoint, || {
-                doc("remove_webhook_endpoint", "Delete an endpoint")
-                    .with_note(
-                        "Its undelivered deliveries end with it: they are not \
-                         sent, and a request that is under way may still arrive. \
-                         `default` stays (409): set its `enabled_events` to `[]` \
-                         instead.",
-                    )
-                    .gives::<DeletedEndpoint>(200, DELETED)
-                    .writes()
-                    .fails(&NOT_FOUND)
-                    .fails(&[ErrorCode::InvalidTransition])
-            }),
-    ]
+                .fails(&[ErrorCode::InvalidTransition])
+        })
 }
 
 const DELETED: &str = "Webhook endpoint deleted successfully; its undelivered deliveries ended";
@@ -180,7 +182,7 @@ async fn add_endpoint(
 async fn get_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    ids: EndpointIds,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, failing) = find_endpoint(&state, integrator, &ids).await?;
     let view = EndpointView::new(&endpoint, failing.as_ref());
@@ -194,7 +196,7 @@ async fn get_endpoint(
 async fn change_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    ids: EndpointIds,
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -234,11 +236,11 @@ async fn change_endpoint(
         .await
 }
 
-/// DELETE `…/webhook/endpoints/{endpoint_id}`: deletes an endpoint, and ends what was not delivered to it.
+/// DELETE `…/webhook/endpoints/{endpoint_id}`: deletes an endpoint. Its undelivered deliveries end, too.
 async fn remove_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
-    ids: Ids,
+    ids: EndpointIds,
     idempotent: IdempotentRequest,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;

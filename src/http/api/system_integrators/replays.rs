@@ -12,6 +12,7 @@ use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reader, replay};
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -93,17 +94,19 @@ pub(crate) fn endpoints() -> Vec<Path> {
 async fn replay_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    start_replay(&state, taxpayer.id, taxpayer.id.into(), body).await
+    let endpoint = taxpayer.id.into();
+    start_replay(&state, idempotent, (taxpayer.id, endpoint), body).await
 }
 
 pub(super) async fn start_replay(
     state: &ApiState,
-    taxpayer: TaxpayerId,
-    endpoint: EndpointKey,
+    idempotent: IdempotentRequest,
+    (taxpayer, endpoint): (TaxpayerId, EndpointKey),
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
@@ -113,30 +116,31 @@ pub(super) async fn start_replay(
         range: ReplayRange::from_sequence(form.value.scope, first),
         by: None,
     };
-    let replay = state.taxpayers.send(taxpayer, command).await?;
-    let remark = empty_replay_warning(state, &replay).await?;
-    let answer = ApiResponse::ok(
-        "Webhook replay started successfully",
-        ReplayView::from(&replay),
-    );
-    let warnings: Vec<_> = form.warnings.into_iter().chain(remark).collect();
-    Ok(answer.warn(&warnings))
+    let known = webhooks::with_key(state.store.reader(), endpoint).await?;
+    let wants_nothing = known.is_some_and(|known| known.enabled_kinds().is_empty());
+    let warnings = form.warnings;
+    let show = move |replay: &Replay| {
+        let remark = empty_replay_warning(replay, wants_nothing).map(str::to_owned);
+        let warnings: Vec<_> = warnings.iter().cloned().chain(remark).collect();
+        ApiResponse::ok(
+            "Webhook replay started successfully",
+            ReplayView::from(replay),
+        )
+        .warn(&warnings)
+    };
+    idempotent
+        .answer(&state.taxpayers, taxpayer, command, show)
+        .await
 }
 
-/// Returns a warning if the new replay will certainly deliver nothing.
-async fn empty_replay_warning(
-    state: &ApiState,
-    replay: &Replay,
-) -> Result<Option<String>, ApiError> {
+/// Returns a warning if the new replay will certainly deliver nothing. `wants_nothing` is true if the endpoint has enabled
+/// no event.
+fn empty_replay_warning(replay: &Replay, wants_nothing: bool) -> Option<&'static str> {
     if replay.is_empty() {
-        return Ok(Some(
-            "nothing is replayed: the log has no event from there on".to_owned(),
-        ));
+        return Some("nothing is replayed: the log has no event from there on");
     }
-    let endpoint = webhooks::with_key(state.store.reader(), replay.endpoint).await?;
-    let names_none = endpoint.is_some_and(|endpoint| endpoint.enabled_kinds().is_empty());
-    let is_idle = names_none && replay.scope == ReplayScope::Missing;
-    Ok(is_idle.then(|| "nothing is missing: no event is among enabled_events".to_owned()))
+    let is_idle = wants_nothing && replay.scope == ReplayScope::Missing;
+    is_idle.then_some("nothing is missing: no event is among enabled_events")
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay, or null.

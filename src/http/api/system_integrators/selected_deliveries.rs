@@ -1,4 +1,5 @@
-//! Chosen deliveries, or all that match, are sent again: as a replay of their own, after a preview that changes nothing.
+//! Sends selected deliveries again, as one replay: those with given ids, or all that match a filter. A preview only
+//! counts them.
 
 use actix_web::http::StatusCode;
 use actix_web::web;

@@ -37,8 +37,6 @@ use crate::store::accounts::taxpayers;
 use crate::store::ids::IdKind;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let rotate = "/v1/system-integrators/taxpayers/{id}/api-key/rotate";
-    let rotates = [Method::POST, Method::PUT, Method::PATCH];
     vec![
         path("/v1/system-integrators/taxpayers")
             .get(list_taxpayers, || {
@@ -80,61 +78,70 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::TaxpayerNotFound])
             },
         ),
-        path("/v1/system-integrators/taxpayers/{id}/profile")
-            .get(get_profile, || {
-                doc("get_profile", "The business profile and the settings")
-                    .with_note(
-                        "The business profile, and the settings that decide how \
-                         documents are handled and look.",
-                    )
-                    .gives::<ProfileView<'_>>(200, "Taxpayer profile retrieved successfully")
-                    .fails(&[ErrorCode::TaxpayerNotFound])
-            })
-            .patch(update_profile, || {
-                doc(
-                    "update_profile",
-                    "Complete the business profile, or change the settings",
-                )
-                .with_note(
-                    "What is left out stays. `null` unsets \
-                     registration_number, template, colours and logo.",
-                )
-                .takes(profile::read, example!("update_profile"))
-                .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
-                .writes()
-                .fails(&[ErrorCode::TaxpayerNotFound])
-            }),
-        path(rotate)
-            .sensitive(SensitiveOperation::Rotation)
-            .on(rotates, rotate_api_key, || {
-                doc("rotate_api_key", "Rotate Taxpayer API Key")
-                    .with_note(
-                        "The old key is refused at once, or after `overlap_s`; a \
-                         key that is replaced again keeps its end. The terms are query \
-                         parameters: in a body they are refused.",
-                    )
-                    .query(
-                        "name",
-                        "what people call the new key, 60 characters at most",
-                    )
-                    .query(
-                        "overlap_s",
-                        "how long the old key stays valid, in seconds: 604800 at \
-                         most, 0 by default",
-                    )
-                    .query("scope", "full or read_only; by default that of the old key")
-                    .query(
-                        "expires_at",
-                        "when the new key ends, as RFC 3339 writes it; never by \
-                         default",
-                    )
-                    .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
-                    .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
-                    .fails(&[ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType])
-                    .fails(&[ErrorCode::PayloadTooLarge, ErrorCode::RequestTimeout])
-                    .writes()
-            }),
+        profile_path(),
+        rotation_path(),
     ]
+}
+
+fn profile_path() -> Path {
+    path("/v1/system-integrators/taxpayers/{id}/profile")
+        .get(get_profile, || {
+            doc("get_profile", "The business profile and the settings")
+                .with_note(
+                    "The business profile, and the settings that decide how \
+                     documents are handled and look.",
+                )
+                .gives::<ProfileView<'_>>(200, "Taxpayer profile retrieved successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        })
+        .patch(update_profile, || {
+            doc(
+                "update_profile",
+                "Complete the business profile, or change the settings",
+            )
+            .with_note(
+                "What is left out stays. `null` unsets \
+                 registration_number, template, colours and logo.",
+            )
+            .takes(profile::read, example!("update_profile"))
+            .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
+            .writes()
+            .fails(&[ErrorCode::TaxpayerNotFound])
+        })
+}
+
+fn rotation_path() -> Path {
+    let rotates = [Method::POST, Method::PUT, Method::PATCH];
+    path("/v1/system-integrators/taxpayers/{id}/api-key/rotate")
+        .sensitive(SensitiveOperation::Rotation)
+        .on(rotates, rotate_api_key, || {
+            doc("rotate_api_key", "Rotate Taxpayer API Key")
+                .with_note(
+                    "The old key is refused at once, or after `overlap_s`; a \
+                     key that is replaced again keeps its end. The terms are query \
+                     parameters: in a body they are refused.",
+                )
+                .query(
+                    "name",
+                    "what people call the new key, 60 characters at most",
+                )
+                .query(
+                    "overlap_s",
+                    "how long the old key stays valid, in seconds: 604800 at \
+                     most, 0 by default",
+                )
+                .query("scope", "full or read_only; by default that of the old key")
+                .query(
+                    "expires_at",
+                    "when the new key ends, as RFC 3339 writes it; never by \
+                     default",
+                )
+                .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
+                .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+                .fails(&[ErrorCode::MalformedJson, ErrorCode::UnsupportedMediaType])
+                .fails(&[ErrorCode::PayloadTooLarge, ErrorCode::RequestTimeout])
+                .writes()
+        })
 }
 
 const PER_PAGE_DEFAULT: u64 = 15;
@@ -265,7 +272,7 @@ async fn update_profile(
         .await
 }
 
-/// The terms of a new key, and a body, which should have none of them.
+/// A request to rotate a key. The query has the terms of the new key. The body is read only to refuse terms in it.
 struct RotationRequest {
     query: Query,
     body: Body,

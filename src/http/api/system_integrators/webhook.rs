@@ -195,7 +195,7 @@ async fn rotate_webhook_secret(
     rotate_secret(&state, to, idempotent, body).await
 }
 
-/// An endpoint that a request names, and the caller.
+/// The endpoint that a request is about, its taxpayer, and the caller.
 #[derive(Clone, Copy)]
 pub(super) struct Addressee {
     pub(super) taxpayer: TaxpayerId,
@@ -278,6 +278,7 @@ pub(super) async fn test_endpoint(
 async fn enable_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
+    idempotent: IdempotentRequest,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -292,9 +293,13 @@ async fn enable_webhook(
         replay: form.value.scope(),
         reason: None,
     };
-    let commands::EnabledEndpoint { endpoint, replay } =
-        state.taxpayers.send(taxpayer.id, enable).await?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
-    let view = Enabled::new(&endpoint, &kinds, replay.as_ref());
-    Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))
+    let warnings = form.warnings;
+    let show = move |enabled: &commands::EnabledEndpoint| {
+        let view = Enabled::new(&enabled.endpoint, &kinds, enabled.replay.as_ref());
+        ApiResponse::ok("Webhook enabled successfully", view).warn(&warnings)
+    };
+    idempotent
+        .answer(&state.taxpayers, taxpayer.id, enable, show)
+        .await
 }

@@ -4,12 +4,13 @@ use actix_web::web;
 
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::TaxpayerCaller;
-use crate::domain::events::replay::ReplayRange;
+use crate::domain::events::replay::{Replay, ReplayRange};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::doc;
 use crate::http::openapi::event_schemas::event_schemas;
 use crate::http::respond::code::ErrorCode;
@@ -146,6 +147,7 @@ async fn list_own_dead_letters(
 async fn replay_own_dead_letter(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
+    idempotent: IdempotentRequest,
     delivery: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
@@ -156,9 +158,12 @@ async fn replay_own_dead_letter(
         range: ReplayRange::for_event(dead.sequence),
         by: None,
     };
-    let replay = state.taxpayers.send(id, command).await?;
-    Ok(ApiResponse::ok(
-        "Webhook delivery queued successfully",
-        ReplayView::from(&replay),
-    ))
+    idempotent
+        .answer(&state.taxpayers, id, command, |replay: &Replay| {
+            ApiResponse::ok(
+                "Webhook delivery queued successfully",
+                ReplayView::from(replay),
+            )
+        })
+        .await
 }

@@ -1,4 +1,5 @@
-//! What a taxpayer answers in advance for the files that it imports.
+//! The import profile: the values with which a taxpayer fills what its files lack, and the meaning of their columns and
+//! units.
 
 use actix_web::web;
 

@@ -70,28 +70,32 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     )
                     .fails(&[ErrorCode::NotAddressedToCaller, ErrorCode::IrnMalformed])
             }),
-        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice")
-            .relays()
-            .post(acknowledge_supplier_invoice, || {
-                doc(
-                    "acknowledge_supplier_invoice",
-                    "Acknowledge Supplier Invoice",
-                )
-                .with_note(
-                    "Tells the authority that the taxpayer has received the \
-                     document. A second time is refused.",
-                )
-                .takes(supplier_irn::read, example!("supplier_irn"))
-                .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
-                .writes()
-                .fails(&[
-                    ErrorCode::NotAddressedToCaller,
-                    ErrorCode::AlreadyAcknowledged,
-                ])
-                .fails(&[ErrorCode::AuthorityRejected, ErrorCode::IrnMalformed])
-                .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
-            }),
+        acknowledgement_path(),
     ]
+}
+
+fn acknowledgement_path() -> Path {
+    path("/v1/tax-payers/invoices/acknowledge-supplier-invoice")
+        .relays()
+        .post(acknowledge_supplier_invoice, || {
+            doc(
+                "acknowledge_supplier_invoice",
+                "Acknowledge Supplier Invoice",
+            )
+            .with_note(
+                "Tells the authority that the taxpayer has received the \
+                 document. A second time is refused.",
+            )
+            .takes(supplier_irn::read, example!("supplier_irn"))
+            .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
+            .writes()
+            .fails(&[
+                ErrorCode::NotAddressedToCaller,
+                ErrorCode::AlreadyAcknowledged,
+            ])
+            .fails(&[ErrorCode::AuthorityRejected, ErrorCode::IrnMalformed])
+            .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
+        })
 }
 
 const PER_PAGE_DEFAULT: u64 = 10;

@@ -1,4 +1,4 @@
-//! Corrects a signed invoice, tells how far a correction has come, and undoes a batch.
+//! Corrects a signed invoice, returns the progress of a correction, and undoes a batch.
 
 use std::future::{Ready, ready};
 
@@ -16,7 +16,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
 use crate::http::api::tax_payers::invoices::update::seen_invoice;
 use crate::http::corrections::{
-    ComparedOriginal, Undo, UndoAct, correct_command, read_body, standard_body, undo,
+    ComparedOriginal, Undo, UndoAct, correct_command, read_body, read_standard_body, undo,
 };
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -49,7 +49,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                      background; the Location of the 202 tells the progress.",
                 )
                 .query("preview", PREVIEW)
-                .takes(standard_body, example!("create_invoice"))
+                .takes(read_standard_body, example!("create_invoice"))
                 .gives::<CorrectionView<'_>>(202, "Correction started")
                 .gives::<CorrectionView<'_>>(200, "Correction previewed successfully")
                 .gives::<CorrectionView<'_>>(200, "Nothing has to be corrected")
@@ -86,11 +86,11 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// The invoice in the path of a correction, and whether the caller only wants the plan.
+/// The invoice in the path of a correction. With `is_preview` the caller only wants the plan.
 struct CorrectTerms {
     invoice: InvoiceId,
     is_preview: bool,
-    /// Has the header `If-Match`.
+    /// The request, for its header `If-Match`.
     request: HttpRequest,
 }
 
@@ -113,7 +113,8 @@ impl FromRequest for CorrectTerms {
     }
 }
 
-/// POST `/v1/tax-payers/invoices/{id}/correct`: starts the correction of a signed invoice, or only tells its plan.
+/// POST `/v1/tax-payers/invoices/{id}/correct`: starts the correction of a signed invoice, or returns the plan of a
+/// preview.
 async fn correct_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -166,7 +167,7 @@ fn started_response(correction: &Correction) -> ApiResponse {
     ApiResponse::with_status(StatusCode::ACCEPTED, "Correction started", view).with_location(&place)
 }
 
-/// GET `/v1/tax-payers/invoices/corrections/{correction_no}`: tells how far a correction has come.
+/// GET `/v1/tax-payers/invoices/corrections/{correction_no}`: returns the progress of a correction.
 async fn get_correction(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
@@ -189,7 +190,7 @@ async fn get_correction(
     ))
 }
 
-/// POST `/v1/tax-payers/invoices/batches/{batch_no}/undo`: undoes a batch, or only tells what would be done.
+/// POST `/v1/tax-payers/invoices/batches/{batch_no}/undo`: undoes a batch. A preview only returns what would be done.
 async fn undo_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

@@ -236,7 +236,7 @@ fn batch_response(batch: &Batch) -> ApiResponse {
         .warn(different_warning(batch).as_slice())
 }
 
-/// Returns a warning if existing invoices have other contents than what was sent, for who meant to correct them.
+/// Returns a warning if existing invoices differ from what was sent: the sender may believe that they were changed.
 fn different_warning(batch: &Batch) -> Option<String> {
     let count = batch.count_different();
     (count > 0).then(|| {

@@ -1,4 +1,4 @@
-//! Imports files of invoices, and tells what became of them.
+//! Imports files of invoices, and returns the outcome of each document.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, Responder, web};
@@ -68,7 +68,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /v1/tax-payers/invoices/import: creates the invoices of a file, or only tells what would become of them.
+/// POST /v1/tax-payers/invoices/import: creates the invoices of a file. A preview only returns the outcome that they
+/// would have.
 async fn import_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -135,7 +136,7 @@ fn import_path(import: &Import) -> String {
     format!("/v1/tax-payers/invoices/imports/{}", import.import_no)
 }
 
-/// GET `/v1/tax-payers/invoices/imports/{import_no}`: returns what became of a file.
+/// GET `/v1/tax-payers/invoices/imports/{import_no}`: returns the outcome of an import.
 async fn get_import(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -150,7 +151,7 @@ async fn get_import(
     ))
 }
 
-/// GET `/v1/tax-payers/invoices/imports/{import_no}/errors`: returns the file of errors.
+/// GET `/v1/tax-payers/invoices/imports/{import_no}/errors`: returns the errors of an import as a CSV file.
 async fn get_import_errors(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -175,7 +176,7 @@ async fn get_import_errors(
     Ok(file.respond_to(&request))
 }
 
-/// Refuses what cannot be the number of an import.
+/// Refuses a text that cannot be an import number, before it gets into a query or a file name.
 fn check_number(import_no: &str) -> Result<(), ApiError> {
     let is_number = import_no.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if is_number {

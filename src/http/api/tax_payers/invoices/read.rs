@@ -74,8 +74,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// Returns the tag of the answers of Get Invoice by ID, whatever they include. It is made of the answer without
-/// `include` and of the exact time of the last change: an answer has whole seconds, and no amount that was paid.
+/// Returns the entity tag of an invoice, the same for every `include`. It also covers the exact time of the last
+/// change, because the response shows only whole seconds and no paid amount.
 pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
     let view = InvoiceView::new(invoice, &Included::default(), None);
     let answer = success_text(RETRIEVED_MESSAGE, view)?;

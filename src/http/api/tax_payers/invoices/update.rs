@@ -244,7 +244,8 @@ pub(super) async fn update_payment_status(
             id,
             IfUnchanged { seen, command },
             move |paid| {
-                let odd = amount.and_then(|amount| odd_digits(amount, &paid.invoice, &catalog));
+                let odd =
+                    amount.and_then(|amount| odd_digits_warning(amount, &paid.invoice, &catalog));
                 payment_response(paid)
                     .warn(&form.warnings)
                     .warn(odd.as_slice())
@@ -253,8 +254,8 @@ pub(super) async fn update_payment_status(
         .await
 }
 
-/// Returns the warning for an amount with more digits than its currency has.
-fn odd_digits(amount: Amount, invoice: &Invoice, catalog: &Catalog) -> Option<String> {
+/// Returns a warning if an amount has more digits after the point than its currency.
+fn odd_digits_warning(amount: Amount, invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     let currency = &invoice.currency;
     let digits = catalog.currency_digits(currency);
     amount
@@ -267,7 +268,8 @@ fn payment_response(paid: &PaidInvoice) -> ApiResponse {
     ApiResponse::ok("Invoice payment status updated successfully", view).warn(&paid.warnings)
 }
 
-/// Returns the invoice as the caller has seen it, if `If-Match` says so. The stored invoice must be the same.
+/// Returns the version of the invoice that the header `If-Match` demands; `None` without the header. Fails if the
+/// stored invoice is another version.
 pub(super) async fn seen_invoice(
     state: &ApiState,
     request: &HttpRequest,

@@ -1,15 +1,7 @@
-//! An endpoint: a path with its handlers, its policy and its documentation. Other methods get 405 and `Allow`.
+//! One path of the API or of a console: its handlers, its policy and its documentation.
 
-use std::collections::HashSet;
-use std::future::ready;
-use std::rc::Rc;
-
-use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
-use actix_web::guard;
 use actix_web::http::Method;
-use actix_web::http::header::LOCATION;
-use actix_web::middleware::{Compat, Compress, Condition, from_fn};
-use actix_web::{FromRequest, Handler, HttpRequest, HttpResponse, Resource, Responder, Route, web};
+use actix_web::{FromRequest, Handler, Responder, Route, guard, web};
 use utoipa::openapi::path::HttpMethod;
 
 use crate::domain::access::session::OperatorRole;
@@ -17,18 +9,11 @@ use crate::http::extract::body::BodyKind;
 use crate::http::extract::form::FormContent;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
-use crate::http::known_paths::KnownPaths;
 use crate::http::limits::SensitiveOperation;
-use crate::http::listener::Listener;
-use crate::http::middleware::encodings::ignore_unknown_encodings;
-use crate::http::middleware::held_answer::tag_answer;
 use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
-use crate::http::middleware::query_names::check_names;
 use crate::http::openapi::OperationDoc;
-use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::Operation;
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::error::ApiError;
 
 /// The order in which `Allow` lists the methods.
 const METHOD_ORDER: [Method; 6] = [
@@ -40,21 +25,15 @@ const METHOD_ORDER: [Method; 6] = [
     Method::DELETE,
 ];
 
-/// A part of the API: its name and purpose in the API document, and its endpoints.
-pub(crate) struct Part {
-    pub(crate) name: &'static str,
-    pub(crate) purpose: &'static str,
-    pub(crate) endpoints: Vec<Path>,
-}
-
 /// One path with the handlers of its methods.
 pub(crate) struct Path {
     pub(crate) pattern: &'static str,
-    routes: Vec<Route>,
+    pub(super) routes: Vec<Route>,
     pub(crate) policy: RoutePolicy,
     pub(crate) allowed: Vec<Method>,
-    documented: Vec<(Vec<Method>, Doc)>,
-    /// The number of segments of the page above a form, to which GET leads; `None` for a page, and without a page above.
+    pub(super) documented: Vec<(Vec<Method>, Doc)>,
+    /// For a form without a page of its own: the number of path segments of the nearest page above it, to which GET
+    /// redirects. `None` for other paths, and if there is no such page.
     pub(crate) page_above: Option<usize>,
     /// The methods of each handler, and the least operator role that the handler requires; `None` if it requires none.
     roles: Vec<(Vec<Method>, Option<OperatorRole>)>,
@@ -62,7 +41,7 @@ pub(crate) struct Path {
 
 /// A function that returns an operation's documentation, called only when the API document or the names of a query
 /// string are needed.
-type Doc = fn() -> OperationDoc;
+pub(super) type Doc = fn() -> OperationDoc;
 
 pub(crate) fn path(pattern: &'static str) -> Path {
     let policy = RoutePolicy::new(pattern);
@@ -273,15 +252,6 @@ impl Path {
             .find(|(methods, _)| methods.contains(method))
             .and_then(|(_, role)| *role)
     }
-
-    /// Returns the sort key of the path. It puts a fixed segment before a parameter: `/invoices/full` before
-    /// `/invoices/{id}`.
-    fn precedence(&self) -> Vec<bool> {
-        self.pattern
-            .split('/')
-            .map(|segment| segment.starts_with('{'))
-            .collect()
-    }
 }
 
 /// Returns the error codes of a call whose key is missing or does not allow the call. Empty if the policy checks no
@@ -298,11 +268,6 @@ fn key_error_codes(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
         .collect()
 }
 
-/// Returns the names of the query string that these operations know.
-fn query_names(docs: &[Doc]) -> Vec<String> {
-    docs.iter().flat_map(|doc| doc().query_names()).collect()
-}
-
 /// Returns the method's name in the API document. HEAD is not listed there, because every GET path also answers HEAD.
 fn to_openapi_method(method: &Method) -> Option<HttpMethod> {
     match *method {
@@ -312,173 +277,5 @@ fn to_openapi_method(method: &Method) -> Option<HttpMethod> {
         Method::POST => Some(HttpMethod::Post),
         Method::DELETE => Some(HttpMethod::Delete),
         _ => None,
-    }
-}
-
-impl Part {
-    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
-        self.endpoints.iter().flat_map(Path::operations)
-    }
-
-    /// Returns this part of the API as the API document lists it.
-    pub(crate) fn tag(&self) -> Tag {
-        Tag {
-            name: self.name,
-            purpose: self.purpose,
-            operations: self.operations().collect(),
-        }
-    }
-}
-
-/// Returns the endpoints in the order in which a request is matched against them.
-pub(crate) fn sort_by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
-    endpoints.sort_by_cached_key(Path::precedence);
-    endpoints
-}
-
-impl HttpServiceFactory for Path {
-    fn register(self, config: &mut AppService) {
-        let Self {
-            pattern,
-            routes,
-            policy,
-            allowed,
-            documented,
-            page_above,
-            ..
-        } = self;
-        let taken: Rc<[Method]> = allowed.clone().into();
-        let refusal = web::to(move |request: HttpRequest| {
-            let is_read = [Method::GET, Method::HEAD].contains(request.method());
-            let above = page_above.filter(|_| is_read);
-            ready(match above {
-                Some(segments) => Ok(lead_to(first_segments(request.path(), segments))),
-                None => Err(ApiError::method_not_allowed(allowed.clone())),
-            })
-        });
-        let admit = from_fn(move |request: ServiceRequest, next| {
-            let has_handler = taken.contains(request.method());
-            policy.admit(request, next, has_handler)
-        });
-        let docs: Rc<[Doc]> = documented.into_iter().map(|(_, doc)| doc).collect();
-        let is_documented = !docs.is_empty();
-        let check_query = from_fn(move |request: ServiceRequest, next| {
-            let docs = Rc::clone(&docs);
-            check_names(request, next, move || query_names(&docs))
-        });
-        let resource = routes
-            .into_iter()
-            .fold(web::resource(pattern), Resource::route);
-        resource
-            .default_service(refusal)
-            .wrap(Compat::new(Condition::new(is_documented, check_query)))
-            .wrap(Compat::new(Condition::new(
-                policy.surface.is_some(),
-                from_fn(tag_answer),
-            )))
-            .wrap(admit)
-            .wrap(Compat::new(Condition::new(
-                is_documented,
-                Compress::default(),
-            )))
-            .wrap(from_fn(ignore_unknown_encodings))
-            .register(config);
-    }
-}
-
-/// Makes GET of a form lead to the nearest page above it: who reloads after a fault, or opens the address again, finds the
-/// page with the form.
-pub(crate) fn lead_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
-    let pages: HashSet<_> = paths
-        .iter()
-        .filter(|path| path.allowed.contains(&Method::GET))
-        .map(|path| shape(path.pattern))
-        .collect();
-    for path in &mut paths {
-        if path.policy.pages == Pages::WithForm && !path.allowed.contains(&Method::GET) {
-            let shape = shape(path.pattern);
-            path.page_above = (2..shape.len())
-                .rev()
-                .find(|segments| pages.contains(&shape[..*segments]));
-        }
-    }
-    paths
-}
-
-/// Returns the segments of a pattern; `None` stands for a parameter.
-fn shape(pattern: &str) -> Vec<Option<&str>> {
-    let segments = pattern.split('/');
-    segments
-        .map(|segment| Some(segment).filter(|segment| !segment.starts_with('{')))
-        .collect()
-}
-
-/// Returns the beginning of a path. Before its first slash stands an empty segment.
-fn first_segments(path: &str, segments: usize) -> &str {
-    let end = path.match_indices('/').nth(segments - 1);
-    end.map_or(path, |(end, _)| &path[..end])
-}
-
-fn lead_to(path: &str) -> HttpResponse {
-    HttpResponse::SeeOther()
-        .insert_header((LOCATION, path))
-        .finish()
-}
-
-/// Answers a request that matches no path, with the path that was probably meant.
-pub(crate) async fn answer_unknown_path(
-    request: HttpRequest,
-    known: web::Data<KnownPaths>,
-) -> Result<&'static str, ApiError> {
-    let listener = Listener::from_request(&request);
-    std::future::ready(Err(match known.nearest(request.path(), listener) {
-        Some(path) => ApiError::new(
-            ErrorCode::RouteNotFound,
-            format!("No such path (did you mean {path}?)"),
-        ),
-        None => ApiError::route_not_found(),
-    }))
-    .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_form_leads_to_the_nearest_page_above_it() {
-        let page = |pattern| path(pattern).page(async || "");
-        let form = |pattern| path(pattern).form(async || "");
-        let paths = lead_forms_to_pages(vec![
-            page("/a/{id}"),
-            page("/a/{id}/keys"),
-            form("/a/{key}/keys/{key}/revoke"),
-            form("/a/{id}/approve"),
-            form("/b"),
-            page("/a/{id}/keys/new").form(async || ""),
-        ]);
-        let above: Vec<_> = paths.iter().map(|path| path.page_above).collect();
-        assert_eq!(above, [None, None, Some(4), Some(3), None, None]);
-        for (segments, expected) in [(4, "/a/5%2F/keys"), (3, "/a/5%2F"), (9, "/a/5%2F/keys/7/x")] {
-            assert_eq!(first_segments("/a/5%2F/keys/7/x", segments), expected);
-        }
-    }
-
-    #[test]
-    fn a_fixed_segment_is_matched_before_a_parameter() {
-        let patterns = ["/a/{id}", "/a/{id}/c", "/a/b", "/{any}", "/a/b/{id}", "/a"];
-        let sorted = sort_by_precedence(patterns.map(path).into());
-        let before = |first: &str, second: &str| {
-            let at = |pattern| {
-                sorted
-                    .iter()
-                    .position(|path| path.pattern == pattern)
-                    .unwrap()
-            };
-            assert!(at(first) < at(second), "{first} is not before {second}");
-        };
-        before("/a/b", "/a/{id}");
-        before("/a", "/{any}");
-        before("/a/b/{id}", "/a/{id}/c");
     }
 }

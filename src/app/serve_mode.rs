@@ -1,0 +1,10 @@
+//! The modes of a process that serves: it sends what it accepts, or nothing.
+
+/// Tells if a process sends what it accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServeMode {
+    Normal,
+    /// Nothing is sent: no call to the authority, and no webhook. This is meant for a copy of a database beside the
+    /// live one.
+    Paused,
+}

@@ -1,0 +1,137 @@
+//! Builds the record of an import from its documents and their results.
+
+use std::collections::BTreeMap;
+
+use crate::domain::import::causes::Causes;
+use crate::domain::import::profile::{NamedCustomer, answer_name};
+use crate::domain::import::record::{
+    DocumentResult, Import, ImportFault, ImportItem, ImportOutcome, ImportedDocument, ImportedFile,
+    OutcomeCounts, Question,
+};
+use crate::domain::import::source::ImportForm;
+use crate::domain::invoice::batch::{Duplicate, ITEM_FAULTS_MAX, ItemOutcome};
+use crate::domain::kernel::fault::{Fault, Faults};
+
+/// The maximum number of warnings that are kept of one document.
+pub(super) const WARNINGS_MAX: usize = 30;
+/// The maximum length of a warning or a message, in characters.
+const SENTENCE_CHARS_MAX: usize = 500;
+
+const DIFFERENT_WARNING: &str =
+    "The account has this invoice with other contents, which stay as they are.";
+
+impl Import {
+    /// Builds the record. The results are in the order of the documents.
+    pub fn new(
+        file: &ImportedFile,
+        batch_no: Option<String>,
+        results: impl IntoIterator<Item = DocumentResult>,
+    ) -> Self {
+        let mut causes = Causes::default();
+        let mut questions = BTreeMap::new();
+        let mut counts = OutcomeCounts::default();
+        let mut items = Vec::with_capacity(file.documents.len());
+        let documents = file.documents.iter().zip(file.documents_before..);
+        for ((document, index), result) in documents.zip(results) {
+            let item = import_item(file.form, index, document, result);
+            counts.add(&item);
+            causes.add(document, &item.errors);
+            if item.outcome == ImportOutcome::NeedsAnswer {
+                add_question(&mut questions, file.form, document, &item.errors);
+            }
+            items.push(item);
+        }
+        Self {
+            import_no: file.import_no.clone(),
+            form: file.form,
+            batch_no,
+            documents: file.documents.len(),
+            counts,
+            items,
+            causes: causes.into_sorted(),
+            questions: questions.into_values().collect(),
+            warnings: file.warnings.clone(),
+            stopped: None,
+        }
+    }
+}
+
+fn import_item(
+    form: ImportForm,
+    index: usize,
+    document: &ImportedDocument,
+    result: DocumentResult,
+) -> ImportItem {
+    let DocumentResult { item, faults } = result;
+    let faults = faults.unwrap_or_default();
+    let outcome = match item.outcome {
+        ItemOutcome::Created => ImportOutcome::Created,
+        ItemOutcome::Duplicate => ImportOutcome::Duplicate,
+        ItemOutcome::Failed if is_answerable(form, &faults) => ImportOutcome::NeedsAnswer,
+        ItemOutcome::Failed => ImportOutcome::Failed,
+    };
+    let errors = faults
+        .iter()
+        .take(ITEM_FAULTS_MAX)
+        .map(|fault| ImportFault {
+            field: fault.path.clone(),
+            rule: fault.rule().to_owned(),
+            place: document.places.place(&fault.path),
+            message: shorten(&fault.to_string()),
+        });
+    let other = item.duplicate.filter(|one| *one == Duplicate::Different);
+    let other = other.map(|_| DIFFERENT_WARNING.to_owned());
+    let warnings = document.warnings.iter().take(WARNINGS_MAX);
+    let more = document.warnings.len().saturating_sub(WARNINGS_MAX);
+    let more = (more > 0).then(|| format!("There are {more} more warnings."));
+    ImportItem {
+        index,
+        source: document.places.source(),
+        invoice_no: item.invoice_no,
+        outcome,
+        id: item.id,
+        irn: item.irn,
+        duplicate: item.duplicate,
+        warnings: other
+            .into_iter()
+            .chain(warnings.map(|text| shorten(text)))
+            .chain(more)
+            .collect(),
+        errors: errors.collect(),
+    }
+}
+
+/// True if each fault is a missing field whose value the import profile can give.
+fn is_answerable(form: ImportForm, faults: &Faults) -> bool {
+    let is_question =
+        |fault: &Fault| fault.rule() == "required" && answer_name(form, &fault.path).is_some();
+    !faults.is_empty() && !faults.is_full() && faults.iter().all(is_question)
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(SENTENCE_CHARS_MAX).collect()
+}
+
+fn add_question(
+    questions: &mut BTreeMap<NamedCustomer, Question>,
+    form: ImportForm,
+    document: &ImportedDocument,
+    errors: &[ImportFault],
+) {
+    let customer = &document.customer;
+    let question = questions
+        .entry(customer.clone())
+        .or_insert_with(|| Question {
+            customer_no: customer.no.clone().or_else(|| customer.tin.clone()),
+            name: customer.name.clone(),
+            fields: Vec::new(),
+        });
+    for name in errors
+        .iter()
+        .filter_map(|error| answer_name(form, &error.field))
+    {
+        if !question.fields.iter().any(|field| field == name) {
+            question.fields.push(name.to_owned());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Incidents of the authority's records: differences between its ledger and ours, and outdated reference lists.
+
+use jiff::SignedDuration;
+
+use crate::domain::incident::situation::Situation;
+use crate::domain::incident::work::work;
+use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+
+/// Reference lists that were fetched longer ago than this are old, because they are fetched several times a day.
+const LISTS_OLD_AFTER: SignedDuration = SignedDuration::from_hours(24);
+
+pub(super) const INVOICES_MISSING_REMOTELY: IncidentKind = IncidentKind {
+    name: "invoices-missing-remotely",
+    severity: Severity::Page,
+    title: "The authority lacks invoices that it accepted",
+    effect: "These invoices count as reported here, and not there.",
+    ends: "When the day is compared again and the authority has these invoices, or when an operator decides each.",
+    to_do: "Ask the authority for each invoice. When it has them, compare the day again. When it never will, decide them.",
+    look_at: "`/ops/reconciliations/{id}`: what `detail` says. POST `/ops/reconciliations` compares the day again.",
+    page: "/console/reconciliations?for_you=true",
+    find: invoices_missing_remotely,
+};
+
+fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let missing = work
+            .differences
+            .iter()
+            .filter(|(kind, _)| kind == MISSING_REMOTELY);
+        missing
+            .filter(|(_, count)| *count > 0)
+            .map(|(_, count)| {
+                let invoices = count_phrase(*count, "invoice", "invoices");
+                Finding::new(
+                    *count,
+                    format!("The authority does not have {invoices} that it accepted."),
+                )
+            })
+            .collect()
+    })
+}
+
+/// The kind of difference in which the authority lacks an invoice that we have as accepted.
+const MISSING_REMOTELY: &str = "missing_remotely";
+
+pub(super) const LEDGER_DIFFERS: IncidentKind = IncidentKind {
+    name: "ledger-differs",
+    severity: Severity::Warning,
+    title: "Our books differ from the authority's ledger",
+    effect: "The service cannot repair these differences by itself.",
+    ends: "When the day is compared again without a difference, or when an operator decides each.",
+    to_do: "Remove the cause of each difference, and compare the day again. Decide those that nobody can remove.",
+    look_at: "`/ops/reconciliations/{id}`: what `detail` says. [Reconciliation](#reconciliation) says what each \
+              kind of difference means.",
+    page: "/console/reconciliations?for_you=true",
+    find: ledger_differs,
+};
+
+fn ledger_differs(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let others = work
+            .differences
+            .iter()
+            .filter(|(kind, count)| kind != MISSING_REMOTELY && *count > 0);
+        others
+            .map(|(kind, count)| {
+                let differences = count_phrase(*count, "difference", "differences");
+                let summary = format!(
+                    "{differences} from the authority's ledger to decide: {}.",
+                    kind.replace('_', " ")
+                );
+                Finding::new(*count, summary).caused_by(kind.clone())
+            })
+            .collect()
+    })
+}
+
+pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {
+    name: "reference-lists-old",
+    severity: Severity::Warning,
+    title: "The authority's lists are old",
+    effect: "Codes that the authority has added since are refused here.",
+    ends: "By itself, when the lists can be fetched.",
+    to_do: "Look why the lists cannot be fetched.",
+    look_at: "The log of the reference actor. Invoices are accepted meanwhile.",
+    page: "/console/supervision",
+    find: reference_lists_old,
+};
+
+fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let fetched = work.oldest_list_fetched_at;
+        let old = fetched.filter(|at| situation.now.duration_since(*at) > LISTS_OLD_AFTER);
+        old.map(|at| {
+            Finding::new(
+                1,
+                "A reference list of the authority was last fetched more than a day ago.",
+            )
+            .since(at.checked_add(LISTS_OLD_AFTER).ok())
+        })
+        .into_iter()
+        .collect()
+    })
+}

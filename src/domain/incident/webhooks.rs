@@ -1,0 +1,113 @@
+//! Incidents of webhooks: endpoints that are parked or disabled, and dead letters.
+
+use crate::domain::incident::situation::{Group, ParkedEndpoints, Situation};
+use crate::domain::incident::work::{group_finding, work};
+use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
+use crate::domain::kernel::upstream::Blame;
+
+/// If at least this many endpoints, and all that are active, cannot be reached, the fault is in our network.
+const UNREACHED_MIN: u64 = 3;
+
+pub(super) const ENDPOINTS_PARKED: IncidentKind = IncidentKind {
+    name: "endpoints-parked",
+    severity: Severity::Warning,
+    title: "Webhook endpoints are parked",
+    effect: "Their notifications wait. One at a time is sent as a probe.",
+    ends: "By itself, when a probe is answered; after webhooks.disable_after_s without a success the endpoint is disabled.",
+    to_do: "If many hosts fail in the same way, look at our own network first. Otherwise tell the integrators.",
+    look_at: "`/ops/webhooks/endpoints?health=parked`: their `last_failure`. With `dns`, `connect` or `timed_out` \
+              for all: our own network or name server. With `auth`: what the receiver answered; usually new \
+              credentials with PUT `/ops/taxpayers/{id}/integration`.",
+    page: "/console/deliveries",
+    find: endpoints_parked,
+};
+
+fn endpoints_parked(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let groups = work.endpoints.iter().filter(|group| group.endpoints > 0);
+        groups
+            .map(|group| {
+                let parked = match work.endpoints_active {
+                    active if active > 1 => {
+                        format!("{} of {active} endpoints are", group.endpoints)
+                    }
+                    _ => count_phrase(group.endpoints, "endpoint is", "endpoints are"),
+                };
+                let host = match &group.host {
+                    Some((host, endpoints)) if *endpoints > 1 => {
+                        format!(" {endpoints} of them are at {host}.")
+                    }
+                    _ => String::new(),
+                };
+                let summary = format!(
+                    "{parked} parked, because each attempt failed: {}.{host}",
+                    group.failure.replace('_', " ")
+                );
+                Finding::new(group.endpoints, summary)
+                    .caused_by(group.failure.clone())
+                    .blamed_on(parked_blame(group, work.endpoints_active))
+                    .since(group.since)
+            })
+            .collect()
+    })
+}
+
+/// Returns who is to blame for failing endpoints: our network, if none of several endpoints can be reached.
+fn parked_blame(group: &ParkedEndpoints, active: u64) -> Blame {
+    let is_unreached = ["dns", "connect"].contains(&group.failure.as_str());
+    if is_unreached && group.endpoints >= UNREACHED_MIN && group.endpoints >= active {
+        Blame::OurNetwork
+    } else {
+        Blame::Receiver
+    }
+}
+
+pub(super) const ENDPOINTS_DISABLED: IncidentKind = IncidentKind {
+    name: "endpoints-disabled",
+    severity: Severity::Notice,
+    title: "Webhook endpoints are disabled",
+    effect: "They are sent nothing. Their owners were told.",
+    ends: "When their owners enable them again.",
+    to_do: "Nothing, unless an integrator asks.",
+    look_at: "`/ops/webhooks/endpoints?health=disabled`: `disabled_reason`. An endpoint that is enabled again can \
+              replay what it missed.",
+    page: "/console/deliveries",
+    find: endpoints_disabled,
+};
+
+fn endpoints_disabled(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        let disabled = Group {
+            count: work.endpoints_disabled,
+            since: None,
+        };
+        group_finding(disabled, |count| {
+            format!(
+                "{} disabled.",
+                count_phrase(count, "endpoint is", "endpoints are")
+            )
+        })
+    })
+}
+
+pub(super) const DEAD_LETTERS: IncidentKind = IncidentKind {
+    name: "dead-letters",
+    severity: Severity::Warning,
+    title: "Notifications became dead letters",
+    effect: "Their receivers do not learn of these events, unless they read the feed.",
+    ends: "When they are sent again, or a day after the last one.",
+    to_do: "When the receivers answer again, replay the dead letters.",
+    look_at: "[Dead letters](#dead-letters): `/ops/webhooks/dead-letters` with the reason of each, and how to send \
+              them again.",
+    page: "/console/deliveries/dead-letters",
+    find: dead_letters,
+};
+
+fn dead_letters(situation: &Situation) -> Vec<Finding> {
+    work(situation, |work| {
+        group_finding(work.dead_letters, |count| {
+            let letters = count_phrase(count, "notification", "notifications");
+            format!("{letters} became dead letters within a day: no attempt is left.")
+        })
+    })
+}

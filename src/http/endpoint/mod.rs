@@ -1,0 +1,18 @@
+//! An endpoint: a path with its handlers, its policy and its documentation.
+//!
+//! | Concept | File |
+//! |---|---|
+//! | one path, and how a table of endpoints describes it | `api_path` |
+//! | a part of the API | `part` |
+//! | all paths together: their order, and the pages above forms | `path_table` |
+//! | the service of a path, and the answer to an unknown one | `service` |
+
+mod api_path;
+mod part;
+mod path_table;
+mod service;
+
+pub(crate) use api_path::{Path, path};
+pub(crate) use part::Part;
+pub(crate) use path_table::{lead_forms_to_pages, sort_by_precedence};
+pub(crate) use service::answer_unknown_path;

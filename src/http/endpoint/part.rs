@@ -1,0 +1,27 @@
+//! A part of the API, as the API document lists it.
+
+use crate::http::endpoint::api_path::Path;
+use crate::http::openapi::document::Tag;
+use crate::http::openapi::operation::Operation;
+
+/// A part of the API: its name and purpose in the API document, and its endpoints.
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    pub(crate) purpose: &'static str,
+    pub(crate) endpoints: Vec<Path>,
+}
+
+impl Part {
+    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
+        self.endpoints.iter().flat_map(Path::operations)
+    }
+
+    /// Returns this part of the API as the API document lists it.
+    pub(crate) fn tag(&self) -> Tag {
+        Tag {
+            name: self.name,
+            purpose: self.purpose,
+            operations: self.operations().collect(),
+        }
+    }
+}

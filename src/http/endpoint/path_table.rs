@@ -1,0 +1,90 @@
+//! All paths together: the order in which a request is matched against them, and the page above each form.
+
+use std::collections::HashSet;
+
+use actix_web::http::Method;
+
+use crate::http::endpoint::api_path::Path;
+use crate::http::middleware::policy::Pages;
+
+/// Returns the endpoints in the order in which a request is matched against them.
+pub(crate) fn sort_by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
+    endpoints.sort_by_cached_key(precedence);
+    endpoints
+}
+
+/// Returns the sort key of the path. It puts a fixed segment before a parameter: `/invoices/full` before
+/// `/invoices/{id}`.
+fn precedence(path: &Path) -> Vec<bool> {
+    path.pattern
+        .split('/')
+        .map(|segment| segment.starts_with('{'))
+        .collect()
+}
+
+/// Makes GET of a form redirect to the nearest page above it. So a reload after a fault, or a bookmark, shows the page
+/// with the form.
+pub(crate) fn lead_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
+    let pages: HashSet<_> = paths
+        .iter()
+        .filter(|path| path.allowed.contains(&Method::GET))
+        .map(|path| shape(path.pattern))
+        .collect();
+    for path in &mut paths {
+        if path.policy.pages == Pages::WithForm && !path.allowed.contains(&Method::GET) {
+            let shape = shape(path.pattern);
+            path.page_above = (2..shape.len())
+                .rev()
+                .find(|segments| pages.contains(&shape[..*segments]));
+        }
+    }
+    paths
+}
+
+/// Returns the segments of a pattern; `None` stands for a parameter.
+fn shape(pattern: &str) -> Vec<Option<&str>> {
+    let segments = pattern.split('/');
+    segments
+        .map(|segment| Some(segment).filter(|segment| !segment.starts_with('{')))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::endpoint::path;
+
+    #[test]
+    fn a_form_leads_to_the_nearest_page_above_it() {
+        let page = |pattern| path(pattern).page(async || "");
+        let form = |pattern| path(pattern).form(async || "");
+        let paths = lead_forms_to_pages(vec![
+            page("/a/{id}"),
+            page("/a/{id}/keys"),
+            form("/a/{key}/keys/{key}/revoke"),
+            form("/a/{id}/approve"),
+            form("/b"),
+            page("/a/{id}/keys/new").form(async || ""),
+        ]);
+        let above: Vec<_> = paths.iter().map(|path| path.page_above).collect();
+        assert_eq!(above, [None, None, Some(4), Some(3), None, None]);
+    }
+
+    #[test]
+    fn a_fixed_segment_is_matched_before_a_parameter() {
+        let patterns = ["/a/{id}", "/a/{id}/c", "/a/b", "/{any}", "/a/b/{id}", "/a"];
+        let sorted = sort_by_precedence(patterns.map(path).into());
+        let before = |first: &str, second: &str| {
+            let at = |pattern| {
+                sorted
+                    .iter()
+                    .position(|path| path.pattern == pattern)
+                    .unwrap()
+            };
+            assert!(at(first) < at(second), "{first} is not before {second}");
+        };
+        before("/a/b", "/a/{id}");
+        before("/a", "/{any}");
+        before("/a/b/{id}", "/a/{id}/c");
+    }
+}

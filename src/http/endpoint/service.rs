@@ -1,0 +1,119 @@
+//! Serves a path. Other methods than its own get 405 and `Allow`, and an unknown path gets 404.
+
+use std::future::ready;
+use std::rc::Rc;
+
+use actix_web::dev::{AppService, HttpServiceFactory, ServiceRequest};
+use actix_web::http::Method;
+use actix_web::http::header::LOCATION;
+use actix_web::middleware::{Compat, Compress, Condition, from_fn};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+
+use crate::http::endpoint::api_path::{Doc, Path};
+use crate::http::known_paths::KnownPaths;
+use crate::http::listener::Listener;
+use crate::http::middleware::encodings::ignore_unknown_encodings;
+use crate::http::middleware::held_answer::tag_answer;
+use crate::http::middleware::ignored_body::warn_of_ignored_body;
+use crate::http::middleware::query_names::check_names;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+impl HttpServiceFactory for Path {
+    fn register(self, config: &mut AppService) {
+        let Self {
+            pattern,
+            routes,
+            policy,
+            allowed,
+            documented,
+            page_above,
+            ..
+        } = self;
+        let taken: Rc<[Method]> = allowed.clone().into();
+        let refusal = web::to(move |request: HttpRequest| {
+            let is_read = [Method::GET, Method::HEAD].contains(request.method());
+            let above = page_above.filter(|_| is_read);
+            ready(match above {
+                Some(segments) => Ok(lead_to(first_segments(request.path(), segments))),
+                None => Err(ApiError::method_not_allowed(allowed.clone())),
+            })
+        });
+        let admit = from_fn(move |request: ServiceRequest, next| {
+            let has_handler = taken.contains(request.method());
+            policy.admit(request, next, has_handler)
+        });
+        let docs: Rc<[Doc]> = documented.into_iter().map(|(_, doc)| doc).collect();
+        let is_documented = !docs.is_empty();
+        let check_query = from_fn(move |request: ServiceRequest, next| {
+            let docs = Rc::clone(&docs);
+            check_names(request, next, move || query_names(&docs))
+        });
+        let resource = routes
+            .into_iter()
+            .fold(web::resource(pattern), Resource::route);
+        resource
+            .default_service(refusal)
+            .wrap(Compat::new(Condition::new(
+                is_documented,
+                from_fn(warn_of_ignored_body),
+            )))
+            .wrap(Compat::new(Condition::new(is_documented, check_query)))
+            .wrap(Compat::new(Condition::new(
+                policy.surface.is_some(),
+                from_fn(tag_answer),
+            )))
+            .wrap(admit)
+            .wrap(Compat::new(Condition::new(
+                is_documented,
+                Compress::default(),
+            )))
+            .wrap(from_fn(ignore_unknown_encodings))
+            .register(config);
+    }
+}
+
+/// Returns the names of the query string that these operations know.
+fn query_names(docs: &[Doc]) -> Vec<String> {
+    docs.iter().flat_map(|doc| doc().query_names()).collect()
+}
+
+/// Returns the beginning of a path. Before its first slash stands an empty segment.
+fn first_segments(path: &str, segments: usize) -> &str {
+    let end = path.match_indices('/').nth(segments - 1);
+    end.map_or(path, |(end, _)| &path[..end])
+}
+
+fn lead_to(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((LOCATION, path))
+        .finish()
+}
+
+/// Answers a request that matches no path, with the path that was probably meant.
+pub(crate) async fn answer_unknown_path(
+    request: HttpRequest,
+    known: web::Data<KnownPaths>,
+) -> Result<&'static str, ApiError> {
+    let listener = Listener::from_request(&request);
+    std::future::ready(Err(match known.nearest(request.path(), listener) {
+        Some(path) => ApiError::new(
+            ErrorCode::RouteNotFound,
+            format!("No such path (did you mean {path}?)"),
+        ),
+        None => ApiError::route_not_found(),
+    }))
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_path_ends_before_a_slash() {
+        for (segments, expected) in [(4, "/a/5%2F/keys"), (3, "/a/5%2F"), (9, "/a/5%2F/keys/7/x")] {
+            assert_eq!(first_segments("/a/5%2F/keys/7/x", segments), expected);
+        }
+    }
+}

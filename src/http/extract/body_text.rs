@@ -1,0 +1,143 @@
+//! The whole body of a request as it was sent, with its reserved memory. A large body waits for its turn and is read on
+//! another thread.
+
+use actix_web::web;
+
+use crate::actors::turn_gate::Portion;
+use crate::domain::access::payer::PayingAccount;
+use crate::http::limits::{BodyPermit, SMALL_BODY_BYTES_MAX};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+/// A whole body as it was sent, with its reserved memory.
+#[derive(Debug)]
+pub(crate) struct BodyText {
+    pub(crate) bytes: Vec<u8>,
+    /// The size of a packed file after unpacking; 0 for any other body. It counts because the unpacked text is what is
+    /// read.
+    pub(crate) unpacked_bytes: usize,
+    account: Option<PayingAccount>,
+    /// `None` if the body is empty.
+    _room: Option<BodyPermit>,
+}
+
+impl BodyText {
+    /// `room` is the permit for the memory of the text; `None` if it is empty.
+    pub(super) fn new(
+        bytes: Vec<u8>,
+        account: Option<PayingAccount>,
+        room: Option<BodyPermit>,
+    ) -> Self {
+        Self {
+            bytes,
+            unpacked_bytes: 0,
+            account,
+            _room: room,
+        }
+    }
+
+    /// Runs `read` on the text with a permit for the memory of the parsed values. A large text waits for its turn and
+    /// is read on another thread, because reading it here would delay other requests.
+    pub(crate) async fn read<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let room = state
+            .bodies
+            .reserve_values(self.account, &self.bytes)
+            .await?;
+        self.read_with_room(state, room, read).await
+    }
+
+    /// Passes the whole text to `work`, in turn and on another thread if it is large.
+    pub(crate) async fn hand_over<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        work: impl FnOnce(Self) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        if self.is_small() {
+            return Ok(work(self));
+        }
+        let turn = state.bodies.reading_turn(self.account).await?;
+        let done = web::block(move || {
+            let result = work(self);
+            drop(turn);
+            result
+        });
+        done.await.map_err(ApiError::internal)
+    }
+
+    /// Reserves memory for what is made of the text.
+    pub(crate) async fn reserve(
+        &self,
+        state: &ApiState,
+        bytes: usize,
+    ) -> Result<BodyPermit, ApiError> {
+        let length = self.bytes.len().max(bytes);
+        state.bodies.reserve(self.account, length, bytes).await
+    }
+
+    /// Runs `read` on a file whose values take at most `bytes` of memory.
+    pub(crate) async fn read_file<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        bytes: usize,
+        read: impl FnOnce(&[u8]) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let room = self.reserve(state, bytes).await?;
+        self.read_with_room(state, room, |file, _room| read(file))
+            .await
+    }
+
+    async fn read_with_room<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        room: BodyPermit,
+        read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        if self.is_small() {
+            return Ok(read(&self.bytes, room));
+        }
+        let turn = state.bodies.reading_turn(self.account).await?;
+        let read = web::block(move || {
+            let result = read(&self.bytes, room);
+            drop(turn);
+            result
+        });
+        read.await.map_err(ApiError::internal)
+    }
+
+    /// True if reading it here delays nobody.
+    fn is_small(&self) -> bool {
+        self.bytes.len().max(self.unpacked_bytes) <= SMALL_BODY_BYTES_MAX
+    }
+
+    /// Waits until the bulk request with this text may be processed.
+    pub(crate) async fn bulk_turn(&self, state: &ApiState) -> Result<Portion, ApiError> {
+        state.bodies.bulk_turn(self.account).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_file_is_as_large_as_what_comes_out_of_it() {
+        for (bytes, unpacked_bytes, is_small) in [
+            (10, 0, true),
+            (SMALL_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX, true),
+            (SMALL_BODY_BYTES_MAX + 1, 0, false),
+            (10, SMALL_BODY_BYTES_MAX + 1, false),
+        ] {
+            let text = BodyText {
+                bytes: vec![b' '; bytes],
+                unpacked_bytes,
+                account: None,
+                _room: None,
+            };
+            assert_eq!(text.is_small(), is_small, "{bytes} {unpacked_bytes}");
+        }
+    }
+}

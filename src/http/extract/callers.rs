@@ -1,0 +1,75 @@
+//! The callers of the API as extractors: a handler that takes one is called only with a key of that kind.
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
+
+use crate::domain::access::caller::{
+    Caller, IntegratorCaller, KeyKind, OpsAdmin, OpsOperator, OpsViewer, TaxpayerCaller,
+};
+use crate::domain::access::session::OperatorRole;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::http::extract::auth::{ACCESS_POINT, INTEGRATORS, OPERATORS, TAXPAYERS, resolve_key};
+use crate::http::extract::role::{self, NeedsRole};
+use crate::http::respond::error::ApiError;
+
+/// Makes `$caller` an extractor: `$surface` checks the request's key, then `$make` converts its account.
+macro_rules! caller {
+    ($caller:ty, $surface:expr, $make:expr) => {
+        impl FromRequest for $caller {
+            type Error = ApiError;
+            type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                let request = request.clone();
+                Box::pin(async move { $surface.admit(&request).await.map($make) })
+            }
+        }
+    };
+}
+
+caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(
+    account.id
+)));
+caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(
+    account.id
+)));
+caller!(Caller, ACCESS_POINT, |account| match account.kind {
+    KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
+    KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
+});
+
+/// Returns the operator of the request's key, who must have at least this role.
+async fn admit_operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
+    let account = OPERATORS.admit(request).await?;
+    let role = resolve_key(request).await?.and_then(|key| key.role);
+    if role.is_none_or(|role| role < least) {
+        return Err(role::insufficient_role_error(least));
+    }
+    Ok(account.id)
+}
+
+/// Makes each type an extractor, which accepts operators with at least this role.
+macro_rules! operators {
+    ($($right:ident = $least:expr;)+) => {$(
+        impl FromRequest for $right {
+            type Error = ApiError;
+            type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                let request = request.clone();
+                Box::pin(async move { admit_operator(&request, $least).await.map(Self) })
+            }
+        }
+
+        impl NeedsRole for $right {
+            const LEAST_ROLE: Option<OperatorRole> = Some($least);
+        }
+    )+};
+}
+
+operators! {
+    OpsViewer = OperatorRole::Viewer;
+    OpsOperator = OperatorRole::Operator;
+    OpsAdmin = OperatorRole::Admin;
+}
