@@ -22,7 +22,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 43] = [
+const MIGRATIONS: [Script; 44] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -176,6 +176,14 @@ const MIGRATIONS: [Script; 43] = [
         "m0047_run_askers",
         include_str!("../sql/m0047_run_askers.sql"),
     ),
+    Script {
+        sqlite: include_str!("../sql/m0048_payables_and_sales.sqlite.sql"),
+        postgres: include_str!("../sql/m0048_payables_and_sales.postgres.sql"),
+        ..Script::new(
+            "m0048_payables_and_sales",
+            include_str!("../sql/m0048_payables_and_sales.sql"),
+        )
+    },
 ];
 
 /// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or

@@ -82,7 +82,10 @@ fn api_settings(app: &App, settings: &Settings) -> http::state::ApiSettings {
         public_url: public_url(settings),
         body_bytes_max: settings.http.body_bytes_max,
         bulk_bytes_max: settings.http.bulk_bytes_max,
-        import_bytes_max: import_bytes_max(settings),
+        import_bytes_max: settings
+            .http
+            .import_bytes_max
+            .min(settings.http.import_memory_bytes()),
         idempotency_keep: Duration::from_secs(settings.http.idempotency_keep_s),
         body_timeout: Duration::from_secs(settings.http.body_timeout_s),
         utc_offset: settings.authority.utc_offset,
@@ -141,13 +144,6 @@ fn sign_ins(settings: &Settings) -> http::SignInAttempts {
 fn public_url(settings: &Settings) -> Option<String> {
     let url = settings.http.public_url.as_ref()?;
     Some(url.as_str().trim_end_matches('/').to_owned())
-}
-
-/// Returns the maximum size of an imported file in bytes. It leaves a quarter of an account's memory for bodies to
-/// other requests.
-fn import_bytes_max(settings: &Settings) -> usize {
-    let share = settings.http.bodies_bytes_per_account_max;
-    settings.http.import_bytes_max.min(share - share / 4)
 }
 
 fn rates(settings: &Settings) -> http::Rates {

@@ -51,6 +51,15 @@ pub struct HttpSettings {
     pub answers_bytes_per_account_max: usize,
 }
 
+impl HttpSettings {
+    /// Returns the largest file of invoices that one key has memory for. It leaves a quarter of the key's memory for
+    /// bodies to other requests.
+    pub fn import_memory_bytes(&self) -> usize {
+        let share = self.bodies_bytes_per_account_max;
+        share - share / 4
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardedHeader {

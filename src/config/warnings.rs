@@ -20,6 +20,13 @@ impl Settings {
                     .to_owned(),
             );
         }
+        let room = self.http.import_memory_bytes();
+        if self.http.import_bytes_max > room {
+            let share = "three quarters of `http.bodies_bytes_per_account_max`";
+            found.push(format!(
+                "`http.import_bytes_max` is above {share}: a file may have {room} bytes at most"
+            ));
+        }
         if !self.secrets.encryption_keys.is_empty() {
             let advice = "run `einvoice secrets reseal`, then remove them";
             found.push(format!(
@@ -147,6 +154,29 @@ mod tests {
         `log.level` is off: neither failures nor failed sign-ins leave a trace
         `secrets.encryption_keys` still opens sealed secrets: run `einvoice secrets reseal`, then remove them
         ");
+    }
+
+    #[test]
+    fn a_file_limit_without_memory_for_it_is_warned_about() {
+        let warning = "`http.import_bytes_max` is above three quarters of `http.bodies_bytes_per_account_max`: \
+                       a file may have";
+        let cases = [
+            ("50331648", "67108864", None),
+            ("50331649", "67108864", Some("50331648")),
+            ("15000000", "20000000", None),
+            ("50331648", "20000000", Some("15000000")),
+            ("50331648", "20000001", Some("15000001")),
+        ];
+        for (file, share, room) in cases {
+            let settings = [
+                ("EINVOICE__HTTP__IMPORT_BYTES_MAX", file),
+                ("EINVOICE__HTTP__BODIES_BYTES_PER_ACCOUNT_MAX", share),
+            ];
+            let expected = room.map(|room| format!("{warning} {room} bytes at most"));
+            let expected: Vec<String> = expected.into_iter().collect();
+            assert_eq!(warnings_with(&settings), expected, "{file} of {share}");
+            assert_eq!(from_environment(&settings).warnings(), expected);
+        }
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! The fields of a submitted HTML form. A page turns them into a JSON body, which is checked like the body of an API
 //! call. If it has faults, the page shows the form again with its values and the faults.
 
+use actix_web::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::form_urlencoded::Serializer;
 
-use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
 
 /// The name of the hidden field with the values that the form had when its page was rendered.
 const BEFORE: &str = "before";
@@ -127,6 +130,21 @@ impl FormState {
         Self { values, faults }
     }
 
+    /// Returns the form with the reasons of a refusal, which has changed nothing: faults of fields, a conflict, a pause
+    /// of the account or an overload. Returns any other error as it is, because it is not about the form.
+    pub(crate) fn from_refusal(error: ApiError, values: FormValues) -> Result<Self, ApiError> {
+        if !error.faults.is_empty() {
+            return Ok(Self::with_faults(values, error.faults));
+        }
+        let is_about_form = error.code == ErrorCode::Overloaded
+            || [StatusCode::CONFLICT, StatusCode::PRECONDITION_FAILED].contains(&error.status);
+        if !is_about_form {
+            return Err(error);
+        }
+        let whole = Fault::new("", error.code.as_str(), error.message);
+        Ok(Self::with_faults(values, whole.into()))
+    }
+
     pub(crate) fn value(&self, name: &str) -> &str {
         self.values.text(name)
     }
@@ -184,7 +202,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::kernel::fault::Fault;
 
     fn sample_values() -> FormValues {
         FormValues::from([
@@ -238,5 +255,21 @@ mod tests {
         assert_eq!(form.fault("city").as_deref(), Some("Long."));
         assert_eq!(form.fault("event"), None);
         assert_eq!(form.other_faults(&["events", "city"]), ["Missing."]);
+    }
+
+    #[test]
+    fn a_form_keeps_its_input_if_a_refusal_has_changed_nothing() {
+        for (code, is_kept) in [
+            (ErrorCode::Overloaded, true),
+            (ErrorCode::InvoiceNotFound, false),
+            (ErrorCode::InternalError, false),
+        ] {
+            let refused = FormState::from_refusal(ApiError::new(code, "Later."), sample_values());
+            assert_eq!(refused.is_ok(), is_kept, "{code:?}");
+            if let Ok(form) = refused {
+                assert_eq!(form.fault("").as_deref(), Some("Later."));
+                assert_eq!(form.value("city"), "Lagos");
+            }
+        }
     }
 }

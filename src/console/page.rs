@@ -242,6 +242,7 @@ fn status_title(status: StatusCode) -> &'static str {
         StatusCode::NOT_FOUND => "There is no such page",
         StatusCode::FORBIDDEN => "You may not do this",
         StatusCode::TOO_MANY_REQUESTS => "Too many attempts",
+        StatusCode::SERVICE_UNAVAILABLE => "This cannot be done now",
         status if status.is_client_error() => "This could not be done",
         _ => "Something went wrong",
     }

@@ -72,7 +72,7 @@ pub(super) async fn start_session(
         return Ok(redirect("/sign-in"));
     }
     let mut answer = add_session_cookie(state, redirect(path), &token)?;
-    session::remember_device(state, proof.owner, &mut answer)?;
+    session::remember_device(state, request, proof.owner, &mut answer)?;
     Ok(answer)
 }
 

@@ -1,5 +1,6 @@
 //! Signing in and out. Attempts to guess passwords are slowed down by account and by address. The answers do not reveal
-//! whether an account exists.
+//! whether an account exists. Accounts of several kinds may have the same email, and even the same password. A person
+//! whose password opens several of them chooses one and enters the password again, so nothing is kept in between.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -13,7 +14,7 @@ use crate::console::page::{Answer, Form, PublicForm, redirect, show, show_with_s
 use crate::console::second_factor;
 use crate::console::session::{self, Refusal, SignedIn};
 use crate::console::session_start::{PasswordProof, start_session};
-use crate::domain::access::session::{Person, SessionOwner};
+use crate::domain::access::session::{Person, SessionKind, SessionOwner};
 use crate::http::endpoint::{Path, path};
 use crate::http::limits::{Attempt, TriedPerson};
 use crate::http::listener::Listener;
@@ -24,6 +25,8 @@ use crate::store::accounts::people::{self, SignIn};
 use crate::store::accounts::sessions;
 
 const WRONG_PASSWORD_TEXT: &str = "Wrong email or password.";
+const CHOICE_TEXT: &str =
+    "This password opens more than one account. Choose one, and enter the password again.";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -45,6 +48,74 @@ struct SignInPage {
     /// True if the person sent a form after the session had ended.
     has_ended: bool,
     sends_mails: bool,
+    /// The accounts from which the person may choose.
+    accounts: Vec<AccountOption>,
+    /// True if the password opens several accounts, so that the person has to choose.
+    must_choose: bool,
+}
+
+impl SignInPage {
+    /// Returns the page for a person who has not chosen an account.
+    fn new(state: &ApiState) -> Self {
+        Self {
+            frame: Frame::for_visitor("Sign in"),
+            next: String::new(),
+            email: String::new(),
+            refusal: None,
+            has_ended: false,
+            sends_mails: state.settings.mails.are_sent,
+            accounts: AccountOption::all(None),
+            must_choose: false,
+        }
+    }
+
+    fn shows_accounts(&self) -> bool {
+        self.must_choose || self.accounts.iter().any(|account| account.is_chosen)
+    }
+}
+
+/// An account of an email. An email has at most one account of each kind, so the kind names the account.
+struct AccountOption {
+    kind: SessionKind,
+    label: String,
+    is_chosen: bool,
+}
+
+impl AccountOption {
+    /// Returns an option for each kind of account, whether or not there is such an account.
+    fn all(chosen: Option<SessionKind>) -> Vec<Self> {
+        let kinds = SessionKind::ALL.iter().copied();
+        kinds
+            .map(|kind| Self {
+                kind,
+                label: kind_label(kind).to_owned(),
+                is_chosen: chosen == Some(kind),
+            })
+            .collect()
+    }
+}
+
+impl From<&Person> for AccountOption {
+    fn from(person: &Person) -> Self {
+        let kind = person.owner.kind();
+        let label = kind_label(kind);
+        Self {
+            kind,
+            label: match &person.name {
+                Some(name) => format!("{label}: {name}"),
+                None => label.to_owned(),
+            },
+            is_chosen: false,
+        }
+    }
+}
+
+fn kind_label(kind: SessionKind) -> &'static str {
+    match kind {
+        SessionKind::Operator => "Operator",
+        SessionKind::Contact => "Contact person of a taxpayer",
+        SessionKind::Integrator => "Integrator",
+    }
 }
 
 #[derive(Deserialize)]
@@ -61,6 +132,9 @@ struct SignInForm {
     password: SecretString,
     #[serde(default)]
     next: String,
+    /// The kind of the chosen account; empty if any account will do.
+    #[serde(default)]
+    account: String,
 }
 
 /// GET /sign-in: shows the form. Redirects a person who is signed in already to the first page.
@@ -80,10 +154,8 @@ async fn sign_in_page(
             ..Frame::for_visitor("Sign in")
         },
         next,
-        email: String::new(),
-        refusal: None,
         has_ended: ended,
-        sends_mails: state.settings.mails.are_sent,
+        ..SignInPage::new(&state)
     }))
     .await
 }
@@ -98,15 +170,34 @@ async fn sign_in(
         email,
         password,
         next,
+        account,
     } = form.0;
-    let Some(account) = find_account(&state, &request, &email, password).await? else {
+    let chosen = SessionKind::parse(&account);
+    let typed = TypedAccount {
+        email: &email,
+        chosen,
+    };
+    let mut opened = find_accounts(&state, &request, &typed, password).await?;
+    if opened.len() > 1 {
+        return show(&SignInPage {
+            next,
+            email,
+            refusal: Some(CHOICE_TEXT),
+            accounts: opened
+                .iter()
+                .map(|account| AccountOption::from(&account.person))
+                .collect(),
+            must_choose: true,
+            ..SignInPage::new(&state)
+        });
+    }
+    let Some(account) = opened.pop() else {
         let page = SignInPage {
-            frame: Frame::for_visitor("Sign in"),
             next,
             email,
             refusal: Some(WRONG_PASSWORD_TEXT),
-            has_ended: false,
-            sends_mails: state.settings.mails.are_sent,
+            accounts: AccountOption::all(chosen),
+            ..SignInPage::new(&state)
         };
         return show_with_status(StatusCode::UNAUTHORIZED, &page);
     };
@@ -126,47 +217,98 @@ async fn sign_in(
     start_session(&state, &request, &proof, &path).await
 }
 
-/// Returns the account with this email and password; `None` if there is none or it is disabled. Computes exactly one
-/// password hash, so that the time does not reveal how many accounts have the email.
-async fn find_account(
+/// The account that a person typed: an email and, if the person chose one, the kind of the account.
+struct TypedAccount<'a> {
+    email: &'a str,
+    chosen: Option<SessionKind>,
+}
+
+/// The accounts that one password is compared with at the same time, and the attempts as which this counts.
+#[derive(Default)]
+struct Trial {
+    accounts: Vec<SignIn>,
+    attempts: Vec<Attempt>,
+}
+
+/// Returns the enabled accounts that the email and the password open. Accounts whose person has signed in before in
+/// this browser are tried first, each under the allowance of the browser. If none of them opens, the others are tried
+/// under the allowance of strangers, even if there are none: neither the time nor a limit shows how many accounts the
+/// email has.
+async fn find_accounts(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
-    email: &str,
+    typed: &TypedAccount<'_>,
     password: SecretString,
-) -> Result<Option<SignIn>, ApiError> {
-    let now = state.now();
+) -> Result<Vec<SignIn>, ApiError> {
     let listener = Listener::from_request(request);
-    let mut found = people::with_email(&state.store, email).await?;
+    let mut found = people::with_email(&state.store, typed.email).await?;
     found.retain(|account| listener.serves_person(account.person.owner));
-    let attempt = Attempt {
-        tried: TriedPerson::for_password(email),
-        device: found
-            .iter()
-            .find_map(|account| session::known_device(request, state, account.person.owner)),
+    if let Some(kind) = typed.chosen {
+        found.retain(|account| account.person.owner.kind() == kind);
+    }
+    let owners = found.iter().map(|account| account.person.owner).collect();
+    let attempt = |device| Attempt {
+        tried: TriedPerson::for_password(typed.email),
+        device,
         address: client_address(request),
     };
-    let attempt = state.sign_ins.begin(attempt, now).await?;
-    let hashes = found
+    let mut known = Trial::default();
+    let mut others = Trial::default();
+    others.attempts.push(attempt(None));
+    for account in found {
+        let device = session::known_device(request, state, account.person.owner);
+        if device.is_some() {
+            known.attempts.push(attempt(device));
+            known.accounts.push(account);
+        } else {
+            others.accounts.push(account);
+        }
+    }
+    let mut opened = Vec::new();
+    if !known.accounts.is_empty() {
+        opened = try_password(state, known, password.clone()).await?;
+    }
+    if opened.is_empty() {
+        opened = try_password(state, others, password).await?;
+    }
+    if opened.is_empty() {
+        note_refusals(state, request, owners);
+    }
+    Ok(opened)
+}
+
+/// Returns the enabled accounts of a trial that the password opens. Computes one password hash for all accounts with
+/// the same email.
+async fn try_password(
+    state: &ApiState,
+    trial: Trial,
+    password: SecretString,
+) -> Result<Vec<SignIn>, ApiError> {
+    let now = state.now();
+    let mut counted = Vec::new();
+    for attempt in trial.attempts {
+        counted.push(state.sign_ins.begin(attempt, now).await?);
+    }
+    let accounts = trial.accounts;
+    let hashes = accounts
         .iter()
         .map(|account| account.password_hash.clone())
         .collect();
-    if let Some(position) = state.passwords.find_match(password, hashes).await?
-        && found
-            .get(position)
-            .is_some_and(|account| !account.is_disabled)
-    {
-        state.sign_ins.succeed(attempt, now);
-        return Ok(Some(found.swap_remove(position)));
+    let matching = state.passwords.find_matches(password, hashes).await?;
+    let opens_all = matching.len() == accounts.len();
+    let accounts = accounts.into_iter().enumerate();
+    let opened: Vec<_> = accounts
+        .filter(|(position, account)| matching.contains(position) && !account.is_disabled)
+        .map(|(_, account)| account)
+        .collect();
+    // If an account stays closed, the attempt stays counted. Otherwise the holder of one account could try any number of
+    // passwords of another with the same email, by giving each of them to the own account first.
+    if opens_all && !opened.is_empty() {
+        for attempt in counted {
+            state.sign_ins.succeed(attempt, now);
+        }
     }
-    note_refusals(
-        state,
-        request,
-        found
-            .into_iter()
-            .map(|account| account.person.owner)
-            .collect(),
-    );
-    Ok(None)
+    Ok(opened)
 }
 
 /// Returns true if this is the password of this person. Other accounts with the same email do not count.
@@ -183,11 +325,11 @@ pub(super) async fn is_own_password(
     };
     let attempt = state.sign_ins.begin(attempt, state.now()).await?;
     let hash = people::password_hash(&state.store, person.owner).await?;
-    let is_right = state
+    let matching = state
         .passwords
-        .find_match(password, hash.into_iter().collect())
-        .await?
-        .is_some();
+        .find_matches(password, hash.into_iter().collect())
+        .await?;
+    let is_right = !matching.is_empty();
     if is_right {
         state.sign_ins.succeed(attempt, state.now());
     } else {

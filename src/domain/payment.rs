@@ -1,5 +1,5 @@
-//! Payments of an invoice. Each reported payment adds one posting to a ledger. The paid total never exceeds the
-//! payable.
+//! Payments of an invoice. Each reported payment adds one posting to a ledger. No payment makes the paid total exceed the
+//! payable. Once the authority has signed a document with another payable than the stored one, the signed payable counts.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,10 @@ use crate::domain::money::Amount;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payment {
     pub status: PaymentStatus,
+    /// The payable of the stored document.
     pub payable: Amount,
+    /// The payable of the signed document; `None` if it is the payable of the stored document, or nothing is signed.
+    pub signed_payable: Option<Amount>,
     pub paid: Amount,
 }
 
@@ -84,6 +87,7 @@ impl Payment {
         let fresh = Self {
             status: PaymentStatus::Pending,
             payable,
+            signed_payable: None,
             paid: Amount::ZERO,
         };
         if status == PaymentStatus::Paid {
@@ -112,6 +116,24 @@ impl Payment {
             );
             return Err(Fault::new("lines", "payment_exceeds_payable", message));
         }
+        Ok(Self { payable, ..self }.with_status_of_paid())
+    }
+
+    /// Returns the payment after the authority has signed a document with this payable. The paid amount may be above
+    /// it.
+    #[must_use]
+    pub fn after_signature(self, payable: Amount) -> Self {
+        let signed_payable = (payable != self.payable).then_some(payable);
+        Self {
+            signed_payable,
+            ..self
+        }
+        .with_status_of_paid()
+    }
+
+    /// Replaces the status "paid" if the paid amount is below the payable.
+    fn with_status_of_paid(self) -> Self {
+        let payable = self.payable_as_signed();
         let status = match self.status {
             PaymentStatus::Paid if self.paid.is_zero() && !payable.is_zero() => {
                 PaymentStatus::Pending
@@ -119,16 +141,18 @@ impl Payment {
             PaymentStatus::Paid if self.paid < payable => PaymentStatus::Partial,
             status => status,
         };
-        Ok(Self {
-            status,
-            payable,
-            ..self
-        })
+        Self { status, ..self }
+    }
+
+    /// Returns the payable that counts for payments: that of the signed document, else that of the stored one.
+    pub fn payable_as_signed(self) -> Amount {
+        self.signed_payable.unwrap_or(self.payable)
     }
 
     /// Returns the amount that is left to pay, at least zero.
     pub fn left(self) -> Amount {
-        let left = self.payable.minus(self.paid).unwrap_or_default();
+        let left = self.payable_as_signed().minus(self.paid);
+        let left = left.unwrap_or_default();
         left.max(Amount::ZERO)
     }
 
@@ -158,7 +182,8 @@ impl Payment {
 
     fn post(self, status: PaymentStatus, amount: Amount) -> Result<(Self, Posting), Refusal> {
         match self.paid.plus(amount) {
-            Some(paid) if paid <= self.payable => Ok((
+            // "Paid" adds nothing to an invoice of which more was paid than the authority then signed.
+            Some(paid) if amount.is_zero() || paid <= self.payable_as_signed() => Ok((
                 Self {
                     status,
                     paid,
@@ -177,7 +202,7 @@ impl Payment {
             "payment_exceeds_payable",
             format!(
                 "The amount {amount} is more than the {left} left to pay of {}.",
-                self.payable
+                self.payable_as_signed()
             ),
         ))
     }
@@ -266,6 +291,40 @@ mod tests {
             free.reprice(1.into()).map(|payment| payment.status),
             Ok(PaymentStatus::Pending)
         );
+    }
+
+    #[test]
+    fn the_signed_payable_counts() {
+        use PaymentStatus::{Paid, Partial, Pending, Rejected};
+        // The status and the paid amount of an invoice over 100, the signed payable, then the status, what is left, and
+        // what "paid" posts.
+        for (status, paid, signed, after, left) in [
+            (Pending, 0, 100, Pending, 100),
+            (Pending, 0, 80, Pending, 80),
+            (Partial, 80, 80, Partial, 0),
+            (Partial, 90, 80, Partial, 0),
+            (Paid, 100, 80, Paid, 0),
+            (Paid, 100, 120, Partial, 20),
+            (Rejected, 0, 120, Rejected, 120),
+        ] {
+            let stored = Payment {
+                status,
+                paid: paid.into(),
+                ..unpaid_payment(100)
+            };
+            let payment = stored.after_signature(signed.into());
+            let name = format!("{status} {paid} of {signed}");
+            assert_eq!(payment.status, after, "{name}");
+            assert_eq!(payment.payable, 100.into(), "{name}");
+            assert_eq!(payment.payable_as_signed(), signed.into(), "{name}");
+            assert_eq!(payment.left(), left.into(), "{name}");
+            assert_eq!(payment.after_signature(signed.into()), payment, "{name}");
+            let (full, posting) = payment.after(PaymentChange::Paid).unwrap();
+            assert_eq!(full.status, Paid, "{name}");
+            assert_eq!(posting.amount, left.into(), "{name}");
+            let above = PaymentChange::Partial(Amount::from(left + 1));
+            assert!(payment.after(above).is_err(), "{name}");
+        }
     }
 
     #[test]

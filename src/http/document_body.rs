@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::actors::taxpayer::commands::SeenInvoice;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::calculation::{Calculation, DocumentForm};
 use crate::domain::invoice::document_difference::Differences;
@@ -46,6 +47,14 @@ pub(crate) struct DocumentBody {
     completed: Option<Map<String, Value>>,
     /// True if the body has only an IRN, but no stored invoice has it.
     is_unknown: bool,
+}
+
+/// The result of comparing a document with the stored invoice of the same IRN.
+pub(crate) struct Compared {
+    pub(crate) differences: Differences,
+    /// The stored invoice that must still be the same when the document is sent: it is the source of the document, or
+    /// the account allows no difference from it. `None` if another one would do.
+    pub(crate) source: Option<SeenInvoice>,
 }
 
 #[derive(Debug)]
@@ -142,34 +151,45 @@ impl DocumentBody {
     /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. `sent` is the
     /// document as its form reads it. For an account with the setting `strict_documents`, any difference is an error
     /// that lists all of them.
-    pub(crate) async fn differences(
+    pub(crate) async fn compare(
         &self,
         state: &ApiState,
         taxpayer: &Taxpayer,
         irn: &Irn,
         sent: &Map<String, Value>,
-    ) -> Result<Differences, ApiError> {
-        let found = self.compare(state, taxpayer, irn, sent).await?;
-        if found.is_empty() || !taxpayer.settings.strict_documents {
-            return Ok(found);
-        }
-        let message = format!("This account is strict about documents, and {found}");
-        Err(ApiError::new(ErrorCode::IrnContentChanged, message).with_faults(found.to_faults()))
-    }
-
-    async fn compare(
-        &self,
-        state: &ApiState,
-        taxpayer: &Taxpayer,
-        irn: &Irn,
-        sent: &Map<String, Value>,
-    ) -> Result<Differences, ApiError> {
+    ) -> Result<Compared, ApiError> {
         if self.meant.is_some() {
-            return Ok(Differences::default());
+            return Ok(Compared {
+                differences: Differences::default(),
+                source: self.stored_invoice().map(SeenInvoice::from),
+            });
         }
         let Some(stored) = StoredInvoice::find(&state.store, taxpayer, irn).await? else {
-            return Ok(Differences::default());
+            return Ok(Compared {
+                differences: Differences::default(),
+                source: None,
+            });
         };
+        let differences = self.differences(state, taxpayer, &stored, sent)?;
+        let is_strict = taxpayer.settings.strict_documents;
+        if is_strict && !differences.is_empty() {
+            let message = format!("This account is strict about documents, and {differences}");
+            let error = ApiError::new(ErrorCode::IrnContentChanged, message);
+            return Err(error.with_faults(differences.to_faults()));
+        }
+        Ok(Compared {
+            differences,
+            source: is_strict.then(|| SeenInvoice::from(&stored.invoice)),
+        })
+    }
+
+    fn differences(
+        &self,
+        state: &ApiState,
+        taxpayer: &Taxpayer,
+        stored: &StoredInvoice,
+        sent: &Map<String, Value>,
+    ) -> Result<Differences, ApiError> {
         let document = stored.document(&state.catalog.get())?;
         let amounts = (&stored.invoice).into();
         if self.call != DocumentCall::Report {
@@ -232,7 +252,7 @@ fn not_stored_rule() -> FieldRule {
 }
 
 /// Returns the IRN of a body that has no other field except, optionally, the business id of its taxpayer.
-fn irn_alone(fields: &Map<String, Value>) -> Option<&str> {
+pub(crate) fn irn_alone(fields: &Map<String, Value>) -> Option<&str> {
     let names: BTreeSet<_> = fields.keys().map(String::as_str).collect();
     let is_alone = names.is_subset(&BTreeSet::from(["irn", "business_id"]));
     fields.get("irn").filter(|_| is_alone)?.as_str()

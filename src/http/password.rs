@@ -83,14 +83,14 @@ impl Passwords {
         hash.map_err(ApiError::internal)
     }
 
-    /// Returns the position of the first hash that matches the password; `None` if there is none. Computes one hash for
-    /// each salt, and one if there are no hashes, so the time of an answer does not show whether an account exists.
-    pub(crate) async fn find_match(
+    /// Returns the positions of the hashes that match the password. Computes one hash for each salt, and one if there are
+    /// no hashes, so the time of an answer does not show whether an account exists.
+    pub(crate) async fn find_matches(
         &self,
         password: SecretString,
         hashes: Vec<String>,
-    ) -> Result<Option<usize>, ApiError> {
-        self.admit_and_run(move || find_match(&password, &hashes))
+    ) -> Result<Vec<usize>, ApiError> {
+        self.admit_and_run(move || find_matches(&password, &hashes))
             .await
     }
 
@@ -138,9 +138,9 @@ pub(crate) fn hash(password: &SecretString, salted_like: Option<&str>) -> Result
     Ok(hash.to_string())
 }
 
-fn find_match(password: &SecretString, hashes: &[String]) -> Option<usize> {
+fn find_matches(password: &SecretString, hashes: &[String]) -> Vec<usize> {
     let mut computed: Vec<PasswordHash> = Vec::new();
-    let mut position = None;
+    let mut positions = Vec::new();
     for (index, stored) in hashes.iter().enumerate() {
         let Ok(stored) = PasswordHash::new(stored) else {
             continue;
@@ -155,14 +155,14 @@ fn find_match(password: &SecretString, hashes: &[String]) -> Option<usize> {
         // The comparison of outputs takes constant time. All hashes are compared, even after a match.
         let is_right =
             own.is_some_and(|own| has_same_terms(own, &stored) && own.hash == stored.hash);
-        if is_right && position.is_none() {
-            position = Some(index);
+        if is_right {
+            positions.push(index);
         }
     }
     if computed.is_empty() && hash(password, None).is_err() {
-        return None;
+        return Vec::new();
     }
-    position
+    positions
 }
 
 /// Hashes a password with the salt and the cost of a stored hash.
@@ -199,13 +199,13 @@ mod tests {
             hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
             "{hash}"
         );
-        assert_eq!(find_match(&right, std::slice::from_ref(&hash)), Some(0));
-        assert_eq!(find_match(&wrong, &[hash]), None);
-        assert_eq!(find_match(&right, &[]), None);
+        assert_eq!(find_matches(&right, std::slice::from_ref(&hash)), [0]);
+        assert!(find_matches(&wrong, &[hash]).is_empty());
+        assert!(find_matches(&right, &[]).is_empty());
     }
 
     #[test]
-    fn of_the_hashes_of_one_email_the_right_one_is_found() {
+    fn of_the_hashes_of_one_email_the_right_ones_are_found() {
         let [one, two] = passwords();
         let first = hash(&one, None).unwrap();
         let second = hash(&two, Some(&first)).unwrap();
@@ -213,17 +213,10 @@ mod tests {
         let salt = |hash: &str| PasswordHash::new(hash).unwrap().salt;
         assert_eq!(salt(&first), salt(&second));
         assert_ne!(salt(&first), salt(&foreign));
-        let all = [first, "odd".to_owned(), second, foreign.clone()];
-        assert_eq!(
-            (find_match(&one, &all), find_match(&two, &all)),
-            (Some(0), Some(2))
-        );
-        assert_eq!(
-            find_match(&two, &[all[0].clone(), foreign]),
-            Some(1),
-            "salts may differ"
-        );
-        assert_eq!(find_match(&"another".into(), &all), None);
+        let all = [first, "odd".to_owned(), second, foreign];
+        assert_eq!(find_matches(&one, &all), [0]);
+        assert_eq!(find_matches(&two, &all), [2, 3], "salts may differ");
+        assert!(find_matches(&"another".into(), &all).is_empty());
     }
 
     #[actix_web::test]
@@ -265,7 +258,7 @@ mod tests {
         assert_eq!(passwords.working.available_permits(), CONCURRENT_HASHES_MAX);
         assert!(
             passwords
-                .find_match("another password".into(), Vec::new())
+                .find_matches("another password".into(), Vec::new())
                 .await
                 .is_ok()
         );

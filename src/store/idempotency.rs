@@ -151,6 +151,23 @@ pub async fn keep_alone(
     }
 }
 
+/// Adds the response for repeats to a key that a command has stored without one.
+pub async fn add_answer(
+    store: &Store,
+    claim: &IdempotencyClaim,
+    answer: &StoredResponse,
+) -> Result<(), StoreError> {
+    let sealed = store.vault().seal(&claim.id, &json(answer))?;
+    let tx = store.begin().await?;
+    Entity::update_many()
+        .col_expr(Column::Answer, Expr::value(sealed))
+        .filter(Column::Id.eq(claim.id.as_str()))
+        .filter(Column::Answer.is_null())
+        .exec(&tx)
+        .await?;
+    tx.commit().await
+}
+
 /// Deletes the key of a request that changed nothing, so that the request can be sent again with the same key.
 pub async fn release(store: &Store, claim: &IdempotencyClaim) -> Result<(), StoreError> {
     let tx = store.begin().await?;
@@ -263,6 +280,28 @@ mod tests {
                 find(store, &first.claim, at(101)).await.unwrap(),
                 known(&second)
             );
+        }
+    }
+
+    #[actix_rt::test]
+    async fn an_answer_is_added_once_to_a_key_without_one() {
+        for test in stores().await {
+            let full = entry(&claim("k", "a", 100));
+            let bare = KeyEntry {
+                answer: None,
+                ..full.clone()
+            };
+            keep_one(&test.store, &bare, at(1)).await.unwrap();
+            let first = full.answer.unwrap();
+            let second = StoredResponse {
+                status: 303,
+                ..first.clone()
+            };
+            for answer in [&first, &second] {
+                add_answer(&test.store, &bare.claim, answer).await.unwrap();
+                let found = find(&test.store, &bare.claim, at(2)).await.unwrap();
+                assert_eq!(found.unwrap().answer.as_ref(), Some(&first));
+            }
         }
     }
 

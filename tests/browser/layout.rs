@@ -27,6 +27,18 @@ const CUT_NAMES: &str = "
     const wrong = arabic.filter((one) => getComputedStyle(one).direction !== 'rtl');
     return arabic.length ? wrong.map((one) => one.textContent) : ['no name'];";
 
+/// Returns the numbers of invoices and the names of customers whose end is hidden.
+const CUT_ENDS: &str = "
+    const names = [...document.querySelectorAll('a.number, table:not(.dense) a.clip')];
+    const cut = names.filter((one) => one.scrollWidth > one.clientWidth + 1);
+    return names.length ? cut.map((one) => one.textContent) : ['no name'];";
+
+/// Returns the label of the current page if the navigation hides it.
+const HIDDEN_PAGE: &str = "
+    const current = document.querySelector('.side [aria-current]').getBoundingClientRect();
+    const is_hidden = current.left < 0 || current.right > document.documentElement.clientWidth;
+    return is_hidden ? [document.title] : [];";
+
 /// Returns the tables that are wider than their frames.
 const WIDE_TABLES: &str = "
     const tables = [...document.querySelectorAll('.wide > table')];
@@ -61,6 +73,8 @@ async fn account_with_odd_data(world: &World) -> (Account, [String; 2]) {
     approved.expect_status(200);
     let item = "invoice_lines.0.item_name";
     let long = with(&documents::invoice(), item, json!("W".repeat(250)));
+    let number = format!("LONGINVOICENUMBER{}", documents::number());
+    let long = with(&long, "invoice_no", json!(number));
     let long = account.taxpayer.invoice(&long).await;
     let largest = with(&documents::invoice(), price, exact("49999999999999.99"));
     let largest = account.taxpayer.invoice(&largest).await;
@@ -86,6 +100,11 @@ fn odd_data_hides_nothing_that_a_person_must_see() {
                 ("/customers", Look::Phone, CUT_AMOUNTS),
                 ("/customers", Look::Light, CUT_NAMES),
                 ("/invoices", Look::Light, CUT_NAMES),
+                ("/invoices", Look::Light, CUT_ENDS),
+                ("/invoices", Look::Phone, CUT_ENDS),
+                ("/customers", Look::Light, CUT_ENDS),
+                ("/customers", Look::Phone, CUT_ENDS),
+                ("/activity", Look::Phone, HIDDEN_PAGE),
                 (long.as_str(), Look::Light, WIDE_TABLES),
                 (largest.as_str(), Look::Light, CUT_SUMS),
                 (largest.as_str(), Look::Phone, CUT_SUMS),

@@ -48,8 +48,37 @@ struct HtmlLetter<'a> {
     content: &'a Content<'a>,
 }
 
+impl Content<'_> {
+    /// Renders the text and the HTML form.
+    fn render(&self) -> Result<(String, String), askama::Error> {
+        let text = PlainLetter { content: self }.render()?;
+        let html = HtmlLetter { content: self }.render()?;
+        Ok((text, html))
+    }
+
+    /// Returns both forms without a template: the same sentences, line by line.
+    fn plain_forms(&self) -> (String, String) {
+        let mut lines = vec![self.account.to_owned()];
+        lines.extend(self.lines.iter().cloned());
+        if self.more > 0 {
+            lines.push(format!("and {} more.", self.more));
+        }
+        lines.extend(self.steps.iter().map(|step| (*step).to_owned()));
+        lines.extend([self.link.to_owned(), self.why.to_owned()]);
+        lines.extend(self.unsubscribe.map(str::to_owned));
+        lines.retain(|line| !line.is_empty());
+        let text = lines.join("\n");
+        let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
+        let html =
+            format!("<!doctype html><html lang=\"en\"><body><pre>{escaped}</pre></body></html>");
+        (text, html)
+    }
+}
+
 impl Digest<'_> {
-    pub(super) fn render(&self) -> Result<Letter, askama::Error> {
+    /// Writes the mail. The notices are deleted in the same transaction, so if a template fails, the mail is written in
+    /// a plain form instead.
+    pub(super) fn render(&self) -> Letter {
         let subject = self.subject();
         let lines: Vec<_> = self.notices.iter().take(LINES_MAX).map(line).collect();
         let content = Content {
@@ -62,13 +91,15 @@ impl Digest<'_> {
             why: self.why(),
             unsubscribe: self.unsubscribe,
         };
-        let text = PlainLetter { content: &content }.render()?;
-        let html = HtmlLetter { content: &content }.render()?;
-        Ok(Letter {
+        let (text, html) = content.render().unwrap_or_else(|error| {
+            tracing::error!(%error, "the template of a mail failed; the mail is written in a plain form");
+            content.plain_forms()
+        });
+        Letter {
             subject,
             text,
             html,
-        })
+        }
     }
 
     /// Returns the notices that the subject and the advice are about: those about things that are still broken or, if
@@ -169,7 +200,7 @@ mod tests {
             origin: "https://x.example",
             unsubscribe: Some("https://x.example/stop"),
         };
-        digest.render().unwrap()
+        digest.render()
     }
 
     #[test]
@@ -200,6 +231,38 @@ mod tests {
             "{}",
             letter.html
         );
+    }
+
+    #[test]
+    fn a_mail_without_its_template_says_the_same() {
+        let line = "1970-01-01 00:00 The authority rejected invoice INV-1: no TIN <b> & no name";
+        let content = |account, more, unsubscribe| {
+            Content {
+                subject: "s",
+                account,
+                lines: &[line.to_owned()],
+                more,
+                steps: &["Correct it."],
+                link: "https://x.example/?a=1&b=2",
+                why: "It is yours.",
+                unsubscribe,
+            }
+            .plain_forms()
+        };
+        let common = format!("{line}\nCorrect it.\nhttps://x.example/?a=1&b=2\nIt is yours.");
+        let cases = [
+            (content("", 0, None), common.clone()),
+            (
+                content("Mill & Sons", 2, Some("https://x.example/stop")),
+                format!("Mill & Sons\n{common}\nhttps://x.example/stop")
+                    .replace("name\n", "name\nand 2 more.\n"),
+            ),
+        ];
+        for ((text, html), expected) in cases {
+            assert_eq!(text, expected);
+            assert!(html.contains("no TIN &lt;b> &amp; no name"), "{html}");
+            assert!(html.contains("/?a=1&amp;b=2"), "{html}");
+        }
     }
 
     #[test]
@@ -317,7 +380,7 @@ mod tests {
             origin: "https://x.example",
             unsubscribe: None,
         };
-        let letter = digest.render().unwrap();
+        let letter = digest.render();
         let named = "The webhook at https://a.example of Mill & Sons, TIN 1 is disabled";
         assert_eq!(letter.subject, named);
         for part in [named, "you are the integrator of accounts"] {

@@ -154,18 +154,16 @@ impl Mailer {
                 origin: &self.origin,
                 unsubscribe: unsubscribe.as_deref(),
             };
-            match digest.render() {
-                Ok(letter) => new.push(NewMail {
-                    recipient: recipient.address,
-                    topic: group.topic,
-                    letter,
-                    unsubscribe,
-                    link_for: None,
-                    scope: group.scope,
-                    person: recipient.person,
-                }),
-                Err(error) => tracing::error!(%error, "a mail could not be written"),
-            }
+            let letter = digest.render();
+            new.push(NewMail {
+                recipient: recipient.address,
+                topic: group.topic,
+                letter,
+                unsubscribe,
+                link_for: None,
+                scope: group.scope,
+                person: recipient.person,
+            });
         }
         mails::add(&tx, new, now).await?;
         tx.commit().await
@@ -195,18 +193,16 @@ impl Mailer {
                     origin: &self.origin,
                     unsubscribe: None,
                 };
-                match digest.render() {
-                    Ok(letter) => new.push(NewMail {
-                        recipient: person.email,
-                        topic: group.topic,
-                        letter,
-                        unsubscribe: None,
-                        link_for: Some(NoticeScope::Person(person.owner)),
-                        scope: group.scope,
-                        person: Some(NoticeScope::Person(person.owner)),
-                    }),
-                    Err(error) => tracing::error!(%error, "a mail could not be written"),
-                }
+                let letter = digest.render();
+                new.push(NewMail {
+                    recipient: person.email,
+                    topic: group.topic,
+                    letter,
+                    unsubscribe: None,
+                    link_for: Some(NoticeScope::Person(person.owner)),
+                    scope: group.scope,
+                    person: Some(NoticeScope::Person(person.owner)),
+                });
             }
         }
         mails::add(&tx, new, now).await?;

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::run_changes::{RunChanges, RunListener};
-use crate::actors::taxpayer::commands::{OpenRun, RecordReceipt};
+use crate::actors::taxpayer::commands::{IfUnchanged, OpenRun, RecordReceipt};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
@@ -60,11 +60,11 @@ impl PipelineHandle {
     pub async fn perform(
         &self,
         taxpayer: TaxpayerId,
-        request: RunRequest,
+        command: IfUnchanged<OpenRun>,
         patience: Duration,
     ) -> Result<Run, TaxpayerError> {
         let deadline = Instant::now() + patience;
-        let run = self.taxpayers.send(taxpayer, OpenRun(request)).await?;
+        let run = self.taxpayers.send(taxpayer, command).await?;
         if run.is_settled() || Instant::now() >= deadline {
             return Ok(run);
         }
@@ -175,7 +175,8 @@ impl PipelineHandle {
             irn,
             payload: RunPayload::Payment(payment),
         };
-        Ok(self.perform(taxpayer, request, patience).await?)
+        let command = IfUnchanged::always(OpenRun(request));
+        Ok(self.perform(taxpayer, command, patience).await?)
     }
 
     async fn authority_for(&self, taxpayer: TaxpayerId) -> Result<Authority, TaxpayerError> {

@@ -188,18 +188,18 @@ async fn show_customer(
     let catalog = state.catalog.get();
     let today = state.today();
     let line = |invoice: &OwedInvoice| {
-        let owed = invoice.amount_due(&catalog)?;
+        let owed = invoice.amount_due();
         let digits = catalog.currency_digits(&invoice.currency);
-        Some(OpenLine {
+        OpenLine {
             id: invoice.id,
             invoice_no: invoice.invoice_no.clone(),
             due_date: invoice.due_date,
             days_late: invoice.days_late(today).filter(|_| !owed.is_negative()),
             currency: invoice.currency.clone(),
             owed: owed.with_digits(digits),
-        })
+        }
     };
-    let lines: Vec<_> = own.iter().filter_map(line).collect();
+    let lines: Vec<_> = own.iter().map(line).collect();
     let address = &customer.details.address;
     let place = [&address.postal_code, &address.city];
     let parts = [

@@ -14,7 +14,7 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::page::{Answer, Form, go_to, redirect, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::events::delivery::{DeliveryState, Endpoint};
 use crate::domain::events::event::EventKind;
@@ -118,6 +118,11 @@ async fn preview(
     Accountant(session): Accountant,
     query: Query,
 ) -> Answer {
+    // A form that was sent before leads here without parameters if its answer is not known.
+    if query.pairs().next().is_none() {
+        let list = format!("{}/webhooks/deliveries", base(&session));
+        return Ok(redirect(&list));
+    }
     let values = FormValues::from(&query);
     let Chosen {
         endpoint,

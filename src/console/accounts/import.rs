@@ -12,6 +12,7 @@ use askama::Template;
 use jiff::Timestamp;
 
 use crate::actors::taxpayer::commands::PreviewImport;
+use crate::console::accounts::import_answers::AnswersForm;
 use crate::console::accounts::navigation::base;
 use crate::console::badges::{Badge, badge, outcome_badge};
 use crate::console::filters;
@@ -70,6 +71,8 @@ struct ImportResult {
     items: Vec<ItemLine>,
     /// The number of processed invoices that are not listed.
     hidden: usize,
+    /// The form for the answers that the file lacks; `None` unless this is a preview.
+    answers: Option<AnswersForm>,
 }
 
 /// An import or its preview, with the time of an earlier import of the same file.
@@ -219,6 +222,8 @@ impl ImportResult {
         } = shown;
         let state = import.state();
         let done = import.counts.total();
+        let is_preview = state == ImportState::Preview;
+        let answers = is_preview.then(|| AnswersForm::new(session, &import.questions));
         let mut items = std::mem::take(&mut import.items);
         let hidden = done.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
         items.sort_by_key(|item| (!item.is_refused(), !item.is_different()));
@@ -234,6 +239,7 @@ impl ImportResult {
             percent: done * 100 / import.documents.max(1),
             items: items.collect(),
             hidden,
+            answers: answers.flatten(),
             import,
         }
     }

@@ -16,6 +16,7 @@ use crate::console::list_pages::{Pages, show_list};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::money::{Amount, group_digits};
 use crate::domain::reference::catalog::Catalog;
 use crate::domain::supplier_invoice::{SupplierInvoice, plain_text};
@@ -77,6 +78,7 @@ struct InboxLine {
 struct ReceivedPage {
     frame: Frame,
     line: InboxLine,
+    is_credit_note: bool,
     facts: Vec<(&'static str, String)>,
     lines: Vec<ReceivedLine>,
     document: String,
@@ -136,7 +138,12 @@ fn payable_text(facts: &DocumentFacts, catalog: &Catalog) -> String {
     let Some(payable) = facts.payable else {
         return String::new();
     };
-    let shown = payable.with_digits(catalog.currency_digits(&facts.currency));
+    let signed = if facts.is_credit_note {
+        Amount::ZERO.minus(payable).unwrap_or(payable)
+    } else {
+        payable
+    };
+    let shown = signed.with_digits(catalog.currency_digits(&facts.currency));
     let amount = group_digits(&shown.to_string());
     format!("{} {amount}", facts.currency).trim().to_owned()
 }
@@ -188,6 +195,7 @@ async fn show_received(
     show(&ReceivedPage {
         frame: Frame::for_account(&session, "Supplier's invoice"),
         line: InboxLine::new(&session, invoice),
+        is_credit_note: is_credit_note(&document),
         facts: facts(&document),
         lines: lines(&document),
         document: format!("{document:#}"),
@@ -274,7 +282,12 @@ fn acknowledged_notice(outcomes: &[Result<(), String>]) -> String {
     }
 }
 
-/// Returns the main facts of a document. Facts that the document lacks are left out.
+fn is_credit_note(document: &Value) -> bool {
+    DocumentKind::from_type_code(&text(document, "/invoice_type_code")).is_credit_note()
+}
+
+/// Returns the main facts of a document. Facts that the document lacks are left out. The amounts of a credit note have
+/// a minus sign, because the supplier owes them.
 fn facts(document: &Value) -> Vec<(&'static str, String)> {
     let places = [
         ("Supplier", "/accounting_supplier_party/party_name"),
@@ -288,10 +301,14 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
         ("With tax", "/legal_monetary_total/tax_inclusive_amount"),
         ("Payable", "/legal_monetary_total/payable_amount"),
     ];
+    let sign = if is_credit_note(document) { "-" } else { "" };
     let texts = places.into_iter().map(|(label, pointer)| {
-        let is_amount = pointer.starts_with("/legal_monetary_total/");
         let text = text(document, pointer);
-        (label, if is_amount { group_number(text) } else { text })
+        if pointer.starts_with("/legal_monetary_total/") && !text.is_empty() {
+            (label, format!("{sign}{}", group_number(text)))
+        } else {
+            (label, text)
+        }
     });
     texts.filter(|(_, text)| !text.is_empty()).collect()
 }
@@ -329,6 +346,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_credit_note_is_not_shown_like_a_bill() {
+        for (code, is_credit, listed, told) in [
+            ("381", false, "NGN 1,075.00", "1,075"),
+            ("380", true, "NGN -1,075.00", "-1,075"),
+            ("393", true, "NGN -1,075.00", "-1,075"),
+        ] {
+            let document = json!({
+                "invoice_type_code": code, "legal_monetary_total": { "payable_amount": 1075 },
+            });
+            assert_eq!(is_credit_note(&document), is_credit, "{code}");
+            let expected = [("Payable", told.to_owned())];
+            assert_eq!(facts(&document), expected, "{code}");
+            let known = DocumentFacts {
+                currency: "NGN".to_owned(),
+                payable: Some(1075.into()),
+                is_credit_note: is_credit,
+                ..DocumentFacts::default()
+            };
+            assert_eq!(payable_text(&known, &Catalog::default()), listed, "{code}");
+        }
+    }
 
     #[test]
     fn what_a_document_does_not_say_is_left_out() {

@@ -120,10 +120,9 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
             &format!("{}/integration", base(&session)),
             "The integration was saved.",
         )),
-        Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
+            let form = FormState::from_refusal(error, form.0)?;
             let stored = load_integration(&state, &session).await?;
-            let form = FormState::with_faults(form.0, error.faults);
             show_with_status(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 &page(&state, &session, &stored, form),

@@ -19,7 +19,7 @@ use crate::console::accounts::timeline::Happening;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
-use crate::console::form_values::{FormState, FormValues};
+use crate::console::form_values::FormState;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Reader};
@@ -32,7 +32,6 @@ use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::invoice::stored_document::type_code;
 use crate::domain::invoice::timeline::EntryKind;
 use crate::domain::kernel::codes::AuthorityStatus;
-use crate::domain::kernel::fault::Fault;
 use crate::domain::money::Amount;
 use crate::domain::party::{Address, Taxpayer};
 use crate::domain::payment::LedgerEntry;
@@ -129,7 +128,7 @@ impl MoneyWords {
             paid: invoice.payment.paid.with_digits(digits),
             credited: notes
                 .map(|note| {
-                    let amount = note.payment.payable.with_digits(digits);
+                    let amount = note.payment.payable_as_signed().with_digits(digits);
                     (amount, note.invoice_no.clone())
                 })
                 .collect(),
@@ -245,18 +244,6 @@ pub(super) fn go_to_invoice(
     )
 }
 
-/// Returns the form with the reasons of a refusal. Returns any other error as it is, because it is not about the form.
-pub(super) fn refusal_form(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
-    if !error.faults.is_empty() {
-        return Ok(FormState::with_faults(values, error.faults));
-    }
-    if ![StatusCode::CONFLICT, StatusCode::PRECONDITION_FAILED].contains(&error.status) {
-        return Err(error);
-    }
-    let whole = Fault::new("", error.code.as_str(), error.message);
-    Ok(FormState::with_faults(values, whole.into()))
-}
-
 pub(super) async fn render(
     state: &ApiState,
     request: &HttpRequest,
@@ -310,13 +297,13 @@ pub(super) async fn render(
         verify_link: invoice_files::verify_link(state, request, invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
         money: MoneyWords::new(invoice, &head.credits, newest.as_ref(), digits),
-        ledger: entries.into_iter().map(Payment::from).collect(),
+        ledger: to_payments(entries, digits),
         differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
         activity: events.map(Happening::from).collect(),
         faults: forms.all().iter().flat_map(|form| form.summary()).collect(),
         correction: newest.map(|newest| CorrectionProgress::new(newest, &catalog)),
-        invoice: invoice.clone(),
+        invoice: with_currency_digits(invoice.clone(), digits),
         seller: stored.supplier,
         refused,
         edit_fields,
@@ -364,8 +351,24 @@ fn sent_differences(runs: &[Run], invoice: &Invoice, document: &Map<String, Valu
         .unwrap_or_default()
 }
 
-impl From<LedgerEntry> for Payment {
-    fn from(entry: LedgerEntry) -> Self {
+/// Returns the invoice with the prices of its lines as its totals are written, with the digits of its currency.
+fn with_currency_digits(mut invoice: Invoice, digits: u32) -> Invoice {
+    for line in &mut invoice.lines {
+        line.unit_price = line.unit_price.with_digits(digits);
+        let discount = line.discount_amount;
+        line.discount_amount = discount.map(|amount| amount.with_digits(digits));
+    }
+    invoice
+}
+
+fn to_payments(entries: Vec<LedgerEntry>, digits: u32) -> Vec<Payment> {
+    let entries = entries.into_iter();
+    entries.map(|entry| Payment::new(entry, digits)).collect()
+}
+
+impl Payment {
+    fn new(mut entry: LedgerEntry, digits: u32) -> Self {
+        entry.posting.amount = entry.posting.amount.with_digits(digits);
         let by = entry.actor.as_ref().map(actor_name).unwrap_or_default();
         Self {
             badge: entry.posting.status.into(),

@@ -7,16 +7,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::{IfUnchanged, Pay, SetStatus};
-use crate::console::accounts::invoice::{Forms, find, go_to_invoice, refusal_form, render};
+use crate::console::accounts::invoice::{Forms, find, go_to_invoice, render};
 use crate::console::accounts::seen_invoice;
-use crate::console::form_values::FormValues;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::console::typed_amount;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, UniqueNoType};
-use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
+use crate::domain::payment::{LedgerEntry, PaymentChange, PaymentUpdate};
 use crate::http::approval;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::update_status::{self, UpdateStatus};
@@ -56,7 +57,7 @@ async fn set_status(
         Err(error) => {
             let forms = Forms {
                 is_stale: error.status == StatusCode::PRECONDITION_FAILED,
-                status: refusal_form(error, form.0)?,
+                status: FormState::from_refusal(error, form.0)?,
                 ..Forms::default()
             };
             render(&state, &request, &session, invoice, forms).await
@@ -116,7 +117,7 @@ async fn set_payment(
         )),
         Err(error) => {
             let forms = Forms {
-                payment: refusal_form(error, form.0)?,
+                payment: FormState::from_refusal(error, form.0)?,
                 ..Forms::default()
             };
             render(&state, &request, &session, invoice, forms).await
@@ -132,15 +133,15 @@ async fn record_payment(
 ) -> Result<Invoice, ApiError> {
     let catalog = state.catalog.get();
     let amount = payment_amount(form, catalog.currency_digits(&invoice.currency))?;
-    if form.text(CONFIRMATION_FIELD) != "yes" {
-        check_not_repeated(state, session, invoice, form, amount).await?;
-    }
     let fields = form.object(&["payment_status", "reference", "remark"]);
     let mut body = with_invoice_id(invoice, fields);
     if let Some(amount) = amount {
         body.insert("amount".to_owned(), json!(amount));
     }
-    let read = reader::read(&body, &catalog, payment_update::read)?;
+    let read = reader::read(&body, &catalog, payment_update::read).map_err(name_choice)?;
+    if form.text(CONFIRMATION_FIELD) != "yes" {
+        check_not_repeated(state, session, invoice, &read.value).await?;
+    }
     Ok(session.send(state, Pay(read.value)).await?.invoice)
 }
 
@@ -163,33 +164,49 @@ fn payment_amount(form: &FormValues, currency_digits: u32) -> Result<Option<Amou
         .map_err(|rule| Fault::field("amount", rule))
 }
 
+/// Says in the words of the page that no kind of payment was chosen. The API knows the field under two names.
+fn name_choice(faults: Faults) -> Faults {
+    faults.map(|fault| {
+        if fault.path == "payment_status" && fault.rule() == "required" {
+            return Fault::new(fault.path, "required", "Choose a payment.");
+        }
+        fault
+    })
+}
+
 /// Refuses a payment that may be recorded twice by mistake.
 async fn check_not_repeated(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-    form: &FormValues,
-    amount: Option<Amount>,
+    wanted: &PaymentUpdate,
 ) -> Result<(), ApiError> {
-    let status = PaymentStatus::parse(form.text("payment_status"));
-    let is_partial = status == Some(PaymentStatus::Partial);
     let entries =
         payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
     let since = state
         .now()
         .saturating_sub(SAME_PAYMENT_WITHIN)
         .unwrap_or(Timestamp::MIN);
-    let is_repeated = entries.iter().any(|entry| {
-        let posting = entry.posting;
-        entry.at >= since
-            && Some(posting.status) == status
-            && (!is_partial || Some(posting.amount) == amount)
-    });
-    if !is_repeated {
+    let mut recent = entries.iter().filter(|entry| entry.at >= since);
+    if !recent.any(|entry| is_same_payment(entry, wanted)) {
         return Ok(());
     }
     let message = "You recorded the same payment a moment ago. Record it again?";
     Err(Fault::new(CONFIRMATION_FIELD, "repeated", message).into())
+}
+
+/// True if a recorded payment is the same as the wanted one. Another reference is another payment.
+fn is_same_payment(entry: &LedgerEntry, wanted: &PaymentUpdate) -> bool {
+    let posting = entry.posting;
+    let is_same_kind = match wanted.change {
+        PaymentChange::Pending => posting.status == PaymentStatus::Pending,
+        PaymentChange::Rejected => posting.status == PaymentStatus::Rejected,
+        PaymentChange::Paid => posting.status == PaymentStatus::Paid,
+        PaymentChange::Partial(amount) => {
+            posting.status == PaymentStatus::Partial && posting.amount == amount
+        }
+    };
+    is_same_kind && entry.reference == wanted.reference
 }
 
 /// Adds the members that identify the invoice to a body.
@@ -205,6 +222,8 @@ fn with_invoice_id(invoice: &Invoice, mut body: Map<String, Value>) -> Map<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::invoice::invoice_ref::InvoiceRef;
+    use crate::domain::payment::Posting;
 
     #[test]
     fn only_a_part_payment_takes_an_amount_and_it_is_written_exactly() {
@@ -225,5 +244,54 @@ mod tests {
             let expected = expected.map(|text| text.and_then(|text| Amount::parse(text).ok()));
             assert_eq!(found, expected, "{status} {typed}");
         }
+    }
+
+    #[test]
+    fn another_amount_or_reference_is_another_payment() {
+        let amount = |number: i64| Amount::from(number);
+        let entry = LedgerEntry {
+            at: Timestamp::UNIX_EPOCH,
+            posting: Posting {
+                status: PaymentStatus::Partial,
+                amount: amount(7),
+            },
+            reference: Some("R-1".to_owned()),
+            remark: None,
+            actor: None,
+        };
+        for (change, reference, expected) in [
+            (PaymentChange::Partial(amount(7)), Some("R-1"), true),
+            (PaymentChange::Partial(amount(8)), Some("R-1"), false),
+            (PaymentChange::Partial(amount(7)), Some("R-2"), false),
+            (PaymentChange::Partial(amount(7)), None, false),
+            (PaymentChange::Paid, Some("R-1"), false),
+        ] {
+            let wanted = PaymentUpdate {
+                invoice: InvoiceRef {
+                    kind: UniqueNoType::PortalId,
+                    text: "1".to_owned(),
+                },
+                change,
+                unused_amount: None,
+                reference: reference.map(str::to_owned),
+                remark: "a part".to_owned(),
+            };
+            let found = is_same_payment(&entry, &wanted);
+            assert_eq!(found, expected, "{change:?} {reference:?}");
+        }
+    }
+
+    #[test]
+    fn a_payment_without_a_choice_is_told_in_the_words_of_the_page() {
+        let faults = [
+            Fault::new("payment_status", "required", "Two names."),
+            Fault::new("remark", "required", "The remark field is required."),
+        ];
+        let named = name_choice(faults.into_iter().collect());
+        let texts: Vec<_> = named.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            ["Choose a payment.", "The remark field is required."]
+        );
     }
 }

@@ -144,7 +144,8 @@ pub(super) fn credit_obstacle(
 
 /// Returns why this service makes no credit note for an invoice of this type; `None` if it does.
 pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
-    if code.map(DocumentKind::from_type_code) == Some(DocumentKind::CreditNote) {
+    let kind = code.map(DocumentKind::from_type_code);
+    if kind.is_some_and(DocumentKind::is_credit_note) {
         return Some("This is a credit note itself.");
     }
     code.is_some_and(is_self_billed).then_some(

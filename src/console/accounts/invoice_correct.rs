@@ -7,7 +7,7 @@ use askama::Template;
 use serde_json::{Map, Value, json};
 
 use crate::console::accounts::field_changes::{FieldChange, list_changes};
-use crate::console::accounts::invoice::{find_stored, go_to_invoice, refusal_form};
+use crate::console::accounts::invoice::{find_stored, go_to_invoice};
 use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, form_name, groups, present_values,
 };
@@ -196,8 +196,7 @@ async fn show_preview(
     };
     let correction = match planned {
         Ok(correction) => correction,
-        Err(error) if error.faults.is_empty() => return Err(error),
-        Err(error) => return show_page(session, &stored.invoice, refusal_form(error, values)?),
+        Err(error) => return show_refusal(session, &stored.invoice, error, values),
     };
     let invoice = &stored.invoice;
     let names = if is_cancelled {
@@ -224,6 +223,19 @@ async fn show_preview(
     })
 }
 
+/// Shows the form again if the refusal is about its fields, or if nothing can be changed now.
+fn show_refusal(
+    session: &AccountSession,
+    invoice: &Invoice,
+    error: ApiError,
+    values: FormValues,
+) -> Answer {
+    if error.faults.is_empty() && error.code != ErrorCode::Overloaded {
+        return Err(error);
+    }
+    show_page(session, invoice, FormState::from_refusal(error, values)?)
+}
+
 /// Returns the names of all fields of the form, including the checkboxes that remove lines.
 fn field_names(invoice: &Invoice) -> Vec<String> {
     let groups = groups(invoice).into_iter();
@@ -246,11 +258,13 @@ async fn start(
     let values = present.with(form.0.with_plain_line_breaks());
     let wish = match read_wish(&state, &stored, &values) {
         Ok(wish) => wish,
-        Err(error) if error.faults.is_empty() => return Err(error),
-        Err(error) => return show_page(&session, &stored.invoice, refusal_form(error, values)?),
+        Err(error) => return show_refusal(&session, &stored.invoice, error, values),
     };
     let command = correct_command(&state, &stored.invoice, wish, false);
-    let correction = session.send(&state, command).await?;
+    let correction = match session.send(&state, command).await {
+        Ok(correction) => correction,
+        Err(error) => return show_refusal(&session, &stored.invoice, error.into(), values),
+    };
     let notice = if correction.documents.is_empty() {
         "Nothing was changed: the invoice was like this already."
     } else {

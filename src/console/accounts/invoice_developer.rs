@@ -11,6 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::pause_cause::OperatorPauses;
 use crate::console::accounts::timeline::{Happening, operation_name, step_operation};
 use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
@@ -101,6 +102,7 @@ pub(super) async fn show(
     let id = session.taxpayer;
     let invoice = &stored.invoice;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
+    let pauses = OperatorPauses::load(store, &runs).await?;
     let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
     let deliveries = find_deliveries(store, invoice).await?;
     let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Developer).await?;
@@ -118,7 +120,7 @@ pub(super) async fn show(
             .collect(),
         runs: runs
             .into_iter()
-            .map(|run| RunLine::new(run, &timeline.entries))
+            .map(|run| RunLine::new(run, &timeline.entries, &pauses))
             .collect(),
         deliveries: deliveries.into_iter().map(DeliveryLine::from).collect(),
         is_cut: timeline.is_cut,
@@ -139,7 +141,7 @@ fn requests_address(session: &AccountSession, invoice: &Invoice) -> String {
 }
 
 impl RunLine {
-    fn new(run: Run, entries: &[TimelineEntry]) -> Self {
+    fn new(run: Run, entries: &[TimelineEntry], pauses: &OperatorPauses) -> Self {
         let operation = run.operation();
         let steps = entries.iter().rev().filter(|entry| {
             entry.kind == EntryKind::Step && step_operation(&entry.name) == Some(operation)
@@ -148,7 +150,7 @@ impl RunLine {
             name: operation_name(operation),
             badge: run.state().into(),
             asker: run.asked_by.as_ref().map(actor_name).unwrap_or_default(),
-            why: explain_state(&run),
+            why: explain_state(&run, pauses),
             steps: steps.take(ENTRIES_SHOWN_MAX).map(Happening::from).collect(),
             run,
         }
@@ -165,7 +167,10 @@ impl From<LoggedDelivery> for DeliveryLine {
 }
 
 /// Says what a run waits for, or what its outcome means.
-fn explain_state(run: &Run) -> &'static str {
+fn explain_state(run: &Run, pauses: &OperatorPauses) -> &'static str {
+    if let Some(cause) = pauses.cause(run) {
+        return cause.sentence();
+    }
     match run.phase {
         RunPhase::Running { .. } => "It is being carried out now.",
         RunPhase::Waiting { reason, .. } => match reason {
@@ -179,9 +184,7 @@ fn explain_state(run: &Run) -> &'static str {
                 "The authority does not answer at present. It goes on by itself."
             }
         },
-        RunPhase::Paused => {
-            "It failed for too long. An operator of this service has to let it go on."
-        }
+        RunPhase::Paused => "It is paused.",
         RunPhase::Succeeded => "It is done.",
         RunPhase::Refused => "The document has to be corrected and sent again.",
         RunPhase::Cancelled => "It was cancelled. The document may be sent again.",

@@ -11,7 +11,7 @@ use crate::actors::taxpayer::commands::{
     CreateInvoice, IfUnchanged, ReviseInvoice, RevisedInvoice, SeenInvoice,
 };
 use crate::console::accounts::field_changes::{FieldChange, list_changes, list_lost_lines};
-use crate::console::accounts::invoice::{Forms, find_stored, go_to_invoice, refusal_form, render};
+use crate::console::accounts::invoice::{Forms, find_stored, go_to_invoice, render};
 use crate::console::accounts::invoice_acts::credit_obstacle;
 use crate::console::accounts::invoice_fields::{
     FieldGroup, LINES_MAX, UpdateBody, groups, present_values,
@@ -136,7 +136,7 @@ async fn edit(
             show_conflict(&state, &session, &ids.1, sent).await
         }
         Err(error) => {
-            let form = refusal_form(error, values)?;
+            let form = FormState::from_refusal(error, values)?;
             if sent.text("place") == "invoice" {
                 let forms = Forms {
                     edit: form,
@@ -246,7 +246,7 @@ async fn submit_revised(
 ) -> Answer {
     let Saved { invoice, seen, .. } = saved;
     match perform_submission(state, session, &invoice, seen).await {
-        Ok(run) => Ok(go_to_run(session, &invoice, &run)),
+        Ok(run) => go_to_run(state, session, &invoice, &run).await,
         Err(error) => {
             let forms = Forms::for_submission(error)?;
             render(state, request, session, invoice, forms).await

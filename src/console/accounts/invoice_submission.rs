@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use tokio::time::Instant;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::{
     IfUnchanged, OpenAuditedRun, OpenRun, RecheckRun, SeenInvoice, StoppedRun,
 };
-use crate::console::accounts::invoice::{Forms, find, refusal_form, render};
+use crate::console::accounts::invoice::{Forms, find, render};
 use crate::console::accounts::invoice_acts::stopped_run;
 use crate::console::accounts::invoice_fields::form_name;
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::pause_cause::{OperatorPauses, PauseCause};
 use crate::console::accounts::seen_invoice;
-use crate::console::form_values::FormValues;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::invoice::Invoice;
@@ -51,7 +52,7 @@ async fn submit(
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     match submit_seen(&state, &session, &invoice, &form.0).await {
-        Ok(run) => Ok(go_to_run(&session, &invoice, &run)),
+        Ok(run) => go_to_run(&state, &session, &invoice, &run).await,
         Err(error) => {
             let forms = Forms::for_submission(error)?;
             render(&state, &request, &session, invoice, forms).await
@@ -71,17 +72,17 @@ async fn submit_seen(
 }
 
 impl Forms {
-    /// Returns the forms of the page if the invoice lacks something for its submission, or was changed meanwhile.
-    /// Returns any other error unchanged.
+    /// Returns the forms of the page if the invoice lacks something for its submission, was changed meanwhile, or cannot
+    /// be submitted now. Returns any other error unchanged.
     pub(super) fn for_submission(error: ApiError) -> Result<Self, ApiError> {
         let is_stale = error.status == StatusCode::PRECONDITION_FAILED;
-        if error.faults.is_empty() && !is_stale {
+        if error.faults.is_empty() && !is_stale && error.code != ErrorCode::Overloaded {
             return Err(error);
         }
         let faults = error.faults.clone().rename_fields(form_name);
         Ok(Self {
             is_stale,
-            submission: refusal_form(error.with_faults(faults), FormValues::default())?,
+            submission: FormState::from_refusal(error.with_faults(faults), FormValues::default())?,
             ..Self::default()
         })
     }
@@ -96,7 +97,7 @@ async fn submission(
 ) -> Result<IfUnchanged<OpenAuditedRun>, ApiError> {
     Ok(IfUnchanged {
         seen: Some(seen),
-        command: OpenAuditedRun(OpenRun(prepare(state, session, invoice).await?)),
+        command: OpenAuditedRun(prepare(state, session, invoice).await?.command),
     })
 }
 
@@ -114,16 +115,16 @@ pub(super) async fn perform_submission(
     Ok(state.pipeline.wait_until_settled(run, deadline).await?)
 }
 
-/// Returns the request that submits the stored invoice.
+/// Returns the command that submits the stored invoice, unless the invoice is changed before the command is executed.
 pub(super) async fn prepare(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
-) -> Result<RunRequest, ApiError> {
+) -> Result<IfUnchanged<OpenRun>, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let submission = prepare_stored_submission(state, &taxpayer, &invoice.irn).await?;
-    Ok(submission.request)
+    let prepared = prepare_stored_submission(state, &taxpayer, &invoice.irn).await?;
+    Ok(prepared.command)
 }
 
 async fn start(
@@ -155,7 +156,7 @@ async fn retry(
     let deadline = Instant::now() + PATIENCE;
     let run = session.send(&state, RecheckRun(stopped)).await?;
     let run = state.pipeline.wait_until_settled(run, deadline).await?;
-    Ok(go_to_run(&session, &invoice, &run))
+    go_to_run(&state, &session, &invoice, &run).await
 }
 
 fn nothing_to_retry_error() -> ApiError {
@@ -184,13 +185,21 @@ async fn transmit(
         payload: RunPayload::Transmit,
     };
     let run = start(&state, &session, OpenAuditedRun(OpenRun(request))).await?;
-    Ok(go_to_run(&session, &invoice, &run))
+    go_to_run(&state, &session, &invoice, &run).await
 }
 
 /// Redirects to the page of the invoice, with a notice about the outcome of the run.
-pub(super) fn go_to_run(session: &AccountSession, invoice: &Invoice, run: &Run) -> HttpResponse {
+pub(super) async fn go_to_run(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    run: &Run,
+) -> Answer {
+    let pauses = OperatorPauses::load(&state.store, std::slice::from_ref(run)).await?;
+    let cause = pauses.cause(run);
+    let sentence = cause.map_or_else(|| outcome_sentence(run), PauseCause::sentence);
     let address = format!("{}/invoices/{}", base(session), invoice.id);
-    go_to(&address, outcome_sentence(run))
+    Ok(go_to(&address, sentence))
 }
 
 fn outcome_sentence(run: &Run) -> &'static str {
@@ -201,9 +210,7 @@ fn outcome_sentence(run: &Run) -> &'static str {
         }
         (RunState::Succeeded, _) => "It is done.",
         (RunState::Refused, _) => "The authority rejected the invoice. The reasons are below.",
-        (RunState::Paused, _) => {
-            "It failed for too long. An operator of this service has been told."
-        }
+        (RunState::Paused, _) => "It is paused.",
         (RunState::Cancelled, _) => "It was cancelled.",
         (RunState::Running | RunState::Waiting, _) => {
             "The invoice is on its way. The authority has not answered yet; the service goes on by itself."

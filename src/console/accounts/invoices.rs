@@ -1,14 +1,16 @@
 //! The list of an account's invoices, with the filters of the API call List Invoices. Its tabs are filters, too. Counts
 //! have an upper limit, so that the page is fast even for a large account.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
+use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 use database::page::Page;
 use url::form_urlencoded::Serializer;
 
 use crate::console::accounts::bulk_selection::{BulkBar, Selection};
+use crate::console::accounts::invoice_sums::{CurrencySum, sums};
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::list_filters::{self, FOLDED_FILTERS};
 use crate::console::accounts::navigation::base;
@@ -18,14 +20,13 @@ use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::kept_filters::{KeptFilters, ListForm};
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{Pages, show_list_with_status};
 use crate::console::page::Answer;
-use crate::console::session::accounts::Reader;
+use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{AuthorityStatus, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::{Amount, group_digits};
-use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::exports::{self, TableFormat};
 use crate::http::forms::invoice_filters::FILTER_NAMES;
@@ -33,7 +34,7 @@ use crate::http::forms::query::Query;
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::invoices::list::{DocumentAmounts, Fields, InvoiceList, PagePart, PageStart};
+use crate::store::invoices::list::{Fields, InvoiceList, PagePart, PageStart};
 use crate::store::invoices::owed;
 use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 
@@ -61,6 +62,8 @@ struct InvoicesPage {
     views: Vec<SavedView>,
     /// The filters and the order as a saved view stores them; empty if there are none.
     view_query: String,
+    /// The form that saves the filters as a view.
+    view: FormState,
     filter: FormState,
     kept: KeptFilters,
     /// The filters that the page keeps folded, each as the type of its input, its name and its label.
@@ -106,13 +109,6 @@ struct InvoiceRow {
     lifecycle: Badge,
     payment: Badge,
     is_overdue: bool,
-}
-
-/// The total of the invoices in one currency, minus the credit notes.
-struct CurrencySum {
-    currency: String,
-    payable: Amount,
-    paid: Amount,
 }
 
 /// The tabs that have no counts: all invoices, and those that are paid, which are most of them.
@@ -221,13 +217,23 @@ async fn list_invoices(
     Reader(session): Reader,
     query: Query,
 ) -> Answer {
+    render(&state, &session, &query, FormState::default()).await
+}
+
+/// Shows the list that a query asks for, with the form that saves its filters as a view.
+pub(super) async fn render(
+    state: &ApiState,
+    session: &AccountSession,
+    query: &Query,
+    view: FormState,
+) -> Answer {
     let page = query.page(PER_PAGE);
-    let values = FormValues::from(&query);
+    let values = FormValues::from(query);
     let today = state.today();
-    let (found, filter) = match list_filters::read(&query, today) {
+    let (found, filter) = match list_filters::read(query, today) {
         Ok(asked) => {
             let list = asked.into_list(session.taxpayer);
-            let found = FoundPart::load(&state, &list, page).await?;
+            let found = FoundPart::load(state, &list, page).await?;
             (found, FormState::new(values.clone()))
         }
         Err(faults) => (
@@ -236,7 +242,7 @@ async fn list_invoices(
         ),
     };
     let counts = work_tabs::count(&state.store, session.taxpayer, today, TAB_COUNTED_MAX).await?;
-    let base = base(&session);
+    let base = base(session);
     let list_query = list_query(&values, &[]);
     let here = format!("{base}/invoices");
     let catalog = state.catalog.get();
@@ -248,9 +254,9 @@ async fn list_invoices(
     let is_set = |name: &str| !values.text(name).is_empty();
     let words = |status: &WorkflowStatus| (status.as_str(), Badge::from(*status));
     let page = InvoicesPage {
-        frame: Frame::for_account(&session, "Invoices"),
+        frame: Frame::for_account(session, "Invoices"),
         tabs: tabs(&base, &values, &counts),
-        views: saved_views::load(&state, &session, &values).await?,
+        views: saved_views::load(state, session, &values).await?,
         view_query: saved_views::filters(&values),
         is_filtered: FILTER_NAMES.iter().any(|name| is_set(name)),
         folded: FOLDED_FILTERS,
@@ -268,14 +274,20 @@ async fn list_invoices(
         sums: found.sums,
         bulk: BulkBar::new(&list_query),
         counted: count_text(found.total, found.is_more),
-        pages: Pages::new(page, found.total, &here, &query),
-        kept: KeptFilters::new(&here, &query, &FORM),
+        pages: Pages::new(page, found.total, &here, query),
+        kept: KeptFilters::new(&here, query, &FORM),
         query: list_query,
         rows: rows.collect(),
         filter,
+        view,
         base,
     };
-    show_list(&page.pages, &page)
+    let status = if page.view.is_refused() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    show_list_with_status(status, &page.pages, &page)
 }
 
 /// The fields of the list's form, and the labels of filters that have no field.
@@ -358,33 +370,6 @@ pub(super) fn list_query(values: &FormValues, without: &[&str]) -> String {
     } else {
         format!("?{pairs}")
     }
-}
-
-/// Returns the totals of the invoices minus the credit notes, by currency.
-fn sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<CurrencySum> {
-    let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
-    for document in amounts {
-        let sum = sums
-            .entry(&document.currency)
-            .or_insert(Some((Amount::ZERO, Amount::ZERO)));
-        *sum = sum.and_then(|(payable, paid)| {
-            if document.is_credit_note {
-                Some((payable.minus(document.payable)?, paid.minus(document.paid)?))
-            } else {
-                Some((payable.plus(document.payable)?, paid.plus(document.paid)?))
-            }
-        });
-    }
-    let sum = |(currency, sum): (&str, Option<(Amount, Amount)>)| {
-        let (payable, paid) = sum?;
-        let shown = |amount: Amount| amount.with_digits(catalog.currency_digits(currency));
-        Some(CurrencySum {
-            currency: currency.to_owned(),
-            payable: shown(payable),
-            paid: shown(paid),
-        })
-    };
-    sums.into_iter().filter_map(sum).collect()
 }
 
 impl InvoiceRow {

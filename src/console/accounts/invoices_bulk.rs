@@ -7,7 +7,7 @@ use actix_web::web;
 use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 
-use crate::actors::taxpayer::commands::{OpenAuditedRun, OpenRun, SetStatus};
+use crate::actors::taxpayer::commands::{IfUnchanged, OpenAuditedRun, SetStatus};
 use crate::console::accounts::bulk_selection::{BulkAct, Selection, ticked_ids};
 use crate::console::accounts::invoice_submission::prepare;
 use crate::console::accounts::invoices::COUNTED_MAX;
@@ -345,8 +345,11 @@ async fn submit(
     session: &AccountSession,
     invoice: &Invoice,
 ) -> Result<(), ApiError> {
-    let request = prepare(state, session, invoice).await?;
-    let command = OpenAuditedRun(OpenRun(request));
+    let IfUnchanged { seen, command } = prepare(state, session, invoice).await?;
+    let command = IfUnchanged {
+        seen,
+        command: OpenAuditedRun(command),
+    };
     state.taxpayers.send(session.taxpayer, command).await?;
     Ok(())
 }

@@ -5,14 +5,14 @@
 //! | the navigation, and the address that the pages of a taxpayer begin with | `navigation` |
 //! | what is to be done, and how the account fares | `overview`, `overview_part`, `overview_work`, `overview_money`, `outage_banner` |
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
-//! | the list of invoices, its filters, those that people keep, and acts on many of them | `invoices`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection` |
+//! | the list of invoices, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection` |
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
-//! | how far an invoice has come, in one word | `lifecycle` |
+//! | how far an invoice has come, in one word; why one of its runs is paused | `lifecycle`, `pause_cause` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
 //! | the change of a stored invoice, its fields, and what a form would change | `invoice_edit`, `invoice_fields`, `field_changes` |
 //! | the correction of a signed invoice; the undoing of a batch | `invoice_correct`, `batch_undo` |
-//! | files of invoices, and what an import of them would do | `import` |
+//! | files of invoices, what an import of them would do, and the answers that they lack | `import`, `import_answers` |
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | customers, with what they owe | `customers` |
 //! | webhook endpoints, a new one, what an owner does with them, and their deliveries | `webhooks`, `webhook_new`, `webhook_actions`, `deliveries` |
@@ -37,6 +37,7 @@ mod deliveries_bulk;
 mod delivery_link;
 mod field_changes;
 mod import;
+mod import_answers;
 mod inbox;
 mod integration;
 mod invoice;
@@ -48,6 +49,7 @@ mod invoice_edit;
 mod invoice_fields;
 mod invoice_head;
 mod invoice_submission;
+mod invoice_sums;
 mod invoices;
 mod invoices_bulk;
 mod keys;
@@ -60,6 +62,7 @@ mod overview;
 mod overview_money;
 mod overview_part;
 mod overview_work;
+mod pause_cause;
 mod profile;
 mod reports;
 mod request_resend;
@@ -101,6 +104,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         invoice_edit::endpoints(),
         invoice_correct::endpoints(),
         import::endpoints(),
+        import_answers::endpoints(),
         batches::endpoints(),
         batch_undo::endpoints(),
         inbox::endpoints(),

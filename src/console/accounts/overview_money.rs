@@ -25,6 +25,8 @@ pub(super) struct MoneyLine {
     pub(super) currency: String,
     pub(super) outstanding: Amount,
     pub(super) overdue: Amount,
+    /// True if the list of overdue invoices has those of this currency alone.
+    pub(super) is_overdue_listed: bool,
     /// `None` if the month has too many invoices.
     pub(super) vat: Option<Amount>,
 }
@@ -59,9 +61,11 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
         })
         .collect();
     let is_vat_known = add_vat(state, taxpayer, &mut sums).await?;
+    let is_only_currency = sums.len() == 1;
     let line = |(currency, sum): (String, Sums)| {
         let digits = catalog.currency_digits(&currency);
         MoneyLine {
+            is_overdue_listed: is_only_currency && !sum.overdue.is_zero(),
             outstanding: sum.outstanding.with_digits(digits),
             overdue: sum.overdue.with_digits(digits),
             vat: is_vat_known.then(|| sum.vat.with_digits(digits)),
@@ -74,7 +78,7 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     })
 }
 
-/// Adds the VAT of this month's signed invoices, minus that of credit notes. Returns false if there are more than
+/// Adds the VAT of this month's signed sales: of invoices, minus that of credit notes. Returns false if there are more than
 /// `VAT_MAX` invoices.
 async fn add_vat(
     state: &ApiState,
@@ -102,10 +106,10 @@ async fn add_vat(
     };
     let page = list.counted_page(store, part, count, Fields::All).await?;
     let catalog = state.catalog.get();
-    let counted = page
-        .invoices
-        .iter()
-        .filter(|invoice| invoice.authority.signed && invoice.status != WorkflowStatus::Cancelled);
+    let counted = page.invoices.iter().filter(|invoice| {
+        let is_in_force = invoice.status != WorkflowStatus::Cancelled;
+        invoice.authority.signed && is_in_force && invoice.kind().is_sale()
+    });
     for invoice in counted {
         let breakdown = Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?;
         let tax = breakdown.tax().unwrap_or(Amount::ZERO);

@@ -25,6 +25,9 @@ use crate::store::runs::{self, StoppedCounts};
 /// Everything is counted up to this number, so that the page is fast even for a large account.
 pub(super) const COUNTED_MAX: u64 = 1_000;
 
+/// The part of the page with the runs in progress, earliest deadline first.
+const IN_PROGRESS: &str = "#in-progress";
+
 #[derive(Template)]
 #[template(path = "accounts/overview_live.html")]
 struct OverviewPart {
@@ -113,6 +116,7 @@ impl Needs {
             .saturating_add(SignedDuration::from_secs(NEAR_S))
             .unwrap_or(now);
         let max = COUNTED_MAX + 1;
+        let stopped = runs::count_stopped_owned_by(store, taxpayer, now..near, max).await?;
         let tabs = work_tabs::count(store, taxpayer, state.today(), COUNTED_MAX).await?;
         let count = |tab: WorkTab| {
             let found = tabs.iter().find(|one| one.tab == tab);
@@ -121,7 +125,7 @@ impl Needs {
         Ok(Self {
             rejected: count(WorkTab::Rejected),
             in_progress: count(WorkTab::Waiting),
-            stopped: runs::count_stopped_owned_by(store, taxpayer, near, max).await?,
+            stopped,
             unacknowledged: supplier_invoices::count_unacknowledged_owned_by(store, taxpayer, max)
                 .await?,
         })
@@ -143,19 +147,20 @@ fn tasks(needs: &Needs, webhook: &WebhookSummary) -> Vec<Task> {
             "Correct and send again",
             "/invoices?authority_status=REJECTED&without_cancelled=true",
         ),
+        paused_task(&needs.stopped),
         Task::new(
             "bad",
-            needs.stopped.paused,
-            "failed",
-            "Try again",
-            "/invoices?authority_status=FAILED&without_cancelled=true",
+            needs.stopped.missed,
+            "waiting and past the legal deadline",
+            "Look at them",
+            IN_PROGRESS,
         ),
         Task::new(
             "warn",
             needs.stopped.near,
-            "waiting with a deadline in less than a day",
+            "waiting with a legal deadline in less than a day",
             "Look at them",
-            "/invoices?authority_status=QUEUED,VALIDATED&without_cancelled=true",
+            IN_PROGRESS,
         ),
         Task::new(
             "warn",
@@ -187,6 +192,25 @@ fn tasks(needs: &Needs, webhook: &WebhookSummary) -> Vec<Task> {
     tasks.into_iter().flatten().collect()
 }
 
+/// Returns the task about paused runs. The list to which it leads has those that operators hold back, too.
+fn paused_task(stopped: &StoppedCounts) -> Option<Task> {
+    let (class, what, act) = match stopped.held {
+        0 => ("bad", "failed".to_owned(), "Try again"),
+        held if held == stopped.paused => (
+            "warn",
+            "held back by an operator of this service".to_owned(),
+            "Look at them",
+        ),
+        held => {
+            let held = count_text(held);
+            let what = format!("failed, {held} of which an operator of this service holds back");
+            ("bad", what, "Try again")
+        }
+    };
+    let path = "/invoices?authority_status=FAILED&without_cancelled=true";
+    Task::new(class, stopped.paused, what, act, path)
+}
+
 impl Task {
     /// Returns a task; `None` if its count is 0. `path` is below that of the account.
     fn new(
@@ -213,6 +237,34 @@ impl StatusCount {
             badge: status.into(),
             count: count_text(count),
             is_none: count == 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_an_operator_holds_back_is_not_called_failed() {
+        for (paused, held, expected) in [
+            (0, 0, None),
+            (2, 0, Some("2 failed")),
+            (2, 2, Some("2 held back by an operator of this service")),
+            (
+                3,
+                1,
+                Some("3 failed, 1 of which an operator of this service holds back"),
+            ),
+        ] {
+            let stopped = StoppedCounts {
+                paused,
+                held,
+                ..StoppedCounts::default()
+            };
+            let task = paused_task(&stopped);
+            let words = task.map(|task| format!("{} {}", task.count, task.what));
+            assert_eq!(words.as_deref(), expected, "{paused} {held}");
         }
     }
 }

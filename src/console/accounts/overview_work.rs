@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use url::form_urlencoded::Serializer;
 
+use crate::console::accounts::pause_cause::{OperatorPauses, PauseCause};
 use crate::console::accounts::timeline::operation_name;
-use crate::console::badges::Badge;
+use crate::console::badges::{Badge, badge};
 use crate::console::deadline_words::DeadlineWords;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
@@ -24,7 +25,7 @@ const NEEDED_SHOWN_MAX: usize = 6;
 /// The number of stopped runs that are searched for those that need a person.
 const STOPPED_MAX: u64 = 200;
 
-/// A run that was rejected or has failed for too long.
+/// A run that was rejected or is paused.
 pub(super) struct NeededLine {
     pub(super) number: String,
     pub(super) name: &'static str,
@@ -60,23 +61,22 @@ pub(super) async fn needed_lines(
     let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, STOPPED_MAX).await?;
     let known = load_invoices(state, taxpayer, &runs).await?;
     let now = state.now();
+    let needed = runs.into_iter().filter(|run| needs_person(&known, run));
+    let needed: Vec<_> = needed.take(NEEDED_SHOWN_MAX).collect();
+    let pauses = OperatorPauses::load(&state.store, &needed).await?;
     let line = |run: Run| {
-        let is_refused = run.state() == RunState::Refused;
+        let cause = pauses.cause(&run);
         NeededLine {
             number: run.irn.invoice_no().to_owned(),
             name: operation_name(run.operation()),
-            badge: Badge {
-                class: "bad",
-                text: if is_refused { "Rejected" } else { "Failed" },
-            },
-            why: reason(&run),
+            badge: cause.map_or(badge("bad", "Rejected"), PauseCause::badge),
+            why: cause.map_or_else(|| reason(&run), |cause| cause.sentence().to_owned()),
             deadline: legal_deadline(&run, now),
             address: address(base, &known, &run),
             act: act(&run),
         }
     };
-    let needed = runs.into_iter().filter(|run| needs_person(&known, run));
-    Ok(needed.take(NEEDED_SHOWN_MAX).map(line).collect())
+    Ok(needed.into_iter().map(line).collect())
 }
 
 /// Returns the legal deadline of a submission. Other runs have none, because their invoice is signed already.
@@ -183,11 +183,8 @@ fn address(base: &str, known: &KnownInvoices, run: &Run) -> String {
     format!("{base}/invoices?{query}")
 }
 
-/// Returns the first reason of a rejection in plain words, or what the pause means.
+/// Returns the first reason of a rejection in plain words.
 fn reason(run: &Run) -> String {
-    if run.state() == RunState::Paused {
-        return "It failed for too long. An operator of this service has been told.".to_owned();
-    }
     if is_signed_otherwise(run) {
         return capitalize(SIGNED_OTHERWISE_MESSAGE);
     }

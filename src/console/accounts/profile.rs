@@ -145,11 +145,11 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
                 &format!("The profile was changed.{}", notes.concat()),
             ))
         }
-        Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
+            let refused = FormState::from_refusal(error, form.0)?;
             let taxpayer = taxpayer(&state, &session).await?;
             let forms = PageForms {
-                profile: Some(FormState::with_faults(form.0, error.faults)),
+                profile: Some(refused),
                 ..PageForms::default()
             };
             show_with_status(

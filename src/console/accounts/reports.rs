@@ -124,6 +124,9 @@ fn sum_lines(summary: &MonthSummary, catalog: &Catalog) -> Vec<SumLine> {
         kind: match key.kind {
             DocumentKind::Invoice => "Invoices",
             DocumentKind::CreditNote => "Credit notes",
+            DocumentKind::SelfBilled => "Self-billed invoices",
+            DocumentKind::SelfBilledCreditNote => "Self-billed credit notes",
+            DocumentKind::Other => "Other documents",
         },
         state: key.status.into(),
         sum: with_digits(*sum, catalog.currency_digits(&key.currency)),

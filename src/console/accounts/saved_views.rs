@@ -2,15 +2,15 @@
 //! has forms to save and delete one.
 
 use actix_web::web;
-use url::form_urlencoded;
 
-use crate::console::accounts::invoices::list_query;
+use crate::console::accounts::invoices::{self, list_query};
 use crate::console::accounts::navigation::base;
-use crate::console::form_values::FormValues;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::accounts::{AccountSession, Reader};
 use crate::domain::kernel::fault::Fault;
 use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
 use crate::http::forms::reader;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -82,13 +82,17 @@ async fn keep_view(
     Reader(session): Reader,
     form: Form<FormValues>,
 ) -> Answer {
-    let name = read_name(&state, &form.0)?;
-    let asked: Vec<_> = form_urlencoded::parse(form.0.text("filter").as_bytes()).collect();
-    let pairs = asked.iter().map(|(name, value)| (&**name, &**value));
-    let query = filters(&pairs.collect());
-    if query.len() > QUERY_BYTES_MAX {
-        return Err(Fault::new("filter", "max", "The filters are too long for a view.").into());
-    }
+    let asked = Query::from_text(form.0.text("filter"));
+    let query = filters(&FormValues::from(&asked));
+    let name = match read_name(&state, &form.0) {
+        Ok(name) if query.len() <= QUERY_BYTES_MAX => name,
+        read => {
+            let too_long = Fault::new("filter", "max", "The filters are too long for a view.");
+            let error = read.err().unwrap_or_else(|| too_long.into());
+            let refused = FormState::from_refusal(error, form.0)?;
+            return invoices::render(&state, &session, &asked, refused).await;
+        }
+    };
     let notice = if query.is_empty() {
         "A view keeps filters: choose one first.".to_owned()
     } else if saved_views::keep(&state.store, owner(&session), &name, &query).await? {

@@ -6,8 +6,6 @@ use jiff::Timestamp;
 use crate::actors::taxpayer::commands::SeenInvoice;
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::invoice_ref::InvoiceRef;
-use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::refusal::Refusal;
 
 /// Returns the value of the field for the invoice as it is now.
@@ -28,21 +26,6 @@ pub(super) fn read(form: &FormValues, invoice: &Invoice) -> Result<SeenInvoice, 
 
 fn parse(text: &str) -> Option<Timestamp> {
     Timestamp::from_microsecond(text.parse().ok()?).ok()
-}
-
-impl From<&Invoice> for SeenInvoice {
-    fn from(invoice: &Invoice) -> Self {
-        Self {
-            invoice: InvoiceRef {
-                kind: UniqueNoType::PortalId,
-                text: invoice.id.to_string(),
-            },
-            // The time of an invoice that a command returned is more exact than the stored one, so it is rounded in the
-            // same way.
-            updated_at: Timestamp::from_microsecond(field_value(invoice))
-                .unwrap_or(invoice.updated_at),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -135,8 +135,8 @@ async fn save_settings(
     form: Form<FormValues>,
 ) -> Answer {
     let saved = save(&state, &session, &to_changes(&form.0)).await;
-    answer(&state, &session, saved, |faults| PageForms {
-        settings: Some(FormState::with_faults(form.0, faults.faults)),
+    answer(&state, &session, saved, form.0, |refused| PageForms {
+        settings: Some(refused),
         ..PageForms::default()
     })
     .await
@@ -158,8 +158,9 @@ async fn save_logo(
     };
     let saved = save(&state, &session, &body).await;
     // The picture is not shown again, so the form needs no values.
-    answer(&state, &session, saved, |faults| PageForms {
-        logo: Some(FormState::with_faults(FormValues::default(), faults.faults)),
+    let values = FormValues::default();
+    answer(&state, &session, saved, values, |refused| PageForms {
+        logo: Some(refused),
         ..PageForms::default()
     })
     .await
@@ -185,17 +186,18 @@ async fn answer(
     state: &ApiState,
     session: &AccountSession,
     saved: Result<(), ApiError>,
-    forms: impl FnOnce(ApiError) -> PageForms,
+    values: FormValues,
+    forms: impl FnOnce(FormState) -> PageForms,
 ) -> Answer {
     match saved {
         Ok(()) => Ok(go_to(
             &format!("{}/profile", base(session)),
             "The settings were saved.",
         )),
-        Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
+            let refused = FormState::from_refusal(error, values)?;
             let taxpayer = profile::taxpayer(state, session).await?;
-            let page = profile::page(session, taxpayer, forms(error));
+            let page = profile::page(session, taxpayer, forms(refused));
             show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
     }

@@ -178,6 +178,27 @@
     form.addEventListener("change", () => { result.textContent = ""; });
     form.addEventListener("submit", (event) => { event.preventDefault(); send(true); });
     result.addEventListener("click", (event) => { if (event.target.closest("[data-import]")) send(false); });
+    // The answers that a file lacks are stored, and then the file is previewed again.
+    result.addEventListener("submit", async (event) => {
+      const answers = event.target;
+      event.preventDefault();
+      event.stopPropagation();
+      const body = new URLSearchParams(new FormData(answers));
+      buttons().forEach((button) => { button.disabled = true; });
+      try {
+        const answer = await fetch(answers.getAttribute("action"), { method: "POST", body });
+        if (answer.redirected) return location.assign(answer.url);
+        if (answer.ok) {
+          result.innerHTML = await answer.text();
+          return send(true);
+        }
+        if (answer.status === 422) answers.outerHTML = await answer.text();
+        else result.textContent = `The answers were not stored (${answer.status}). Reload the page and try again.`;
+      } catch {
+        result.textContent = "The answers could not be sent. Try again.";
+      }
+      buttons().forEach((button) => { button.disabled = false; });
+    });
   });
   // A form that ends or replaces something asks for confirmation. A form that was sent cannot be sent again until the next
   // page comes; its buttons are disabled only after the browser has read their values.
@@ -248,6 +269,10 @@
     form.querySelectorAll("button").forEach((button) => { button.disabled = false; });
   }));
   document.querySelector("[data-focus]")?.focus();
+  // On a phone the navigation is a strip: it is moved so that the current page is in view.
+  const strip = document.querySelector(".side");
+  const current = strip?.querySelector("[aria-current]");
+  if (current) strip.scrollLeft = current.offsetLeft - strip.offsetLeft - (strip.clientWidth - current.offsetWidth) / 2;
   reach();
   if (!document.hidden) start();
 })();

@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use actix_web::web;
 use askama::Template;
 
-use crate::console::form_values::FormValues;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::reason::ReasonForm;
-use crate::console::page::{Answer, Form, go_to, show};
-use crate::console::session::operators::Operator;
+use crate::console::operators::reason::{ReasonForm, form_status};
+use crate::console::page::{Answer, Form, go_to, show_with_status};
+use crate::console::session::operators::{Operator, OperatorSession};
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::http::api::ops::bulk::{BulkAct, BulkOutcome, BulkRefusal, SUBJECTS_MAX};
 use crate::http::forms::query::Query;
@@ -146,6 +146,7 @@ struct PreviewPage {
     fields: Vec<(&'static str, String)>,
     list_address: String,
     move_path: &'static str,
+    form: FormState,
 }
 
 /// The fields of both forms.
@@ -250,13 +251,24 @@ pub(super) async fn preview<L: BulkList>(
             ids: Some(request.chosen_ids()?),
         },
     };
-    let found = L::find(&state, request.act.to, selection).await?;
+    show_preview::<L>(&state, &session, &request, selection, FormState::default()).await
+}
+
+/// Shows the preview of a selection with the form that confirms it.
+async fn show_preview<L: BulkList>(
+    state: &ApiState,
+    session: &OperatorSession,
+    request: &Request<L::To>,
+    selection: Selection<'_>,
+    form: FormState,
+) -> Answer {
+    let found = L::find(state, request.act.to, selection).await?;
     let ids: Vec<String> = found.subjects.iter().map(L::id).collect();
     let first = &found.subjects[..found.subjects.len().min(SHOWN_MAX)];
-    let mut lines = L::lines(&state, first).await?;
+    let mut lines = L::lines(state, first).await?;
     lines.sort();
-    show(&PreviewPage {
-        frame: Frame::for_operator(&session, L::TITLE),
+    let page = PreviewPage {
+        frame: Frame::for_operator(session, L::TITLE),
         counted: count_phrase::<L>(ids.len()),
         count: ids.len(),
         others: found.others,
@@ -266,7 +278,9 @@ pub(super) async fn preview<L: BulkList>(
         list_address: request.list_address::<L>(),
         move_path: L::MOVE_PATH,
         act: request.act.words,
-    })
+        form,
+    };
+    show_with_status(form_status(&page.form), &page)
 }
 
 /// Moves the things that the preview showed. Things that match the filter only since then are not moved.
@@ -277,20 +291,24 @@ pub(super) async fn move_previewed<L: BulkList>(
 ) -> Answer {
     let request = Request::<L::To>::read::<L>(&form.0)?;
     let shown = request.chosen_ids()?;
-    let reason = form.0.text("reason").to_owned();
-    let reason = ReasonForm { reason }.read_required(&state)?;
-    let by = OperatorRequest {
-        operator_id: session.id,
-        reason: Some(reason),
-    };
-    let to = request.act.to;
-    let matching = match request.all_matching() {
-        Some(all) => count::<L>(&state, to, all).await?,
-        None => 0,
-    };
     let selection = Selection {
         filter: request.takes_all.then_some(&request.filter),
         ids: Some(shown),
+    };
+    let by = match ReasonForm::from(&form.0).required_request(&state, &session) {
+        Ok(by) => by,
+        Err(error) => {
+            let form = FormState::with_faults(form.0, error.faults);
+            return show_preview::<L>(&state, &session, &request, selection, form).await;
+        }
+    };
+    let to = request.act.to;
+    let matching = match request.all_matching() {
+        Some(all) => {
+            let found = L::find(&state, to, all).await?;
+            found.subjects.len() as u64 + found.others
+        }
+        None => 0,
     };
     let found = L::find(&state, to, selection).await?;
     let left = matching.saturating_sub(found.subjects.len() as u64);
@@ -308,16 +326,6 @@ pub(super) async fn move_previewed<L: BulkList>(
         &request.list_address::<L>(),
         &notice::<L>(request.act.words.done, &outcome, left),
     ))
-}
-
-/// Counts the things of a selection that the act can move now.
-async fn count<L: BulkList>(
-    state: &ApiState,
-    to: L::To,
-    selection: Selection<'_>,
-) -> Result<u64, ApiError> {
-    let found = L::find(state, to, selection).await?;
-    Ok(found.subjects.len() as u64 + found.others)
 }
 
 /// Returns a refusal for each thing that the preview showed and that can no longer be moved.

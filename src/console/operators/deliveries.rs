@@ -271,3 +271,71 @@ impl From<FailingHost> for GroupLine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::console::operators::list_query::PER_PAGE;
+    use crate::console::operators::navigation::navigation;
+    use crate::domain::events::delivery::{
+        Delivery, DeliveryAttempt, DeliveryState, PhaseDurations,
+    };
+    use crate::domain::events::event::EventKind;
+    use crate::domain::kernel::crash::CrashHistory;
+
+    fn dead_letter(irn: &str) -> DeadLetterLine {
+        let delivery = Delivery {
+            id: Uuid::max(),
+            taxpayer_id: TaxpayerId(1_234_567),
+            endpoint: TaxpayerId(1_234_567).into(),
+            event_id: Uuid::nil(),
+            sequence: 1,
+            order_key: irn.to_owned(),
+            state: DeliveryState::Dead,
+            attempts: 12,
+            attempts_before: 0,
+            next_attempt_at: None,
+            crash_history: CrashHistory::default(),
+        };
+        let attempt = DeliveryAttempt {
+            at: Timestamp::UNIX_EPOCH,
+            status: None,
+            failure: Some("auth".to_owned()),
+            duration_ms: 1,
+            phases: PhaseDurations::default(),
+            response: "x".repeat(1_000),
+            headers: None,
+        };
+        DeadLetterLine {
+            logged: LoggedDelivery {
+                delivery,
+                kind: EventKind::ALL[0],
+                attempts: vec![attempt],
+            },
+            taxpayer: "A taxpayer with a long name ".repeat(3),
+            guidance: Guidance::for_failure(Some("auth"), None),
+        }
+    }
+
+    #[test]
+    fn a_full_page_of_dead_letters_with_long_numbers_is_below_60_kb() {
+        let irn = format!("{}-94AD90FB-20261121", "N".repeat(57));
+        let list = ListQuery::new(&Query::from_text(""));
+        let page = DeadLettersPage {
+            frame: Frame {
+                navigation: navigation(),
+                can_act: true,
+                ..Frame::for_visitor("Deliveries")
+            },
+            rows: (0..PER_PAGE).map(|_| dead_letter(&irn)).collect(),
+            pages: list.pages("/console/deliveries/dead-letters", 1_000),
+            bulk: BulkBar::new::<DeadLetters>(&list),
+            list,
+        };
+        let html = page.render().unwrap();
+        assert!(html.contains(&irn) && html.len() < 60_000, "{}", html.len());
+    }
+}

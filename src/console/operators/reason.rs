@@ -1,10 +1,13 @@
 //! The reason that an operator gives for an action. The audit keeps it.
 
+use actix_web::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::session::operators::OperatorSession;
 use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::fault::Faults;
 use crate::http::forms::{reader, reason};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -56,5 +59,97 @@ impl ReasonForm {
         let reason = self.reason.trim();
         let filled = (!reason.is_empty()).then(|| ("reason".to_owned(), Value::from(reason)));
         filled.into_iter().collect()
+    }
+}
+
+impl From<&FormValues> for ReasonForm {
+    fn from(values: &FormValues) -> Self {
+        Self {
+            reason: values.text("reason").to_owned(),
+        }
+    }
+}
+
+/// Returns the status of a page with a form.
+pub(super) fn form_status(form: &FormState) -> StatusCode {
+    if form.is_refused() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    }
+}
+
+/// The refused form of a page with several forms, as it was sent.
+#[derive(Debug, Default)]
+pub(super) struct RefusedForm {
+    /// The last word of the path that the form was sent to; empty if no form was refused.
+    action: &'static str,
+    pub(super) sent: FormState,
+    empty: FormState,
+}
+
+impl RefusedForm {
+    pub(super) fn new(action: &'static str, values: FormValues, faults: Faults) -> Self {
+        Self {
+            action,
+            sent: FormState::with_faults(values, faults),
+            empty: FormState::default(),
+        }
+    }
+
+    /// Returns the refused form if it is this one; else an empty form.
+    pub(super) fn form(&self, action: &str) -> &FormState {
+        if self.action == action {
+            &self.sent
+        } else {
+            &self.empty
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::domain::kernel::fault::Fault;
+
+    #[test]
+    fn only_the_refused_form_of_a_page_has_its_values_and_faults() {
+        let values = FormValues::from([("reason", " typed ")]);
+        let fault = Fault::new("reason", "max", "Too long.");
+        let refused = RefusedForm::new("pause", values, Faults::from(fault));
+        for (page, action, value, fault) in [
+            (&refused, "pause", "typed", Some("Too long.")),
+            (&refused, "verify", "", None),
+            (&RefusedForm::default(), "pause", "", None),
+        ] {
+            let form = page.form(action);
+            assert_eq!(form.value("reason"), value, "{action}");
+            assert_eq!(form.fault("reason").as_deref(), fault, "{action}");
+        }
+        assert_eq!(form_status(&refused.sent), 422);
+        assert_eq!(form_status(&RefusedForm::default().sent), 200);
+    }
+
+    /// The browser takes blanks for an answer unless a pattern forbids them.
+    #[test]
+    fn each_required_reason_is_refused_by_the_browser_if_it_is_blank() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/console/templates/operators");
+        let mut required = 0;
+        for entry in fs::read_dir(root).unwrap() {
+            let path = entry.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            let inputs = text.split("<input name=\"reason\"").skip(1);
+            for input in inputs.filter_map(|input| input.split('>').next()) {
+                if input.contains(" required") {
+                    let pattern = r#" pattern=".*\S.*""#;
+                    assert!(input.contains(pattern), "{}: {input}", path.display());
+                    required += 1;
+                }
+            }
+        }
+        assert!(required > 10, "{required}");
     }
 }

@@ -3,21 +3,20 @@
 
 use actix_web::web;
 use askama::Template;
-use serde::Deserialize;
 
 use crate::console::badges::Badge;
 use crate::console::filters;
-use crate::console::form_values::FormValues;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::list_pages::{Pages, show_list};
+use crate::console::list_pages::{Pages, show_list_with_status};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::reason::ReasonForm;
+use crate::console::operators::reason::{ReasonForm, form_status};
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, OperatorSession, Viewer};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::reconciliation::day::{
-    Decision, Finding, FindingAction, Reconciliation, RecordedFinding,
+    Decision, Finding, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::http::api::ops::reconciliations::{self as api, FindingAct};
 use crate::http::endpoint::{Path, path};
@@ -48,7 +47,8 @@ struct ReconciliationsPage {
     list: ListQuery,
     rows: Vec<ReconciliationLine>,
     pages: Pages,
-    today: String,
+    /// The form that starts a comparison.
+    start: FormState,
 }
 
 struct ReconciliationLine {
@@ -64,11 +64,14 @@ struct ReconciliationPage {
     badge: Badge,
     findings: Vec<FindingLine>,
     pages: Pages,
+    /// The form that decides findings.
+    form: FormState,
 }
 
 struct FindingLine {
     number: u32,
     may_be_ticked: bool,
+    is_ticked: bool,
     /// The address of the page of the IRN; `None` if the IRN in the authority's list is malformed.
     irn_page: Option<String>,
     badge: Badge,
@@ -77,16 +80,24 @@ struct FindingLine {
     decision: Option<Decision>,
 }
 
-#[derive(Debug, Deserialize)]
-struct StartForm {
-    taxpayer_id: String,
-    day: String,
-    reason: String,
-}
-
 /// GET /console/reconciliations: lists the reconciliations that match, newest first.
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
+    let today = state.today().to_string();
+    let asked = [
+        ("taxpayer_id", list.value("taxpayer_id")),
+        ("day", today.as_str()),
+    ];
+    let start = FormState::new(FormValues::from(asked));
+    render_list(&state, &session, list, start).await
+}
+
+async fn render_list(
+    state: &ApiState,
+    session: &OperatorSession,
+    list: ListQuery,
+    start: FormState,
+) -> Answer {
     let taxpayer_id = list.0.taxpayer_id("taxpayer_id");
     let day = list.0.date("day")?;
     let filter = ReconciliationFilter {
@@ -96,7 +107,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
     };
     let (found, total) = reconciliations::page(&state.store, filter, list.page()).await?;
     let page = ReconciliationsPage {
-        frame: Frame::for_operator(&session, "Reconciliations"),
+        frame: Frame::for_operator(session, "Reconciliations"),
         pages: list.pages("/console/reconciliations", total),
         rows: found
             .into_iter()
@@ -105,34 +116,54 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
                 reconciliation,
             })
             .collect(),
-        today: state.today().to_string(),
         list,
+        start,
     };
-    show_list(&page.pages, &page)
+    show_list_with_status(form_status(&page.start), &page.pages, &page)
 }
 
 /// POST /console/reconciliations: queues a comparison of one day of a taxpayer.
 async fn start(
     state: web::Data<ApiState>,
     Operator(session): Operator,
-    form: Form<StartForm>,
+    form: Form<FormValues>,
 ) -> Answer {
-    let StartForm {
-        taxpayer_id,
-        day,
-        reason,
-    } = form.0;
-    let by = ReasonForm { reason }.request(&state, &session)?;
-    let taxpayer = path_ids::existing_taxpayer_id(&state, taxpayer_id.trim()).await?;
-    let day = text_checks::parse_date(day.trim()).map_err(|rule| Fault::field("day", rule))?;
-    let reconciliation = state
+    match request_comparison(&state, &session, &form.0).await {
+        Ok(reconciliation) => Ok(go_to(
+            &format!("/console/reconciliations/{}", reconciliation.id),
+            "The comparison is queued.",
+        )),
+        Err(error) if error.faults.is_empty() => Err(error),
+        Err(error) => {
+            let all = ListQuery::new(&Query::from_text(""));
+            let form = FormState::with_faults(form.0, error.faults);
+            render_list(&state, &session, all, form).await
+        }
+    }
+}
+
+async fn request_comparison(
+    state: &ApiState,
+    session: &OperatorSession,
+    form: &FormValues,
+) -> Result<Reconciliation, ApiError> {
+    let by = ReasonForm::from(form).request(state, session)?;
+    let taxpayer = path_ids::existing_taxpayer_id(state, form.text("taxpayer_id")).await;
+    let taxpayer = taxpayer.map_err(|error| {
+        if error.code == ErrorCode::TaxpayerNotFound {
+            let message = "There is no taxpayer with this number.";
+            ApiError::from(Fault::new("taxpayer_id", "exists", message))
+        } else {
+            error
+        }
+    })?;
+    let day = text_checks::parse_date(form.text("day"));
+    let day = day.map_err(|rule| Fault::field("day", rule))?;
+    let requested = state
         .reconciliations
         .request(taxpayer, day, Some(by))
         .await?;
-    Ok(go_to(
-        &format!("/console/reconciliations/{}", reconciliation.id),
-        "The comparison is queued.",
-    ))
+    Ok(requested)
 }
 
 /// GET /console/reconciliations/{id}: shows a reconciliation with its findings.
@@ -144,24 +175,42 @@ async fn show_reconciliation(
 ) -> Answer {
     let reconciliation = api::find_reconciliation(&state, &id).await?;
     let list = ListQuery::new(&query);
+    render_one(
+        &state,
+        &session,
+        reconciliation,
+        &list,
+        FormState::default(),
+    )
+    .await
+}
+
+async fn render_one(
+    state: &ApiState,
+    session: &OperatorSession,
+    reconciliation: Reconciliation,
+    list: &ListQuery,
+    form: FormState,
+) -> Answer {
     let findings = reconciliations::findings(&state.store, &reconciliation, list.page()).await?;
     let counts = reconciliation.counts;
     let total = [counts.repaired, counts.listed, counts.decided];
     let total = total.into_iter().map(u64::from).sum();
     let page = ReconciliationPage {
-        frame: Frame::for_operator(&session, "Reconciliation"),
+        frame: Frame::for_operator(session, "Reconciliation"),
         badge: reconciliation.state.into(),
         findings: findings
             .into_iter()
-            .map(|finding| FindingLine::new(&reconciliation, finding))
+            .map(|finding| FindingLine::new(&reconciliation, finding, &form))
             .collect(),
         pages: list.pages(
             &format!("/console/reconciliations/{}", reconciliation.id),
             total,
         ),
         reconciliation,
+        form,
     };
-    show_list(&page.pages, &page)
+    show_list_with_status(form_status(&page.form), &page.pages, &page)
 }
 
 /// POST /console/reconciliations/{id}/decide: stores a decision about the ticked findings.
@@ -171,7 +220,7 @@ async fn decide(
     id: web::Path<String>,
     form: Form<FormValues>,
 ) -> Answer {
-    change_decisions(&state, &session, &id, &form.0, FindingAct::Decide).await
+    change_decisions(&state, &session, &id, form.0, FindingAct::Decide).await
 }
 
 /// POST /console/reconciliations/{id}/reopen: withdraws the decision about the ticked findings.
@@ -181,28 +230,26 @@ async fn reopen(
     id: web::Path<String>,
     form: Form<FormValues>,
 ) -> Answer {
-    change_decisions(&state, &session, &id, &form.0, FindingAct::Reopen).await
+    change_decisions(&state, &session, &id, form.0, FindingAct::Reopen).await
 }
 
 async fn change_decisions(
     state: &ApiState,
     session: &OperatorSession,
     id: &str,
-    form: &FormValues,
+    form: FormValues,
     act: FindingAct,
 ) -> Answer {
     let reconciliation = api::find_reconciliation(state, id).await?;
-    let ticked = form.checked_values("finding");
-    let findings: Vec<u32> = ticked.filter_map(|text| text.parse().ok()).collect();
-    if findings.is_empty() {
-        return Err(ApiError::new(
-            ErrorCode::ValidationFailed,
-            "Nothing is chosen. Go back and tick what you mean.",
-        ));
-    }
-    let reason = form.text("reason").to_owned();
-    let reason = ReasonForm { reason }.read_required(state)?;
-    let order = FindingDecision { findings, reason };
+    let order = match read_decision(state, &form) {
+        Ok(order) => order,
+        Err(error) => {
+            let number: u64 = form.text("page").parse().unwrap_or(1);
+            let list = ListQuery::new(&Query::from_text(&format!("page={number}")));
+            let form = FormState::with_faults(form, error.faults);
+            return render_one(state, session, reconciliation, &list, form).await;
+        }
+    };
     let changed = act.apply(state, &reconciliation, session.id, order).await?;
     let notice = match (act, changed) {
         (_, 0) => "Nothing was changed.".to_owned(),
@@ -215,8 +262,20 @@ async fn change_decisions(
     Ok(go_to(&page, &notice))
 }
 
+/// Reads the ticked findings and the reason. Fails if either is missing.
+fn read_decision(state: &ApiState, form: &FormValues) -> Result<FindingDecision, ApiError> {
+    let ticked = form.checked_values("finding");
+    let findings: Vec<u32> = ticked.filter_map(|text| text.parse().ok()).collect();
+    if findings.is_empty() {
+        let message = "Nothing is chosen: tick what you mean.";
+        return Err(Fault::new("finding", "required", message).into());
+    }
+    let reason = ReasonForm::from(form).read_required(state)?;
+    Ok(FindingDecision { findings, reason })
+}
+
 impl FindingLine {
-    fn new(reconciliation: &Reconciliation, recorded: RecordedFinding) -> Self {
+    fn new(reconciliation: &Reconciliation, recorded: RecordedFinding, form: &FormState) -> Self {
         let RecordedFinding {
             number,
             finding,
@@ -230,6 +289,7 @@ impl FindingLine {
         Self {
             number,
             may_be_ticked: finding.action == FindingAction::Listed,
+            is_ticked: form.has("finding", &number.to_string()),
             irn_page: Irn::parse(&finding.irn)
                 .ok()
                 .map(|irn| irn_page_path(reconciliation.taxpayer_id, &irn)),

@@ -151,7 +151,48 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::console::operators::list_query::PER_PAGE;
+    use crate::console::operators::navigation::navigation;
     use crate::domain::pipeline::{RunRequest, StepResult};
+
+    #[test]
+    fn a_full_page_of_runs_with_long_names_is_below_60_kb() {
+        let irn = format!("{}-94AD90FB-20261121", "N".repeat(57));
+        let request = RunRequest::sample(&irn, Operation::Submit);
+        let start = Timestamp::UNIX_EPOCH;
+        let run = Run::new(Uuid::nil(), TaxpayerId(1_234_567), request, start);
+        let result = StepResult::Wait {
+            reason: WaitReason::AuthorityUnavailable,
+            error: "the authority does not know it ".repeat(30),
+            until: start,
+        };
+        let run = run
+            .begin_attempt(Step::IrnCheck, start)
+            .after(Step::IrnCheck, &result, start);
+        let rows = (0..PER_PAGE).map(|_| RunRow {
+            taxpayer: "A taxpayer with a long name ".repeat(3),
+            badge: run.state().into(),
+            why: hold_words(RunHold::CallsStopped),
+            is_overdue: true,
+            irn_address: irn_page_path(run.taxpayer_id, &run.irn),
+            run: run.clone(),
+        });
+        let list = ListQuery::new(&Query::from_text(""));
+        let page = RunsPage {
+            frame: Frame {
+                navigation: navigation(),
+                can_act: true,
+                ..Frame::for_visitor("Runs")
+            },
+            faults: Vec::new(),
+            rows: rows.collect(),
+            pages: list.pages("/console/runs", 1_000),
+            bulk: BulkBar::new::<Runs>(&list),
+            list,
+        };
+        let html = page.render().unwrap();
+        assert!(html.contains(&irn) && html.len() < 60_000, "{}", html.len());
+    }
 
     #[test]
     fn a_run_waits_for_its_turn_only_if_nothing_holds_it_back() {

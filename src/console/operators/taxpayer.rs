@@ -8,21 +8,23 @@ use serde::Deserialize;
 use crate::actors::taxpayer::commands::{RecordVerification, SetSubscription};
 use crate::console::badges::Badge;
 use crate::console::filters;
+use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::operators::audit::{self, AuditLine};
 use crate::console::operators::deliveries::url_without_query;
 use crate::console::operators::invoice::InvoiceLine;
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::reason::ReasonForm;
+use crate::console::operators::reason::{ReasonForm, RefusedForm, form_status};
 use crate::console::operators::runs::{self, RunRow};
 use crate::console::operators::sign_ins::{PersonLine, person_path};
-use crate::console::page::{Answer, Form, go_to, show};
-use crate::console::session::operators::{Admin, Operator, Viewer};
+use crate::console::page::{Answer, Form, go_to, show_with_status};
+use crate::console::session::operators::{Admin, Operator, OperatorSession, Viewer};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::integration::IntegrationSummary;
-use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::audit::{Actor, OperatorRequest};
 use crate::domain::kernel::codes::Subscription;
+use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{ContactId, TaxpayerId, parse_number};
 use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ConfirmedBy, Verification};
@@ -73,6 +75,7 @@ struct TaxpayerPage {
     invoices_total: u64,
     rows: Vec<RunRow>,
     audit: Vec<AuditLine>,
+    refused: RefusedForm,
 }
 
 struct EndpointFacts {
@@ -88,6 +91,15 @@ async fn show_taxpayer(
     id: web::Path<String>,
 ) -> Answer {
     let taxpayer = find_taxpayer(&state, &id).await?;
+    render(&state, &session, taxpayer, RefusedForm::default()).await
+}
+
+async fn render(
+    state: &ApiState,
+    session: &OperatorSession,
+    taxpayer: Taxpayer,
+    refused: RefusedForm,
+) -> Answer {
     let store = &state.store;
     let id = taxpayer.id;
     let endpoint = webhooks::with_failure_streak(store.reader(), id.into()).await?;
@@ -111,11 +123,11 @@ async fn show_taxpayer(
         ..AuditFilter::default()
     };
     let page = TaxpayerPage {
-        frame: Frame::for_operator(&session, "Taxpayer"),
+        frame: Frame::for_operator(session, "Taxpayer"),
         verification: taxpayer.verification.status().into(),
         subscription: taxpayer.subscription.into(),
         missing: taxpayer.missing_profile_fields().join(", "),
-        people: load_people(&state, id).await?,
+        people: load_people(state, id).await?,
         endpoint: endpoint.map(|(endpoint, streak)| EndpointFacts {
             badge: EndpointHealth::new(endpoint.is_active, streak.as_ref()).into(),
             url: url_without_query(&endpoint.url),
@@ -130,11 +142,12 @@ async fn show_taxpayer(
             .into_iter()
             .map(InvoiceLine::from)
             .collect(),
-        rows: runs::load_newest(&state, &runs_of, &newest).await?,
-        audit: audit::load_newest(&state, audit_of).await?,
+        rows: runs::load_newest(state, &runs_of, &newest).await?,
+        audit: audit::load_newest(state, audit_of).await?,
         taxpayer,
+        refused,
     };
-    show(&page)
+    show_with_status(form_status(&page.refused.sent), &page)
 }
 
 async fn load_people(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonLine>, ApiError> {
@@ -173,10 +186,17 @@ async fn verify(
     state: web::Data<ApiState>,
     Admin(session): Admin,
     id: web::Path<String>,
-    form: Form<ReasonForm>,
+    form: Form<FormValues>,
 ) -> Answer {
-    let reason = form.0.read_required(&state)?;
-    let id = find_taxpayer(&state, &id).await?.id;
+    let taxpayer = find_taxpayer(&state, &id).await?;
+    let reason = match ReasonForm::from(&form.0).read_required(&state) {
+        Ok(reason) => reason,
+        Err(error) => {
+            let refused = RefusedForm::new("verify", form.0, error.faults);
+            return render(&state, &session, taxpayer, refused).await;
+        }
+    };
+    let id = taxpayer.id;
     let found = Verification::Verified(ConfirmedBy::Operator);
     let result = RecordVerification {
         found,
@@ -228,10 +248,17 @@ async fn pause(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,
-    form: Form<ReasonForm>,
+    form: Form<FormValues>,
 ) -> Answer {
-    let by = form.0.required_request(&state, &session)?;
-    let id = find_taxpayer(&state, &id).await?.id;
+    let taxpayer = find_taxpayer(&state, &id).await?;
+    let by = match ReasonForm::from(&form.0).required_request(&state, &session) {
+        Ok(by) => by,
+        Err(error) => {
+            let refused = RefusedForm::new("pause", form.0, error.faults);
+            return render(&state, &session, taxpayer, refused).await;
+        }
+    };
+    let id = taxpayer.id;
     let notice = if taxpayer_pauses::pause(&state, id, &by).await? {
         "The taxpayer is paused. Within a second no replica takes up anything new of it."
     } else {
@@ -245,10 +272,17 @@ async fn resume(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,
-    form: Form<ReasonForm>,
+    form: Form<FormValues>,
 ) -> Answer {
-    let by = form.0.required_request(&state, &session)?;
-    let id = find_taxpayer(&state, &id).await?.id;
+    let taxpayer = find_taxpayer(&state, &id).await?;
+    let by = match ReasonForm::from(&form.0).required_request(&state, &session) {
+        Ok(by) => by,
+        Err(error) => {
+            let refused = RefusedForm::new("resume", form.0, error.faults);
+            return render(&state, &session, taxpayer, refused).await;
+        }
+    };
+    let id = taxpayer.id;
     let notice = if taxpayer_pauses::resume(&state, id, &by).await? {
         "The taxpayer is resumed. Within a second all replicas take up its work again."
     } else {
@@ -257,26 +291,39 @@ async fn resume(
     Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
 }
 
-#[derive(Debug, Deserialize)]
-struct PanicForm {
-    panics: u32,
-    #[serde(default)]
-    reason: String,
-}
-
 /// POST /console/taxpayers/{id}/panic: makes the actor of a taxpayer panic at its next command, in development.
 async fn order_panic(
     state: web::Data<ApiState>,
     Admin(session): Admin,
     id: web::Path<String>,
-    form: Form<PanicForm>,
+    form: Form<FormValues>,
 ) -> Answer {
-    let PanicForm { panics, reason } = form.0;
-    let by = ReasonForm { reason }.required_request(&state, &session)?;
-    let id = find_taxpayer(&state, &id).await?.id;
+    let taxpayer = find_taxpayer(&state, &id).await?;
+    let (panics, by) = match read_panic_order(&state, &session, &form.0) {
+        Ok(order) => order,
+        Err(error) => {
+            let refused = RefusedForm::new("panic", form.0, error.faults);
+            return render(&state, &session, taxpayer, refused).await;
+        }
+    };
+    let id = taxpayer.id;
     development::order_panics(&state, id, panics, &by).await?;
     Ok(go_to(
         &format!("/console/taxpayers/{id}"),
         "The actor panics at the next command of this taxpayer.",
+    ))
+}
+
+fn read_panic_order(
+    state: &ApiState,
+    session: &OperatorSession,
+    form: &FormValues,
+) -> Result<(u32, OperatorRequest), ApiError> {
+    let panics = form.text("panics").parse::<u32>();
+    let message = "The panics field must be a number.";
+    let panics = panics.map_err(|_| Fault::new("panics", "type", message))?;
+    Ok((
+        panics,
+        ReasonForm::from(form).required_request(state, session)?,
     ))
 }

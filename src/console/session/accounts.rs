@@ -27,6 +27,8 @@ pub(crate) struct AccountLabel {
     pub(crate) name: String,
     pub(crate) tin: String,
     pub(crate) path: String,
+    /// True if an operator has paused the account, so that nothing of it can be changed.
+    pub(crate) is_paused: bool,
 }
 
 #[derive(Debug)]
@@ -106,9 +108,11 @@ async fn account_session(
     else {
         return Err(ApiError::route_not_found().into());
     };
+    let holds = state(request)?.pipeline.backlog.holds();
     let account = AccountLabel {
         name: found.name,
         tin: found.tin,
+        is_paused: holds.find(taxpayer, None).is_some(),
         path: format!("/dashboard/{taxpayer}"),
     };
     if role < least {

@@ -1,5 +1,5 @@
-//! The cookie that marks a browser in which a person has signed in before. Such browsers are not slowed down by the
-//! failed attempts of others (`store::accounts::devices`).
+//! The cookie that marks a browser in which a person has signed in before. Attempts to sign in to the account of this
+//! person from such a browser are not slowed down by the failed attempts of others (`store::accounts::devices`).
 
 use actix_web::cookie::time::Duration;
 use actix_web::cookie::{Cookie, SameSite};
@@ -26,22 +26,35 @@ pub(crate) fn known_device(
     state: &ApiState,
     owner: SessionOwner,
 ) -> Option<Device> {
-    let cookie = request.cookie(&cookie_name(state.settings.sessions, owner))?;
-    devices::recognise(
-        &state.store,
-        owner,
-        &SecretString::from(cookie.value().to_owned()),
-    )
+    let token = sent_token(request, state, owner)?;
+    devices::recognise(&state.store, owner, &token)
 }
 
-/// Adds a cookie to the answer that marks the browser as known for the person who has just signed in.
+/// Returns the token of the cookie that this person's kind has. It may have been made for another person, or by nobody.
+fn sent_token(
+    request: &HttpRequest,
+    state: &ApiState,
+    owner: SessionOwner,
+) -> Option<SecretString> {
+    let cookie = request.cookie(&cookie_name(state.settings.sessions, owner))?;
+    Some(SecretString::from(cookie.value().to_owned()))
+}
+
+/// Adds a cookie to the answer that marks the browser as known for the person who has just signed in. A browser that is
+/// known already stays the same one: no number of sign-ins gives it another allowance.
 pub(crate) fn remember_device(
     state: &ApiState,
+    request: &HttpRequest,
     owner: SessionOwner,
     answer: &mut HttpResponse,
 ) -> Result<(), ApiError> {
     let settings = state.settings.sessions;
-    let token = devices::new_token(&state.store, owner)?;
+    let known = sent_token(request, state, owner)
+        .filter(|token| devices::recognise(&state.store, owner, token).is_some());
+    let token = match known {
+        Some(token) => token,
+        None => devices::new_token(&state.store, owner)?,
+    };
     let cookie = Cookie::build(
         cookie_name(settings, owner),
         token.expose_secret().to_owned(),

@@ -27,7 +27,8 @@ impl Credits {
 
     /// Returns the amount by which the signed credit notes reduce the invoice.
     pub fn credited(&self) -> Amount {
-        sum(self.signed.iter().map(|note| note.payment.payable))
+        let notes = self.signed.iter();
+        sum(notes.map(|note| note.payment.payable_as_signed()))
     }
 
     /// Returns the amount that the taxpayer has received for the invoice: the amount paid, less the amounts paid back
@@ -39,7 +40,8 @@ impl Credits {
 
     /// Returns the amount that is still to be paid; below zero if the taxpayer has to pay it back.
     pub fn left_to_pay(&self, invoice: &Invoice) -> Amount {
-        let owed = invoice.payment.payable.minus(self.credited());
+        let owed = invoice.payment.payable_as_signed();
+        let owed = owed.minus(self.credited());
         owed.and_then(|owed| owed.minus(self.received(invoice)))
             .unwrap_or_default()
     }
@@ -64,6 +66,7 @@ mod tests {
             payment: Payment {
                 status: PaymentStatus::Pending,
                 payable: Amount::parse(payable).unwrap(),
+                signed_payable: None,
                 paid: Amount::parse(paid).unwrap(),
             },
             ..invoice.clone()
@@ -112,6 +115,30 @@ mod tests {
             ];
             let wanted = [credited, received, left].map(|text| Amount::parse(text).unwrap());
             assert_eq!(found, wanted, "{paid} {left}");
+        }
+    }
+
+    #[test]
+    fn the_amounts_that_were_signed_count() {
+        let invoice = with_amounts(&signed(draft(vec![Line::sample()])), "300", "50");
+        // The signed payables of the invoice and of its credit note over 100, and what is left to pay.
+        for (of_invoice, of_note, left) in [
+            ("300", "100", "150"),
+            ("215", "100", "65"),
+            ("215", "215", "-50"),
+            ("300", "40", "210"),
+        ] {
+            let mut invoice = invoice.clone();
+            let mut note = credit_note(&invoice, "100", "0", true);
+            let amount = |text| Amount::parse(text).unwrap();
+            note.payment = note.payment.after_signature(amount(of_note));
+            invoice.payment = invoice.payment.after_signature(amount(of_invoice));
+            let credits = Credits::new(&invoice, vec![note]);
+            assert_eq!(
+                credits.left_to_pay(&invoice),
+                amount(left),
+                "{of_invoice} {of_note}"
+            );
         }
     }
 }

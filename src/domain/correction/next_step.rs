@@ -41,6 +41,7 @@ impl NextDocument<'_> {
         let amounts = Breakdown::from_invoice(document, catalog).map(Amounts::from);
         let has_amounts = amounts.is_ok_and(|amounts| {
             amounts.totals.payable_amount == self.planned.payable
+                && document.payment.payable_as_signed() == self.planned.payable
                 && amounts.taxes == self.planned.taxes
         });
         is_of_original && has_amounts && document.is_credit_note()
@@ -206,6 +207,8 @@ mod tests {
         );
         let mut other_amounts = signed.clone();
         other_amounts.lines.push(Line::sample());
+        let mut signed_otherwise = signed.clone();
+        signed_otherwise.payment = signed.payment.after_signature(Amount::from(9));
         let refused = Some(RunState::Refused);
         let cases = [
             (&as_made, None, "submit", ""),
@@ -239,6 +242,7 @@ mod tests {
             (&no_credit_note, None, "cancel", "other contents"),
             (&of_another, None, "cancel", "other contents"),
             (&other_amounts, None, "cancel", "other contents"),
+            (&signed_otherwise, None, "cancel", "other contents"),
         ];
         for (document, state, expected, words) in cases {
             let (step, reason) = decide(document, state);

@@ -66,7 +66,8 @@ pub struct Correction {
     pub before: Amount,
     /// The payable that is left after the correction.
     pub after: Amount,
-    /// The amount that was paid of the invoice when the correction began, less the amounts paid of its credit notes.
+    /// The amount that was received when the correction began: what was paid of the invoice, less the amounts paid of
+    /// its credit notes.
     pub paid: Amount,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -81,6 +82,20 @@ impl Correction {
     /// Returns what is left to pay after the correction; below zero if it has to be paid back.
     pub fn balance(&self) -> Amount {
         self.after.minus(self.paid).unwrap_or_default()
+    }
+
+    /// Returns the correction with the amount that was received by now, for the invoice and for its replacement.
+    #[must_use]
+    pub fn with_received(self, paid: Amount) -> Self {
+        Self { paid, ..self }
+    }
+
+    /// Returns the id of the replacement; `None` if there is none, or it is not created yet.
+    pub fn replacement(&self) -> Option<InvoiceId> {
+        let mut documents = self.documents.iter();
+        documents
+            .find(|document| document.kind == DocumentPurpose::Replacement)?
+            .id
     }
 
     /// Marks the next document as signed with this payable, which may differ from the plan because a replacement can be

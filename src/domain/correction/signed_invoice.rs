@@ -56,6 +56,15 @@ pub struct SignedOtherwise {
     stored: String,
 }
 
+/// Returns the payable of a signed document, in the currency of the stored invoice. `None` if the document is in another
+/// currency, in which no payment of the invoice is recorded.
+pub fn signed_payable(stored: &Invoice, document: &Value) -> Option<Amount> {
+    let currency = document.get("document_currency_code")?.as_str()?;
+    let payable = document.pointer("/legal_monetary_total/payable_amount")?;
+    let payable = Amount::deserialize(payable).ok()?;
+    (currency == stored.currency).then_some(payable)
+}
+
 /// Returns the stored invoice with the lines and amounts that the authority signed.
 pub fn signed_invoice(
     stored: &Invoice,
@@ -208,6 +217,20 @@ mod tests {
 
     fn document(invoice: &Invoice) -> Map<String, Value> {
         amount_members(invoice, &catalog()).unwrap()
+    }
+
+    #[test]
+    fn a_payable_counts_in_the_currency_of_the_invoice() {
+        let stored = signed(draft(vec![laptops()]));
+        let document = |currency: &str| json!({ "document_currency_code": currency, "legal_monetary_total": { "payable_amount": 215 } });
+        for (document, payable) in [
+            (document("NGN"), Some(Amount::from(215))),
+            (document("USD"), None),
+            (json!({ "document_currency_code": "NGN" }), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(signed_payable(&stored, &document), payable, "{document}");
+        }
     }
 
     #[test]

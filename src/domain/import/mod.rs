@@ -4,7 +4,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | a document of a file, and the places of its fields | `source` |
-//! | the sums that a file states, compared with the computed ones | `stated_sums` |
+//! | the sums that a file states, compared with the computed ones | `stated_sums`, `table_sums` |
 //! | tables, and documents in tables | `table`, `table_documents` |
 //! | tables from CSV and XLSX | `csv_table`, `xlsx_table` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
@@ -27,6 +27,7 @@ pub mod source;
 pub mod stated_sums;
 pub mod table;
 pub mod table_documents;
+pub mod table_sums;
 mod ubl_beside;
 pub mod ubl_document;
 mod ubl_full;

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::import::stated_sums::{StatedSums, TableSums};
+use crate::domain::import::stated_sums::StatedSums;
 use crate::domain::import::table::Table;
+use crate::domain::import::table_sums::TableSums;
 use crate::domain::import::ubl_parties::UblParties;
 use crate::domain::invoice::batch::INVOICES_MAX;
 use crate::domain::invoice::table_columns::LINE_PREFIX;

@@ -8,10 +8,10 @@ use serde_json::{Map, Number, Value};
 use crate::domain::import::source::{
     Places, SourceDocument, SourceFile, file_fault, too_many_fault,
 };
-use crate::domain::import::stated_sums::{TableSums, read_sum};
 use crate::domain::import::table::{
     ERROR_COLUMN, Row, Table, duplicate_fault, shorten, stray_fault,
 };
+use crate::domain::import::table_sums::{TableSums, read_sum};
 use crate::domain::invoice::batch::{INVOICES_MAX, ITEM_FAULTS_MAX};
 use crate::domain::invoice::table_columns::{
     EXPORT_COLUMNS, INVOICE_COLUMNS, LINE_COLUMNS, LINE_PREFIX, LINE_SUM_COLUMN, SUM_COLUMNS,

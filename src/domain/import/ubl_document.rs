@@ -94,7 +94,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
             imported = folded.document;
             ubl_standard::body(&imported, &mut warnings)
         }
-        ImportForm::Full => ubl_full::body(&imported, &after_tax, &mut warnings),
+        ImportForm::Full => ubl_full::body(&imported, &after_tax, catalog, &mut warnings),
     };
     let stages = Stages {
         read: &document,
@@ -116,7 +116,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
         body: Some(body),
         warnings: told.chain(warnings).collect(),
         places,
-        stated: stated_sums(&document.totals),
+        stated: stated_sums(&document, catalog),
         parties: Some(UblParties::new(&document)),
         ubl_parts: Some(kept.parts),
         ..SourceDocument::default()
@@ -191,14 +191,25 @@ fn payment_warnings(form: ImportForm, totals: &Totals) -> Vec<String> {
     warnings.collect()
 }
 
-fn stated_sums(totals: &Totals) -> Option<StatedSums> {
+fn stated_sums(document: &TradeDocument, catalog: &Catalog) -> Option<StatedSums> {
+    let lines = document.lines.iter();
+    let of_lines = lines.filter(|line| !line.amount.is_zero());
+    let of_sums = document.taxes.iter().filter(|sum| !sum.base.is_zero());
+    let mut taxes = of_lines
+        .map(|line| &line.tax)
+        .chain(of_sums.map(|sum| &sum.tax));
     Some(StatedSums {
-        without_tax: to_amount(totals.tax_exclusive)?,
-        with_tax: to_amount(totals.tax_inclusive)?,
+        without_tax: to_amount(document.totals.tax_exclusive)?,
+        with_tax: to_amount(document.totals.tax_inclusive)?,
+        has_other_rates: taxes.any(|tax| {
+            let listed = catalog.tax_percent(&tax.category.code);
+            tax.percent
+                .is_some_and(|percent| percent != Decimal::from(listed))
+        }),
     })
 }
 
-fn to_amount(sum: Decimal) -> Option<Amount> {
+pub(super) fn to_amount(sum: Decimal) -> Option<Amount> {
     Amount::parse(&sum.to_string()).ok()
 }
 

@@ -1,22 +1,26 @@
 //! A trade document as the body of Create Invoice (Full).
 
+use std::collections::BTreeMap;
+
 use jiff::civil::Date;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use trade_document::{
-    Charge, ItemKind, Line, Party, Reference, ReferenceKind, TaxSubtotal, Totals, TradeDocument,
+    Charge, ItemKind, Line, Party, Reference, ReferenceKind, Tax, TaxSubtotal, Totals,
+    TradeDocument,
 };
 
+use crate::domain::import::stated_sums::is_rounding;
 use crate::domain::import::ubl_document::{
-    add, number, optional_value, party_name, value_if_filled,
+    add, number, optional_value, party_name, to_amount, value_if_filled,
 };
 use crate::domain::import::ubl_parties::counterparty;
 use crate::domain::import::ubl_standard::fitting_code;
+use crate::domain::invoice::calculation_taxes::{divide_tax, round_tax};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::ItemType;
-
-/// The number of digits after the decimal point that the tax of a line has.
-const TAX_DIGITS: u32 = 2;
+use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
 
 /// The members that hold references to other documents. The flag is true for a member that is a list.
 const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
@@ -49,13 +53,15 @@ const REFERENCES: [(ReferenceKind, &str, bool); 6] = [
 pub(super) fn body(
     document: &TradeDocument,
     after_tax: &[Charge],
+    catalog: &Catalog,
     warnings: &mut Vec<String>,
 ) -> Map<String, Value> {
     let mut body = Map::new();
     let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
-    let lines = document.lines.iter().enumerate();
+    let taxes = line_taxes(document, catalog.currency_digits(&document.currency));
+    let lines = document.lines.iter().zip(taxes).enumerate();
     let lines: Vec<_> = lines
-        .map(|(index, one)| line(index, one, warnings))
+        .map(|(index, (one, tax))| line(index, one, tax, warnings))
         .collect();
     if document
         .references
@@ -177,7 +183,60 @@ fn customer(party: &Party) -> Value {
     Value::Object(customer)
 }
 
-fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
+/// Returns the tax of each line; `None` if it is too large. The lines of a tax have together what the file states for
+/// it, as far as that differs by rounding only, otherwise what follows from its percent.
+fn line_taxes(document: &TradeDocument, digits: u32) -> Vec<Option<Amount>> {
+    let mut by_tax: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (index, line) in document.lines.iter().enumerate() {
+        by_tax.entry(tax_key(&line.tax)).or_default().push(index);
+    }
+    let mut taxes = vec![None; document.lines.len()];
+    for (key, indexes) in by_tax {
+        let lines = indexes.iter().map(|index| &document.lines[*index]);
+        let amounts: Vec<_> = lines.map(|line| line.amount).collect();
+        let stated = document.taxes.iter().filter(|one| tax_key(&one.tax) == key);
+        let stated: Vec<_> = stated.map(|one| one.amount).collect();
+        let parts = divide_stated_tax(key.1, &amounts, &stated, digits);
+        for (index, part) in indexes.into_iter().zip(parts.into_iter().flatten()) {
+            taxes[index] = Some(part);
+        }
+    }
+    taxes
+}
+
+fn tax_key(tax: &Tax) -> (&str, Decimal) {
+    let percent = tax.percent.unwrap_or_default();
+    (tax.category.code.as_str(), percent)
+}
+
+/// Divides the tax of lines with these amounts among them. `stated` holds the taxes that the file states for them.
+fn divide_stated_tax(
+    percent: Decimal,
+    amounts: &[Decimal],
+    stated: &[Decimal],
+    digits: u32,
+) -> Option<Vec<Amount>> {
+    let exact = amounts.iter().map(|amount| {
+        let hundredfold = percent.checked_mul(*amount)?;
+        hundredfold.checked_div(Decimal::ONE_HUNDRED)
+    });
+    let exact: Vec<_> = exact.collect::<Option<_>>()?;
+    let own = round_tax(add_up(&exact)?, digits)?;
+    let stated = add_up(stated).filter(|_| !stated.is_empty());
+    let stated = stated.and_then(to_amount).filter(|stated| {
+        !stated.has_more_digits(digits) && is_rounding(own, *stated, amounts.len(), digits)
+    });
+    let parts = stated.and_then(|stated| divide_tax(stated, &exact, digits));
+    let parts = parts.filter(|parts| !parts.iter().any(|part| part.is_negative()));
+    parts.or_else(|| divide_tax(own, &exact, digits))
+}
+
+fn add_up(amounts: &[Decimal]) -> Option<Decimal> {
+    let mut amounts = amounts.iter();
+    amounts.try_fold(Decimal::ZERO, |sum, amount| sum.checked_add(*amount))
+}
+
+fn line(index: usize, line: &Line, tax: Option<Amount>, warnings: &mut Vec<String>) -> Value {
     let sum = |is_fee: bool| {
         let charges = line.charges.iter().filter(|charge| charge.is_fee == is_fee);
         let sum: Decimal = charges.map(|charge| charge.amount).sum();
@@ -188,7 +247,6 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
         ItemKind::Service => (ItemType::Service, "service_category", "isic_code", "9999"),
     };
     let category = fitting_code(line, pattern, category_name, index, warnings);
-    let tax = line.tax.percent.unwrap_or_default() * line.amount / Decimal::ONE_HUNDRED;
     let mut item = Map::new();
     add(
         &mut item,
@@ -217,7 +275,7 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
             ("invoiced_quantity", Some(number(line.quantity))),
             ("line_extension_amount", Some(number(line.amount))),
             ("tax_category", value_if_filled(&line.tax.category.code)),
-            ("total_tax", Some(number(tax.round_dp(TAX_DIGITS)))),
+            ("total_tax", tax.map(|tax| number(tax.into()))),
             ("discount_amount", sum(false)),
             ("fee_amount", sum(true)),
             ("item", Some(Value::Object(item))),
@@ -325,5 +383,91 @@ fn add_payment_means(body: &mut Map<String, Value>, document: &TradeDocument) {
     let means: Vec<_> = means.collect();
     if !means.is_empty() {
         body.insert("payment_means".to_owned(), Value::Array(means));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!(
+        "../../../crates/ubl/tests/examples/mcp-einvoicing-be-invoice_valid_peppol.xml"
+    );
+
+    /// Returns a document of lines with these amounts and percents, and of these taxes: the percent and the amount.
+    fn document(lines: &[(&str, &str)], taxes: &[(&str, &str)]) -> TradeDocument {
+        let decimal = |text: &str| text.parse::<Decimal>().unwrap();
+        let read = ubl::read(EXAMPLE.as_bytes(), &ubl::Limits::default()).unwrap();
+        let mut document = read.document;
+        let line = document.lines.swap_remove(0);
+        let subtotal = document.taxes.swap_remove(0);
+        let tax = |percent: &str| Tax {
+            percent: Some(decimal(percent)),
+            ..line.tax.clone()
+        };
+        let lines = lines.iter().map(|(amount, percent)| Line {
+            amount: decimal(amount),
+            tax: tax(percent),
+            ..line.clone()
+        });
+        document.lines = lines.collect();
+        let taxes = taxes.iter().map(|(percent, amount)| TaxSubtotal {
+            amount: decimal(amount),
+            tax: tax(percent),
+            ..subtotal.clone()
+        });
+        document.taxes = taxes.collect();
+        document
+    }
+
+    #[test]
+    fn the_taxes_of_the_lines_add_up_to_the_tax_in_every_currency() {
+        let vat = |tax| vec![("7.5", tax)];
+        for (digits, lines, taxes, expected) in [
+            (2, vec!["5.40"], vat("0.41"), "0.41"),
+            (2, vec!["0.60"], vat("0.05"), "0.05"),
+            (2, vec!["1.80"], vat("0.14"), "0.14"),
+            (3, vec!["1.007"], vat("0.076"), "0.076"),
+            (3, vec!["0.333"], vat("0.025"), "0.025"),
+            (3, vec!["300.017"], vat("22.501"), "22.501"),
+            (0, vec!["101"], vat("8"), "8"),
+            (2, vec!["1.07"; 50], vat("4.01"), "4.01"),
+            // Without a stated tax, or with one that is another tax, the percent counts.
+            (2, vec!["5.40"], vec![], "0.41"),
+            (2, vec!["100"], vat("10.00"), "7.50"),
+            (3, vec!["100"], vat("7.509"), "7.500"),
+            (2, vec!["100"], vec![("19", "7.50")], "7.50"),
+            // A tax that was rounded for each line, or otherwise, is that of the lines.
+            (2, vec!["0.60"; 3], vat("0.15"), "0.15"),
+            (0, vec!["101"], vat("7"), "7"),
+            (2, vec!["53.50"], vat("4.0125"), "4.01"),
+            (2, vec!["0.10"; 4], vat("0.00"), "0.00"),
+            // No line has less than no tax.
+            (2, vec!["0.20"; 4], vat("0.02"), "0.06"),
+        ] {
+            let lines: Vec<_> = lines.into_iter().map(|amount| (amount, "7.5")).collect();
+            let found = line_taxes(&document(&lines, &taxes), digits);
+            let found = found.into_iter().collect::<Option<Vec<_>>>().unwrap();
+            assert!(!found.iter().any(|tax| tax.is_negative()), "{found:?}");
+            let is_long = found.iter().any(|tax| tax.has_more_digits(digits));
+            assert!(!is_long, "{found:?}");
+            let sum = Amount::sum(found).unwrap();
+            assert_eq!(sum.to_string(), expected, "{lines:?} {taxes:?}");
+        }
+    }
+
+    #[test]
+    fn each_percent_has_the_tax_of_its_own_lines() {
+        let lines = [("1.00", "7.5"), ("1.00", "0"), ("1.00", "7.5")];
+        let taxes = [("7.5", "0.15"), ("0", "0")];
+        let found = line_taxes(&document(&lines, &taxes), 2);
+        let found = found.into_iter().map(|tax| tax.unwrap().to_string());
+        assert_eq!(found.collect::<Vec<_>>(), ["0.08", "0.00", "0.07"]);
+    }
+
+    #[test]
+    fn a_tax_beyond_the_range_is_left_out() {
+        let most = "999999999999999.999999";
+        assert_eq!(line_taxes(&document(&[(most, most)], &[]), 2), [None]);
     }
 }

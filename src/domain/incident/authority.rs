@@ -43,7 +43,8 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     let (cause, summary) = match upstream {
         _ if facts.held_operations.is_empty() && answers => (
             "recovering",
-            "The authority answers again. The outage ends when no call has failed for a while.".to_owned(),
+            "The authority answers again. The outage ends when no call has failed for a while."
+                .to_owned(),
         ),
         Some(cause) => (
             cause.as_str(),
@@ -53,10 +54,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
             "probe",
             "The authority does not answer: the last health probes failed.".to_owned(),
         ),
-        None if facts.held_operations.is_empty() => (
-            "unknown",
-            "The authority is out, as another replica saw it; this one made no call within a minute.".to_owned(),
-        ),
+        None if facts.held_operations.is_empty() => ("unknown", unobserved_outage(situation)),
         None => (
             "unknown",
             "The authority is out. No call is made now but probes.".to_owned(),
@@ -75,6 +73,17 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
             .since(since)
             .until(facts.next_probe_at),
     ]
+}
+
+/// Returns the sentence about an outage of which this process has seen nothing within the last minute.
+fn unobserved_outage(situation: &Situation) -> String {
+    let sentence = if situation.replicas.replicas.len() > 1 {
+        "The authority is out, as another replica saw it; this one made no call within a minute."
+    } else {
+        "The authority was out, and no call was made within a minute. The outage ends when no call has failed for a \
+         while."
+    };
+    sentence.to_owned()
 }
 
 /// Returns who is to blame for an outage: our network, if no receiver of webhooks can be reached either.

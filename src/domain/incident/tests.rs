@@ -361,6 +361,60 @@ fn sentences_say_how_many_whose_and_why() {
 }
 
 #[test]
+fn the_reason_of_refusals_is_told_of_the_taxpayer_that_it_is_of() {
+    let refused = |taxpayer, refusals, reason: &str| RefusedTaxpayer {
+        taxpayer: TaxpayerId(taxpayer),
+        refusals,
+        last: situation_time(),
+        reason: reason.to_owned(),
+    };
+    let cases = [
+        (vec![refused(7, 4, "No.")], None),
+        (
+            vec![refused(7, 5, "No."), refused(8, 4, "")],
+            Some("5 documents of taxpayer 7 within an hour. The last one: No."),
+        ),
+        (
+            vec![refused(7, 12, "No."), refused(8, 6, ""), refused(9, 5, "")],
+            Some(
+                "23 documents of 3 taxpayers within an hour, 12 of them of taxpayer 7. The last one of taxpayer 7: No.",
+            ),
+        ),
+    ];
+    for (taxpayers, expected) in cases {
+        let mut situation = Situation::calm();
+        work(&mut situation).refused = taxpayers;
+        let found = find_all(&situation);
+        let summary = found.first().map(|(_, finding)| finding.summary.as_str());
+        let expected = expected.map(|end| format!("The authority refused {end}"));
+        assert_eq!(summary, expected.as_deref());
+    }
+}
+
+#[test]
+fn an_outage_that_this_process_did_not_see_is_told_by_who_may_have_seen_it() {
+    let several = replica_list(REPLICA_STARTED, ReplicaFigures::default());
+    let mut only = several.clone();
+    only.replicas.truncate(1);
+    for (replicas, names_another) in [
+        (ReplicaList::default(), false),
+        (only, false),
+        (several, true),
+    ] {
+        let mut situation = Situation::calm();
+        situation.replicas = replicas;
+        work(&mut situation).outage_since = Some(situation_time());
+        let found = find_all(&situation);
+        let [("authority-out", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        let summary = &finding.summary;
+        assert_eq!(summary.contains("replica"), names_another, "{summary}");
+        assert!(summary.contains("no call"), "{summary}");
+    }
+}
+
+#[test]
 fn replicas_that_are_being_upgraded_are_not_out_of_step() {
     let figures = ReplicaFigures {
         version: "2".to_owned(),

@@ -306,16 +306,23 @@ fn documents_refused(situation: &Situation) -> Vec<Finding> {
             return Vec::new();
         };
         let refusals = many.iter().map(|one| one.refusals).sum();
-        let others = match many.len() {
-            1 => String::new(),
-            more => format!(" and of {} more", counted_taxpayers(more - 1)),
+        let documents = count_phrase(refusals, "document", "documents");
+        // The reason is known for the worst taxpayer only.
+        let summary = match many.len() {
+            1 => format!(
+                "The authority refused {documents} of taxpayer {} within an hour. The last one: {}",
+                worst.taxpayer, worst.reason
+            ),
+            taxpayers => format!(
+                "The authority refused {documents} of {} within an hour, {} of them of taxpayer {}. The last one of \
+                 taxpayer {}: {}",
+                counted_taxpayers(taxpayers),
+                worst.refusals,
+                worst.taxpayer,
+                worst.taxpayer,
+                worst.reason
+            ),
         };
-        let summary = format!(
-            "The authority refused {} of taxpayer {}{others} within an hour. The last one: {}",
-            count_phrase(worst.refusals, "document", "documents"),
-            worst.taxpayer,
-            worst.reason
-        );
         let last = many.iter().map(|one| one.last).max();
         let ends = last.and_then(|last| last.checked_add(Duration::from_hours(1)).ok());
         let finding = Finding::new(refusals, summary).until(ends);

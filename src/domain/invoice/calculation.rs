@@ -9,10 +9,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::calculation_line::{LineInput, LineSums};
+use crate::domain::invoice::calculation_taxes::{
+    CategoryTax, complete_tax_totals, divide_tax, subtotal,
+};
 use crate::domain::invoice::calculation_terms::{amount, document_charges, join_terms, member};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
+use crate::domain::money::{Amount, FRACTION_DIGITS_MAX};
 use crate::domain::reference::catalog::Catalog;
 
 /// The shape of the document that is computed.
@@ -132,14 +135,6 @@ impl From<&LineSums> for CalculatedLine {
     }
 }
 
-/// The tax of one category.
-struct CategoryTax {
-    category: String,
-    percent: Amount,
-    base: Amount,
-    tax: Amount,
-}
-
 struct Work {
     digits: u32,
     roundings: Vec<Rounding>,
@@ -218,12 +213,8 @@ impl Work {
                 .try_fold(Decimal::ZERO, |sum, tax| sum.checked_add(*tax))?;
             let path = format!("tax_total.0.tax_subtotal.{at}.tax_amount");
             let tax = self.round(&path, sum)?;
-            let parts: Vec<_> = exact
-                .iter()
-                .map(|tax| Amount::parse(&tax.round_dp(FRACTION_DIGITS_MAX).to_string()).ok())
-                .collect::<Option<_>>()?;
-            for (line, part) in lines.iter_mut().zip(apportion(tax, &parts, self.digits)?) {
-                line.tax = part.with_digits(self.digits);
+            for (line, part) in lines.iter_mut().zip(divide_tax(tax, &exact, self.digits)?) {
+                line.tax = part;
             }
             taxes.push(CategoryTax {
                 percent: lines.first()?.percent,
@@ -262,20 +253,23 @@ impl Work {
         }
     }
 
-    /// Writes the taxes if the document states none, otherwise checks their sum. Returns the sum of the taxes, as
-    /// stated or computed.
+    /// Writes the taxes that the document leaves out, and checks the sum of those that it states. Returns the sum of
+    /// the taxes.
     fn write_taxes(
         &mut self,
         document: &mut Map<String, Value>,
         taxes: &[CategoryTax],
     ) -> Option<Amount> {
         let computed = Amount::sum(taxes.iter().map(|part| part.tax))?;
-        let stated = document.get("tax_total").and_then(Value::as_array);
-        let stated = stated.filter(|totals| !totals.is_empty());
-        if let Some(totals) = stated {
+        let stated = document.get_mut("tax_total").and_then(Value::as_array_mut);
+        if let Some(totals) = stated.filter(|totals| !totals.is_empty()) {
+            complete_tax_totals(totals, taxes, self.digits);
             let amounts = totals.iter().map(|total| member(total, "tax_amount"));
-            // A value that is not an amount has already been reported by the form.
-            let sum = Amount::sum(amounts.collect::<Option<Vec<_>>>().unwrap_or_default())?;
+            // The form reports an amount that is still missing, or that is no number.
+            let Some(amounts) = amounts.collect::<Option<Vec<_>>>() else {
+                return Some(computed);
+            };
+            let sum = Amount::sum(amounts)?;
             let parts: Vec<_> = taxes
                 .iter()
                 .map(|part| format!("{} % of {}", part.percent, part.base.to_grouped_text()))
@@ -283,13 +277,6 @@ impl Work {
             self.check("tax_total", sum, computed.into(), || join_terms(&parts));
             return Some(sum);
         }
-        let subtotal = |part: &CategoryTax| {
-            json!({
-                "taxable_amount": part.base,
-                "tax_amount": part.tax,
-                "tax_category": { "id": part.category, "percent": part.percent },
-            })
-        };
         let total = json!([{
             "tax_amount": computed.with_digits(self.digits),
             "tax_subtotal": taxes.iter().map(subtotal).collect::<Vec<_>>(),
@@ -630,6 +617,46 @@ mod tests {
             document["legal_monetary_total"]["payable_amount"].to_string(),
             "1075.00"
         );
+    }
+
+    #[test]
+    fn a_tax_total_without_amounts_gets_them_and_one_with_a_wrong_amount_is_off() {
+        let category = json!({ "id": "STANDARD_VAT", "percent": number("7.5") });
+        let off = "The tax_total field is off: 10.00 ≠ 7.5 % of 1,000.00.";
+        for (subtotal, tax, faults) in [
+            (json!({ "tax_category": category }), None, &[][..]),
+            (
+                json!({ "tax_category": category, "taxable_amount": 1_000 }),
+                None,
+                &[],
+            ),
+            (
+                json!({ "tax_category": category, "tax_amount": 75 }),
+                None,
+                &[],
+            ),
+            (json!({ "tax_category": category }), Some(75), &[]),
+            (json!({ "tax_category": category }), Some(10), &[off]),
+            (
+                json!({ "tax_category": category, "tax_amount": 10 }),
+                None,
+                &[off],
+            ),
+        ] {
+            for form in [DocumentForm::Full, DocumentForm::Authority] {
+                let mut document = document(&[line("2", "500")]);
+                let total = json!([{ "tax_amount": tax, "tax_subtotal": [subtotal] }]);
+                document.insert("tax_total".to_owned(), total);
+                let refused = complete(&mut document, form, &catalog()).err();
+                let refused = refused.map(|faults| texts(&faults)).unwrap_or_default();
+                assert_eq!(refused, faults, "{subtotal} {tax:?}");
+                let amounts =
+                    ["tax_amount", "tax_subtotal"].map(|name| &document["tax_total"][0][name]);
+                assert!(amounts[0].is_number(), "{amounts:?}");
+                let parts = ["taxable_amount", "tax_amount"].map(|name| &amounts[1][0][name]);
+                assert!(parts.iter().all(|part| part.is_number()), "{parts:?}");
+            }
+        }
     }
 
     #[test]

@@ -16,18 +16,22 @@ pub fn amount_members(
     catalog: &Catalog,
 ) -> Result<Map<String, Value>, TotalTooLarge> {
     let breakdown = Breakdown::from_invoice(invoice, catalog)?;
-    let mut members = vec![
-        ("document_currency_code", json!(invoice.currency)),
-        ("legal_monetary_total", totals(&breakdown)),
-        ("invoice_line", lines(invoice, &breakdown)),
-    ];
+    let mut members = sum_members(&breakdown);
+    let currency = json!(invoice.currency);
+    members.insert("document_currency_code".to_owned(), currency);
+    let lines = lines(invoice, &breakdown);
+    members.insert("invoice_line".to_owned(), lines);
+    Ok(members)
+}
+
+/// Returns the members of a document that state its totals and its taxes.
+pub(crate) fn sum_members(breakdown: &Breakdown) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("legal_monetary_total".to_owned(), totals(breakdown));
     if !breakdown.taxes.is_empty() {
-        members.push(("tax_total", tax_total(&breakdown)));
+        members.insert("tax_total".to_owned(), tax_total(breakdown));
     }
-    let members = members.into_iter();
-    Ok(members
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect())
+    members
 }
 
 fn totals(breakdown: &Breakdown) -> Value {

@@ -6,6 +6,7 @@ pub mod batch;
 pub mod breakdown;
 pub mod calculation;
 mod calculation_line;
+pub(crate) mod calculation_taxes;
 mod calculation_terms;
 pub mod document_amounts;
 pub mod document_difference;
@@ -262,17 +263,18 @@ impl Invoice {
     }
 
     pub fn is_credit_note(&self) -> bool {
-        self.kind() == DocumentKind::CreditNote
+        self.kind().is_credit_note()
     }
 
     /// True if the due date is before this day and a part of the payable is not paid; credit notes are not considered.
-    /// Drafts, credit notes, cancelled invoices and invoices whose payment was rejected are never overdue.
+    /// Only invoices of the taxpayer are ever overdue, except drafts, cancelled invoices and invoices whose payment was
+    /// rejected.
     pub fn is_overdue(&self, today: Date) -> bool {
         let is_unpaid = matches!(
             self.payment.status,
             PaymentStatus::Pending | PaymentStatus::Partial
         ) && !self.payment.left().is_zero();
-        let is_owed = !self.is_credit_note()
+        let is_owed = self.kind() == DocumentKind::Invoice
             && !matches!(
                 self.status,
                 WorkflowStatus::Draft | WorkflowStatus::Cancelled

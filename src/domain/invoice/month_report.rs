@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::invoice::month_summary::{MonthSummary, Sum};
 use crate::domain::invoice::table_rows::Cell;
 use crate::domain::invoice::totals::TotalTooLarge;
-use crate::domain::kernel::codes::{DocumentKind, WorkflowStatus, words};
+use crate::domain::kernel::codes::{WorkflowStatus, words};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
@@ -32,20 +32,23 @@ impl ReportTable {
     }
 }
 
-/// Returns the sums of the month by currency: invoices less credit notes, without drafts and cancelled documents.
+/// Returns the sums of the taxpayer's sales in the month by currency: invoices less credit notes, without drafts and
+/// cancelled documents.
 pub fn totals(summary: &MonthSummary) -> Result<BTreeMap<String, Sum>, TotalTooLarge> {
     let mut totals: BTreeMap<String, Sum> = BTreeMap::new();
     let counted = summary.sums.iter().filter(|(key, _)| {
-        !matches!(
+        let is_in_force = !matches!(
             key.status,
             WorkflowStatus::Draft | WorkflowStatus::Cancelled
-        )
+        );
+        is_in_force && key.kind.is_sale()
     });
     for (key, sum) in counted {
         let total = totals.entry(key.currency.clone()).or_default();
-        let add = match key.kind {
-            DocumentKind::Invoice => Amount::plus,
-            DocumentKind::CreditNote => Amount::minus,
+        let add = if key.kind.is_credit_note() {
+            Amount::minus
+        } else {
+            Amount::plus
         };
         *total = Sum {
             count: total.count + sum.count,
@@ -110,6 +113,7 @@ fn count(count: u64) -> Cell<'static> {
 mod tests {
     use super::*;
     use crate::domain::invoice::month_summary::SumKey;
+    use crate::domain::kernel::codes::DocumentKind;
 
     #[test]
     fn a_month_comes_to_its_invoices_less_its_credit_notes() {
@@ -141,6 +145,19 @@ mod tests {
                 WorkflowStatus::Approved,
                 "1",
             ),
+            (
+                "NGN",
+                DocumentKind::SelfBilled,
+                WorkflowStatus::Approved,
+                "1000",
+            ),
+            (
+                "NGN",
+                DocumentKind::SelfBilledCreditNote,
+                WorkflowStatus::Approved,
+                "1000",
+            ),
+            ("EUR", DocumentKind::Other, WorkflowStatus::Approved, "1"),
         ] {
             let key = SumKey {
                 currency: currency.into(),

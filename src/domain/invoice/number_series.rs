@@ -110,19 +110,25 @@ impl NumberSeries {
         }
         let series = self.series.entry(numbered.prefix.to_owned()).or_default();
         series.count_number(numbered.sequence);
-        let before = series.range_count();
-        let may_grow = self.ranges < RANGES_MAX;
-        series.insert(numbered.sequence.value, may_grow);
-        self.ranges = self.ranges.saturating_sub(before) + series.range_count();
+        self.insert(&numbered);
     }
 
     /// Marks a number as not missing without counting it, for example because an invoice of another month has it.
     pub fn fill(&mut self, number: &str) {
-        if let Some(numbered) = Numbered::parse(number)
-            && let Some(series) = self.series.get_mut(numbered.prefix)
-        {
-            series.insert(numbered.sequence.value, true);
+        if let Some(numbered) = Numbered::parse(number) {
+            self.insert(&numbered);
         }
+    }
+
+    /// Adds a number to the ranges of its series, if there is one, and keeps the number of all ranges.
+    fn insert(&mut self, numbered: &Numbered<'_>) {
+        let Some(series) = self.series.get_mut(numbered.prefix) else {
+            return;
+        };
+        let before = series.range_count();
+        let may_grow = self.ranges < RANGES_MAX;
+        series.insert(numbered.sequence.value, may_grow);
+        self.ranges = self.ranges.saturating_sub(before) + series.range_count();
     }
 
     /// Returns the series with the most numbers, with their prefixes, in descending order of their counts.
@@ -359,5 +365,37 @@ mod tests {
             series.add(&format!("P{prefix}-1"));
         }
         assert_eq!((series.series_count(), series.others), (SERIES_MAX, 1));
+    }
+
+    #[test]
+    fn all_ranges_are_counted_and_bounded_however_a_number_comes() {
+        type Act = fn(&mut NumberSeries, &str);
+        let acts: [(&str, Act); 2] = [("add", NumberSeries::add), ("fill", NumberSeries::fill)];
+        // The numbers that there are in steps of four, the number that comes, and how many ranges there are then.
+        let cases = [
+            (3, "A4", 3),
+            (3, "A5", 3),
+            (3, "A6", 4),
+            (3, "B6", 3),
+            (RANGES_MAX, "A1", RANGES_MAX),
+            (RANGES_MAX, "A2", 0),
+        ];
+        for (kept, number, expected) in cases {
+            for (name, act) in acts {
+                let mut series = NumberSeries::default();
+                for sequence in 0..kept {
+                    series.add(&format!("A{}", sequence * 4));
+                }
+                act(&mut series, number);
+                let is_new_series = name == "add" && number.starts_with('B');
+                let counted: usize = series.series.values().map(Series::range_count).sum();
+                let expected = expected + usize::from(is_new_series);
+                assert_eq!(
+                    (series.ranges, counted),
+                    (expected, expected),
+                    "{name} {number}"
+                );
+            }
+        }
     }
 }

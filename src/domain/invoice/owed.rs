@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 
-use crate::domain::invoice::stored_document::named_type_code;
-use crate::domain::kernel::codes::is_self_billed;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::money::Amount;
 use crate::domain::party::InvoiceCustomer;
 use crate::domain::reference::catalog::Catalog;
 
-/// An invoice or a credit note that is not fully paid or set off.
+/// An invoice or a credit note of the taxpayer that is not fully paid or set off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwedInvoice {
     pub id: InvoiceId,
@@ -19,28 +17,22 @@ pub struct OwedInvoice {
     pub invoice_no: String,
     pub customer: InvoiceCustomer,
     pub currency: String,
-    /// The part of the document's amount that is not paid.
+    /// The part of the document's amount that is not paid; below zero if more was paid than the authority then signed.
     pub left: Amount,
     pub due_date: Option<Date>,
-    /// The invoice type as a code or a word.
-    pub invoice_type: String,
     pub is_credit_note: bool,
     /// For a credit note: the reference to the invoice that it credits, as `Invoice::corrected_reference` returns it.
     pub corrects: Option<String>,
 }
 
 impl OwedInvoice {
-    /// Returns the amount that the customer owes because of the document; negative for a credit note. `None` if the
-    /// taxpayer is the buyer, so that the taxpayer owes the amount.
-    pub fn amount_due(&self, catalog: &Catalog) -> Option<Amount> {
-        let code = named_type_code(&self.invoice_type, catalog);
-        if code.is_some_and(|code| is_self_billed(&code)) {
-            return None;
-        }
+    /// Returns the amount that the customer owes because of the document; usually negative for a credit note.
+    pub fn amount_due(&self) -> Amount {
         if self.is_credit_note {
-            return Amount::ZERO.minus(self.left);
+            Amount::ZERO.minus(self.left).unwrap_or_default()
+        } else {
+            self.left
         }
-        Some(self.left)
     }
 
     /// Returns the number of days since the due date; `None` if the document is not overdue.
@@ -70,7 +62,7 @@ pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
         if !is_same_debt {
             continue;
         }
-        let common = note.left.min(invoice.left);
+        let common = note.left.min(invoice.left).max(Amount::ZERO);
         for part in [at, place] {
             let left = &mut documents[part].left;
             *left = left.minus(common).unwrap_or(*left);
@@ -110,9 +102,7 @@ pub struct Balance {
 pub fn balances(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<Balance> {
     let mut all: HashMap<(CustomerId, &str), Balance> = HashMap::new();
     for invoice in invoices {
-        let Some(owed) = invoice.amount_due(catalog) else {
-            continue;
-        };
+        let owed = invoice.amount_due();
         let key = (invoice.customer.id, invoice.currency.as_str());
         all.entry(key)
             .or_insert_with(|| Balance::new(invoice))
@@ -143,9 +133,7 @@ pub struct OwedTotal {
 pub fn totals(invoices: &[OwedInvoice], catalog: &Catalog, today: Date) -> Vec<OwedTotal> {
     let mut all: BTreeMap<&str, OwedTotal> = BTreeMap::new();
     for invoice in invoices {
-        let Some(owed) = invoice.amount_due(catalog) else {
-            continue;
-        };
+        let owed = invoice.amount_due();
         let total = all.entry(&invoice.currency).or_insert_with(|| OwedTotal {
             currency: invoice.currency.clone(),
             owed: Amount::ZERO,
@@ -203,19 +191,9 @@ impl Balance {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::domain::reference::catalog::ReferenceList;
 
     const TODAY: Date = Date::constant(2026, 3, 31);
-
-    fn catalog() -> Catalog {
-        let mut catalog = Catalog::default();
-        let types = json!([{ "code": "381" }, { "code": "380" }, { "code": "385" }]);
-        catalog.load(ReferenceList::InvoiceTypes, &types);
-        catalog
-    }
 
     fn invoice(customer: i64, currency: &str, left: &str, due: &str, code: &str) -> OwedInvoice {
         OwedInvoice {
@@ -232,7 +210,6 @@ mod tests {
             currency: currency.to_owned(),
             left: Amount::parse(left).unwrap(),
             due_date: due.parse().ok(),
-            invoice_type: code.to_owned(),
             is_credit_note: code == "380",
             corrects: None,
         }
@@ -242,7 +219,6 @@ mod tests {
         OwedInvoice {
             irn_key: format!("{}CN1", invoice.irn_key),
             left: Amount::parse(left).unwrap(),
-            invoice_type: "380".to_owned(),
             is_credit_note: true,
             corrects: Some(invoice.irn_key.clone()),
             ..invoice.clone()
@@ -278,7 +254,7 @@ mod tests {
             let documents = set_off(documents);
             let texts: Vec<_> = documents.iter().map(|one| one.left.to_string()).collect();
             assert_eq!(texts.join(" "), left);
-            let totals = totals(&documents, &catalog(), TODAY);
+            let totals = totals(&documents, &Catalog::default(), TODAY);
             let texts: Vec<_> = totals.iter().map(|one| one.owed.to_string()).collect();
             assert_eq!(texts.join(" "), owed, "{left}");
             let texts: Vec<_> = totals.iter().map(|one| one.overdue.to_string()).collect();
@@ -303,7 +279,7 @@ mod tests {
             invoice(2, "NGN", "40.25", "2026-03-01", "380"),
             invoice(2, "USD", "3", "2026-04-01", "381"),
         ];
-        let found = balances(&invoices, &catalog(), TODAY);
+        let found = balances(&invoices, &Catalog::default(), TODAY);
         let shown: Vec<_> = found
             .iter()
             .map(|one| {
@@ -321,7 +297,7 @@ mod tests {
                 "Customer 2 USD 3.00 0.00 1 0",
             ]
         );
-        let totals = totals(&invoices, &catalog(), TODAY);
+        let totals = totals(&invoices, &Catalog::default(), TODAY);
         let shown: Vec<_> = totals
             .iter()
             .map(|one| format!("{} {} {}", one.currency, one.owed, one.overdue))
@@ -343,15 +319,19 @@ mod tests {
             ("2020-01-01", 4),
         ] {
             let invoices = [invoice(1, "NGN", "9", due, "381")];
-            let found = balances(&invoices, &catalog(), TODAY);
+            let found = balances(&invoices, &Catalog::default(), TODAY);
             let ages: Vec<_> = found[0].by_age.iter().map(|one| !one.is_zero()).collect();
             assert_eq!(ages.iter().position(|is_it| *is_it), Some(age), "{due}");
         }
     }
 
     #[test]
-    fn an_invoice_that_the_taxpayer_has_to_pay_is_owed_by_nobody() {
-        let invoices = [invoice(1, "NGN", "9", "", "385")];
-        assert_eq!(balances(&invoices, &catalog(), TODAY), []);
+    fn what_was_paid_too_much_is_owed_to_the_customer() {
+        let overpaid = invoice(1, "NGN", "-9", "2026-03-01", "381");
+        let documents = set_off(vec![overpaid.clone(), credit_note(&overpaid, "4")]);
+        let totals = totals(&documents, &Catalog::default(), TODAY);
+        let total = &totals[0];
+        let amounts = [total.owed, total.overdue].map(|amount| amount.to_string());
+        assert_eq!(amounts, ["-13.00", "0.00"]);
     }
 }

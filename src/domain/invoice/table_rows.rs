@@ -8,6 +8,7 @@ use crate::domain::invoice::batch::{Batch, Duplicate};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::invoice_view::plain_time;
 use crate::domain::invoice::{Invoice, Line};
+use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
 use crate::domain::reference::catalog::Catalog;
@@ -84,6 +85,9 @@ impl InvoiceRows {
         let extra = |name: &str| invoice.extras.get(name).and_then(Value::as_str);
         let full_code = invoice.is_full().then_some(invoice.invoice_type.as_str());
         let type_code = extra("invoice_type_code").or(full_code);
+        let original = extra("original_invoice_reference").or_else(|| self.billed_irn());
+        let by_irn = original.map(|_| UniqueNoType::Irn.as_str());
+        let original_type = extra("original_invoice_reference_type").or(by_irn);
         let due_date = invoice.due_date.map(|date| date.to_string());
         // If only a code was sent, the type text repeats the code and is left out.
         let type_text = Some(invoice.invoice_type.as_str()).filter(|text| type_code != Some(*text));
@@ -92,12 +96,18 @@ impl InvoiceRows {
             Cell::text(invoice.category.as_str()),
             Cell::optional_text(type_text),
             Cell::optional_text(type_code),
-            Cell::optional_text(extra("original_invoice_reference")),
-            Cell::optional_text(extra("original_invoice_reference_type")),
+            Cell::optional_text(original),
+            Cell::optional_text(original_type),
             Cell::from_text(invoice.invoice_date.to_string()),
             due_date.map_or(Cell::Empty, Cell::from_text),
             Cell::text(&invoice.currency),
         ]
+    }
+
+    /// Returns the IRN of the first invoice that a full invoice refers to, such as the one that a credit note corrects.
+    fn billed_irn(&self) -> Option<&str> {
+        let references = self.invoice.extras.get("billing_reference")?;
+        references.get(0)?.get("irn")?.as_str()
     }
 
     fn customer_cells(&self) -> [Cell<'_>; 10] {

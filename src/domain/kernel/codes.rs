@@ -209,32 +209,56 @@ words! {
 pub const INVOICE_CODE: &str = "381";
 /// The authority's invoice type code for a credit note.
 pub const CREDIT_NOTE_CODE: &str = "380";
-/// Invoice type codes of documents that the buyer issues: self billed, self-billed credit note and self-billed invoice.
-const SELF_BILLED_CODES: [&str; 3] = ["385", SELF_BILLED_CREDIT_NOTE_CODE, "394"];
-/// The authority's invoice type code for a credit note that the buyer issues.
-const SELF_BILLED_CREDIT_NOTE_CODE: &str = "393";
 /// The word for a credit note in requests whose invoice type is free text.
 pub const CREDIT_NOTE_WORD: &str = "CREDIT_NOTE";
 
 /// Returns true if documents of this type are issued by the buyer, so that the taxpayer that submits one is the buyer.
 pub fn is_self_billed(type_code: &str) -> bool {
-    SELF_BILLED_CODES.contains(&type_code)
+    DocumentKind::from_type_code(type_code).is_self_billed()
 }
 
 words! {
-    /// The two kinds of documents of which a list of invoices shows separate sums. A credit note lowers the buyer's
-    /// debt.
-    DocumentKind { Invoice = "invoice", CreditNote = "credit_note" }
+    /// The kinds of documents of which there are separate sums. Only invoices and credit notes are sales of the
+    /// taxpayer. The taxpayer is the buyer of a self-billed document. Other documents, such as a waybill, claim no
+    /// payment.
+    DocumentKind {
+        Invoice = "invoice",
+        CreditNote = "credit_note",
+        SelfBilled = "self_billed",
+        SelfBilledCreditNote = "self_billed_credit_note",
+        Other = "other",
+    }
 }
 
+/// The document types that do not count as invoices: the authority's code, the name in lower case letters, and the
+/// kind. The migration m0048 has the same codes and names.
+const DOCUMENT_TYPES: [(&str, &str, DocumentKind); 15] = [
+    (CREDIT_NOTE_CODE, "creditnote", DocumentKind::CreditNote),
+    ("385", "selfbilled", DocumentKind::SelfBilled),
+    ("388", "statementofaccount", DocumentKind::Other),
+    ("389", "purchaseorder", DocumentKind::Other),
+    ("390", "proforma", DocumentKind::Other),
+    (
+        "393",
+        "selfbilledcreditnote",
+        DocumentKind::SelfBilledCreditNote,
+    ),
+    ("394", "selfbilledinvoice", DocumentKind::SelfBilled),
+    ("395", "creditnoterequest", DocumentKind::Other),
+    ("396", "invoicerequest", DocumentKind::Other),
+    ("399", "billoflading", DocumentKind::Other),
+    ("400", "waybill", DocumentKind::Other),
+    ("402", "shippinginstructions", DocumentKind::Other),
+    ("404", "certificateoforigin", DocumentKind::Other),
+    ("406", "customsdeclaration", DocumentKind::Other),
+    ("408", "packinglist", DocumentKind::Other),
+];
+
 impl DocumentKind {
-    /// Returns the kind of documents with this invoice type code. All types except the two of credit notes count as
-    /// invoices.
+    /// Returns the kind of documents with this invoice type code. An unknown type counts as an invoice.
     pub fn from_type_code(type_code: &str) -> Self {
-        match type_code {
-            CREDIT_NOTE_CODE | SELF_BILLED_CREDIT_NOTE_CODE => Self::CreditNote,
-            _ => Self::Invoice,
-        }
+        let known = DOCUMENT_TYPES.iter().find(|(code, ..)| *code == type_code);
+        known.map_or(Self::Invoice, |(.., kind)| *kind)
     }
 
     /// Returns the kind of documents of this type, which is given as a code or a name, such as `Credit Note`.
@@ -243,10 +267,22 @@ impl DocumentKind {
             .chars()
             .filter(|letter| letter.is_alphanumeric());
         let folded: String = letters.flat_map(char::to_lowercase).collect();
-        match folded.as_str() {
-            "creditnote" | "selfbilledcreditnote" => Self::CreditNote,
-            code => Self::from_type_code(code),
-        }
+        let named = DOCUMENT_TYPES.iter().find(|(_, name, _)| *name == folded);
+        named.map_or_else(|| Self::from_type_code(&folded), |(.., kind)| *kind)
+    }
+
+    /// True for a document that counts as a sale of the taxpayer, so that the customer owes its amount or, for a credit
+    /// note, owes less.
+    pub fn is_sale(self) -> bool {
+        matches!(self, Self::Invoice | Self::CreditNote)
+    }
+
+    pub fn is_credit_note(self) -> bool {
+        matches!(self, Self::CreditNote | Self::SelfBilledCreditNote)
+    }
+
+    fn is_self_billed(self) -> bool {
+        matches!(self, Self::SelfBilled | Self::SelfBilledCreditNote)
     }
 }
 
@@ -255,21 +291,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_credit_note_is_known_by_its_code_and_by_its_name() {
+    fn a_kind_is_known_by_its_code_and_by_its_name() {
         for (text, kind) in [
             ("380", DocumentKind::CreditNote),
-            ("393", DocumentKind::CreditNote),
+            ("393", DocumentKind::SelfBilledCreditNote),
             ("Credit Note", DocumentKind::CreditNote),
             (" credit-note ", DocumentKind::CreditNote),
-            ("Self-billed Credit Note", DocumentKind::CreditNote),
+            (
+                "Self-billed Credit Note",
+                DocumentKind::SelfBilledCreditNote,
+            ),
+            ("385", DocumentKind::SelfBilled),
+            ("394", DocumentKind::SelfBilled),
+            ("Self-billed Invoice", DocumentKind::SelfBilled),
+            ("390", DocumentKind::Other),
+            ("Proforma", DocumentKind::Other),
+            ("400", DocumentKind::Other),
+            ("Bill of Lading", DocumentKind::Other),
             ("381", DocumentKind::Invoice),
             ("384", DocumentKind::Invoice),
-            ("Credit Note Request", DocumentKind::Invoice),
+            ("386", DocumentKind::Invoice),
+            ("392", DocumentKind::Invoice),
+            ("397", DocumentKind::Invoice),
+            ("Credit Note Request", DocumentKind::Other),
             ("Debit Note", DocumentKind::Invoice),
             ("", DocumentKind::Invoice),
         ] {
             assert_eq!(DocumentKind::from_type(text), kind, "{text}");
         }
+    }
+
+    #[test]
+    fn only_invoices_and_credit_notes_of_the_taxpayer_are_sales() {
+        for (kind, is_sale, is_credit_note, is_own_purchase) in [
+            (DocumentKind::Invoice, true, false, false),
+            (DocumentKind::CreditNote, true, true, false),
+            (DocumentKind::SelfBilled, false, false, true),
+            (DocumentKind::SelfBilledCreditNote, false, true, true),
+            (DocumentKind::Other, false, false, false),
+        ] {
+            assert_eq!(kind.is_sale(), is_sale, "{kind}");
+            assert_eq!(kind.is_credit_note(), is_credit_note, "{kind}");
+            assert_eq!(kind.is_self_billed(), is_own_purchase, "{kind}");
+        }
+        let types = DOCUMENT_TYPES.iter();
+        let types = types.filter(|(.., kind)| kind.is_self_billed());
+        let codes: Vec<_> = types.map(|(code, ..)| *code).collect();
+        assert_eq!(codes, ["385", "393", "394"]);
+        assert!(codes.into_iter().all(is_self_billed));
     }
 
     #[test]

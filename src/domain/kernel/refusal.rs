@@ -34,6 +34,8 @@ pub enum Refusal {
     },
     #[error("The invoice changed while it was approved: look at it and approve it again")]
     ChangedDuringApproval,
+    #[error("The invoice changed while its document was prepared: send the request again")]
+    ChangedDuringPreparation,
     #[error("{0}")]
     PaymentExceedsPayable(Fault),
     #[error("{0}")]

@@ -203,6 +203,14 @@ impl LocalRecord {
         let here = self.payment?;
         match (payment_rank(here), payment_rank(there)) {
             _ if here == there => None,
+            // A correction that credits an unpaid invoice in full notes so in our books alone. Nothing is owed and nothing
+            // was paid by either record.
+            _ if here == PaymentStatus::Rejected
+                && there == PaymentStatus::Pending
+                && self.relay.is_none() =>
+            {
+                None
+            }
             (here, there) if there > here => listed(FindingKind::PaymentAheadRemotely),
             (here, there) if there < here => listed(FindingKind::PaymentBehindRemotely),
             _ => listed(FindingKind::PaymentDiffers),
@@ -498,7 +506,7 @@ mod tests {
             PAID | PAID: agreed
             PAID | REJECTED: payment_differs listed
             PAID | REFUNDED: payment_differs listed
-            REJECTED | PENDING: payment_behind_remotely listed
+            REJECTED | PENDING: agreed
             REJECTED | PARTIAL: payment_behind_remotely listed
             REJECTED | PAID: payment_differs listed
             REJECTED | REJECTED: agreed

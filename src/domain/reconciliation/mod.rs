@@ -25,6 +25,7 @@
 //! | our payment run stopped, but the authority has its status | `payment_unfinished_locally`, resumed with a query |
 //! | the authority's payment is further than ours | `payment_ahead_remotely`, listed |
 //! | our payment is further than the authority's, and no run relays it | `payment_behind_remotely`, listed |
+//! | our payment is REJECTED, no run relayed that, and the authority's is PENDING | agreed |
 //! | one payment is PAID and the other REJECTED, or their status is unknown | `payment_differs`, listed |
 
 pub mod comparison;

@@ -5,11 +5,14 @@
 //! | the body of a request: cancel the invoice, or replace it | `wish` |
 //! | the steps of a correction, as durable work | `worker` |
 //! | the correction of all invoices of a batch | `undo` |
+//! | the amounts that were received by now | `received` |
 
+mod received;
 mod undo;
 mod wish;
 mod worker;
 
+pub(crate) use received::with_received_amount;
 pub(crate) use undo::{Undo, UndoAct, UndoItem, refund_words, undo};
 pub(crate) use wish::{ComparedOriginal, correct_command, read_body, read_standard_body};
 pub use worker::{CORRECTIONS_MAX, CorrectionWorker};

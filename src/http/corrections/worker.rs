@@ -10,12 +10,15 @@ use jiff::Timestamp;
 use timing::clock::SharedClock;
 
 use crate::actors::dispatch::{WorkStatus, release_lane};
-use crate::actors::taxpayer::commands::{AdvanceCorrection, CorrectionStep, OpenRun};
+use crate::actors::taxpayer::commands::{
+    AdvanceCorrection, CorrectionStep, IfUnchanged, OpenRun, SeenInvoice,
+};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::correction::next_step::{NextDocument, NextStep, next_step};
 use crate::domain::correction::record::{Correction, CorrectionState};
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::approval::{read_submission, submission_request};
@@ -156,7 +159,7 @@ impl CorrectionWorker {
         };
         match next_step(next, &self.catalog.get()) {
             NextStep::Sign => {
-                let step = CorrectionStep::Sign(document.payment.payable);
+                let step = CorrectionStep::Sign(document.payment.payable_as_signed());
                 self.advance(taxpayer, correction, step).await
             }
             NextStep::Submit => self.submit(taxpayer, correction, document).await,
@@ -223,8 +226,15 @@ impl CorrectionWorker {
                     .await;
             }
         };
-        let command = OpenRun(submission_request(form));
-        self.taxpayers.send(taxpayer, command).await?;
+        let command = IfUnchanged {
+            seen: Some(SeenInvoice::from(&stored.invoice)),
+            command: OpenRun(submission_request(form)),
+        };
+        match self.taxpayers.send(taxpayer, command).await {
+            // Somebody has edited the document meanwhile. The next look submits what is stored then.
+            Err(TaxpayerError::Refused(Refusal::InvoiceChanged)) => return Ok(correction),
+            sent => sent?,
+        };
         self.set_state(taxpayer, correction, CorrectionState::Running, None)
             .await
     }

@@ -7,7 +7,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use futures_util::StreamExt as _;
 use tokio::time::timeout;
 
-use crate::http::extract::body;
+use crate::http::extract::{body, nul};
 use crate::http::limits::{BodyPermit, TextRoom};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -25,9 +25,16 @@ pub(crate) enum FormContent {
     File,
 }
 
-/// A form as it was posted. The policy of the path leaves it in the extensions of the request.
+/// A form as it was posted, without NUL. The policy of the path leaves it in the extensions of the request.
 #[derive(Debug)]
 struct PostedForm(Bytes);
+
+impl PostedForm {
+    fn new(mut form: BytesMut) -> Self {
+        nul::replace_in_form(&mut form);
+        Self(form.freeze())
+    }
+}
 
 /// The memory of a form that carries a file, held until the request is answered.
 struct FormRoom {
@@ -53,7 +60,8 @@ pub(crate) async fn read_before_handler(
     let read = read.map_err(|_| body::too_slow_error(limit))?;
     let read = read.map_err(|_| too_large_error())?;
     let form = read.map_err(|error| malformed_error(&error))?;
-    request.extensions_mut().insert(PostedForm(form));
+    let form = PostedForm::new(BytesMut::from(form));
+    request.extensions_mut().insert(form);
     Ok(())
 }
 
@@ -72,7 +80,7 @@ async fn read_file_form(request: &mut ServiceRequest, state: &ApiState) -> Resul
         form.extend_from_slice(&chunk);
     }
     let mut extensions = request.extensions_mut();
-    extensions.insert(PostedForm(form.freeze()));
+    extensions.insert(PostedForm::new(form));
     extensions.insert(FormRoom {
         _permit: room.into_permit(),
     });

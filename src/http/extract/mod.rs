@@ -6,6 +6,7 @@
 //! | the taxpayer that a call acts for | `acting_taxpayer` |
 //! | the body and the JSON object in it; its whole text; the parser | `body`, `body_text`, `json` |
 //! | the form of a page | `form` |
+//! | NUL in addresses and forms | `nul` |
 //! | ids in the path | `path_ids` |
 //! | the name of the key | `key_name` |
 //! | the sentence for a missing or refused key | `key_refusal` |
@@ -21,6 +22,7 @@ pub(crate) mod form;
 pub(crate) mod json;
 pub(crate) mod key_name;
 mod key_refusal;
+pub(crate) mod nul;
 pub(crate) mod path_ids;
 pub(crate) mod prefer;
 pub(crate) mod role;

@@ -1,5 +1,5 @@
-//! Warnings about the amounts that Create Invoice (Full) states. Amounts that do not agree are stored as they were
-//! sent, so the caller gets a warning.
+//! Warnings about the amounts that a document states. Create Invoice (Full) stores amounts that do not agree as they
+//! were sent, and Submit passes on amounts with more digits than the currency, so the caller gets a warning.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -118,18 +118,48 @@ fn charges(draft: &Draft) -> Option<Amount> {
         })
 }
 
-/// Returns a warning if amounts have more digits than the currency.
+/// Returns a warning if amounts of an invoice to be stored have more digits than the currency.
 fn fraction_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let digits = catalog.currency_digits(&draft.currency);
+    let lines = draft.lines.iter().map(|line| &line.extras);
+    let long = long_amounts(&draft.extras, lines, digits)?;
+    let currency = &draft.currency;
+    Some(format!(
+        "{long} more digits after the point than {currency} has ({digits}); the invoice is stored as sent"
+    ))
+}
+
+/// Returns a warning if amounts of a document for the authority have more digits than the currency.
+pub(crate) fn document_fraction_warning(
+    document: &Map<String, Value>,
+    catalog: &Catalog,
+) -> Option<String> {
+    let currency = document.get("document_currency_code")?.as_str()?.trim();
+    let digits = catalog.currency_digits(currency);
+    let lines = document.get("invoice_line").and_then(Value::as_array);
+    let lines = lines.into_iter().flatten().filter_map(Value::as_object);
+    let long = long_amounts(document, lines, digits)?;
+    Some(format!(
+        "{long} more digits after the point than {currency} has ({digits}); the document is passed on like that"
+    ))
+}
+
+/// Returns the beginning of a warning, up to `has`, that names the amounts with more than `digits` digits after the
+/// point; `None` if there are none.
+fn long_amounts<'a>(
+    document: &Map<String, Value>,
+    lines: impl Iterator<Item = &'a Map<String, Value>>,
+    digits: u32,
+) -> Option<String> {
     let mut paths = Vec::new();
     for name in SUMS {
-        if let Some(value) = draft.extras.get(name) {
+        if let Some(value) = document.get(name) {
             push_fractions(value, name, digits, &mut paths);
         }
     }
-    for (index, line) in draft.lines.iter().enumerate() {
+    for (index, line) in lines.enumerate() {
         for name in ["line_extension_amount", "total_tax"] {
-            if amount(line.extras.get(name)).is_some_and(|sum| sum.has_more_digits(digits)) {
+            if amount(line.get(name)).is_some_and(|sum| sum.has_more_digits(digits)) {
                 paths.push(format!("invoice_line.{index}.{name}"));
             }
         }
@@ -139,10 +169,7 @@ fn fraction_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
         1 => String::new(),
         count => format!(", like {} more amounts,", count - 1),
     };
-    Some(format!(
-        "{first}{others} has more digits after the point than {} has ({digits}); the invoice is stored as sent",
-        draft.currency
-    ))
+    Some(format!("{first}{others} has"))
 }
 
 /// Adds the paths of the amounts that have more than `digits` digits after the point.
@@ -181,6 +208,7 @@ fn amount(value: Option<&Value>) -> Option<Amount> {
 mod tests {
     use serde_json::json;
 
+    use crate::domain::reference::catalog::ReferenceList;
     use crate::http::forms::full_invoice::{self, FormAccount};
     use crate::http::forms::testing::{self, catalog, number, object, with_member};
 
@@ -263,5 +291,37 @@ mod tests {
             "{warnings:?}"
         );
         assert_eq!(warned(&[(LINE_TAX, number("15.000"))]), [""; 0]);
+    }
+
+    #[test]
+    fn amounts_of_a_document_are_told_by_its_currency() {
+        let mut catalog = catalog();
+        let list = json!([
+            { "code": "JPY", "decimal_digits": 0 }, { "code": "NGN", "decimal_digits": 2 },
+            { "code": "KWD", "decimal_digits": 3 },
+        ]);
+        catalog.load(ReferenceList::Currencies, &list);
+        for (currency, net, told) in [
+            ("NGN", "10.009", "(2); the document is passed on like that"),
+            ("NGN", "10.00", ""),
+            ("KWD", "10.009", ""),
+            ("KWD", "10.0091", "than KWD has (3)"),
+            ("JPY", "10.5", "than JPY has (0)"),
+            ("JPY", "10.0", ""),
+        ] {
+            let document = json!({
+                "document_currency_code": currency, "invoice_line": [{ "line_extension_amount": number(net) }],
+                "legal_monetary_total": { "line_extension_amount": number(net), "payable_amount": 10 },
+            });
+            let warning = document_fraction_warning(&object(document), &catalog);
+            let warning = warning.unwrap_or_default();
+            assert_eq!(warning.is_empty(), told.is_empty(), "{currency} {net}");
+            assert!(warning.contains(told), "{warning}");
+            let names = "legal_monetary_total.line_extension_amount, like 1 more amounts, has";
+            assert!(
+                warning.is_empty() || warning.starts_with(names),
+                "{warning}"
+            );
+        }
     }
 }

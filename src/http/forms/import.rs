@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::import::profile::{ImportProfile, NamedCustomer};
 use crate::domain::import::record::{ImportedDocument, ImportedFile};
 use crate::domain::import::source::{ImportForm, SourceDocument, SourceFile};
-use crate::domain::import::stated_sums::{SUM_RULE, StatedSums};
+use crate::domain::import::stated_sums::{ComputedSums, SUM_RULE};
 use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::import::{ubl_document, warnings};
 use crate::domain::invoice::Draft;
@@ -73,17 +73,21 @@ fn read_document(
         ImportForm::Full => None,
     };
     let draft = check_draft(read, &mut document, lines_sum, context.catalog);
+    let currency = currency(form, &body);
+    let code = currency.as_deref().unwrap_or_default();
+    let digits = context.catalog.currency_digits(code);
+    let amount = document
+        .stated
+        .map(|stated| stated.with_tax)
+        .or_else(|| stated_amount(form, &body));
     let candidate = Candidate {
         invoice_no: batch::invoice_no(&body),
         draft: draft.map(Box::new),
     };
     let imported = ImportedDocument {
         customer: NamedCustomer::from_body(form, &body),
-        currency: currency(form, &body),
-        amount: document
-            .stated
-            .map(|stated| stated.with_tax)
-            .or_else(|| stated_amount(form, &body)),
+        currency,
+        amount: amount.map(|amount| amount.round_half_up(digits)),
         places: document.places,
         warnings: warnings::merge(document.warnings),
         rows: document.rows,
@@ -122,7 +126,7 @@ fn check_draft(
     lines_sum: Option<Amount>,
     catalog: &Catalog,
 ) -> Result<Draft, Faults> {
-    let (draft, found) = match read {
+    let (mut draft, found) = match read {
         Ok(accepted) => {
             document.warnings.extend(accepted.warnings);
             (Some(accepted.value), Faults::default())
@@ -141,11 +145,13 @@ fn check_draft(
         faults.push(fault);
     }
     if let (Some(draft), Some(stated), Some(lines_sum)) = (&draft, document.stated, lines_sum) {
-        let own = StatedSums {
+        let own = ComputedSums {
             without_tax: lines_sum,
             with_tax: draft.payable,
+            lines: draft.lines.len(),
+            digits: catalog.currency_digits(&draft.currency),
         };
-        match stated.compare(own, draft.lines.len()) {
+        match stated.compare(own) {
             Ok(warning) => drop(document.warnings.splice(0..0, warning)),
             Err(message) => {
                 let place = document.places.source();
@@ -154,12 +160,11 @@ fn check_draft(
             }
         }
     }
-    let table_fault = draft
-        .as_ref()
-        .filter(|_| faults.is_empty())
-        .and_then(|draft| document.table_sums.fault(draft, catalog));
-    if let Some(fault) = table_fault {
-        faults.push(fault);
+    if let Some(draft) = draft.as_mut().filter(|_| faults.is_empty()) {
+        match document.table_sums.apply_to(draft, catalog) {
+            Ok(warning) => drop(document.warnings.splice(0..0, warning)),
+            Err(fault) => faults.push(fault),
+        }
     }
     draft.filter(|_| faults.is_empty()).ok_or(faults)
 }
@@ -203,6 +208,7 @@ mod tests {
 
     use super::*;
     use crate::domain::import::source::{CUSTOMER_ELEMENT, Places};
+    use crate::domain::import::stated_sums::StatedSums;
     use crate::domain::import::{csv_table, json_documents, table_documents};
     use crate::http::forms::testing::{catalog, full_invoice, import_account, standard_invoice};
 
@@ -286,23 +292,33 @@ mod tests {
 
     #[test]
     fn a_total_that_the_lines_do_not_come_to_is_a_fault_and_other_rates_of_tax_are_a_warning() {
-        for (without_tax, with_tax, expected, warned) in [
-            ("1000", "1075", "A 1075.00", None),
+        for (without_tax, with_tax, has_other_rates, expected, warned) in [
+            ("1000", "1075", false, "A 1075.00", None),
             (
                 "1000",
                 "1075.01",
+                false,
                 "A 1075.00",
                 Some("1075.01 in the file, by rounding"),
             ),
             (
                 "1000",
                 "1190",
+                true,
                 "A 1075.00",
                 Some("1190 in the file, because the authority's rates"),
             ),
             (
+                "1000",
+                "1100",
+                false,
+                "A 1075.00",
+                Some("1100 in the file, because the tax of the file"),
+            ),
+            (
                 "1100",
                 "1190",
+                true,
                 "/Invoice/cac:LegalMonetaryTotal/cbc:TaxExclusiveAmount: sum",
                 None,
             ),
@@ -327,6 +343,7 @@ mod tests {
                 stated: Some(StatedSums {
                     without_tax: Amount::parse(without_tax).unwrap(),
                     with_tax: Amount::parse(with_tax).unwrap(),
+                    has_other_rates,
                 }),
                 ..SourceDocument::default()
             };

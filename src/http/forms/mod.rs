@@ -46,7 +46,7 @@ pub(crate) mod form_schema;
 pub(crate) mod full_customer;
 pub(crate) mod full_invoice;
 pub(crate) mod full_line;
-mod full_sums;
+pub(crate) mod full_sums;
 pub(crate) mod import;
 #[cfg(test)]
 mod import_corpus;

@@ -3,8 +3,9 @@
 //!
 //! Before the handler runs, an intent is stored, which marks the form as begun. After the handler, the claim is stored,
 //! which marks the form as done; if the handler changed nothing, the intent is removed instead. A taxpayer's command
-//! stores the claim itself, in its own transaction. After a crash only the intent may be left: the outcome of the form
-//! is then unknown, and the person is asked to check before sending it again.
+//! stores the claim itself, in its own transaction; the address to which the handler redirects is added to it. After a
+//! crash only the intent may be left: the outcome of the form is then unknown, and the person is asked to check before
+//! sending it again.
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use database::StoreError;
 use jiff::Timestamp;
 use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
@@ -41,6 +43,9 @@ const UNKNOWN_OUTCOME_NOTICE: &str = "This was sent before, and its outcome is n
 /// The number of times that a repeated form looks for the outcome of the first one, and the pause between two looks.
 const OUTCOME_LOOKS_MAX: u32 = 50;
 const OUTCOME_LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// The number of times that a repeated form looks for the answer to the first one after its command was executed. The
+/// answer is missing after a crash.
+const ANSWER_LOOKS_MAX: u32 = 10;
 
 /// The page that shows the result of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +101,7 @@ pub(crate) async fn answer_form(
         Ok(FormStatus::First) => {
             request.extensions_mut().insert(form.claim.clone());
             let response = next.call(request).await?;
-            store_outcome(state, form.claim, &response).await;
+            store_outcome(state, &form.claim, &response).await;
             Ok(response)
         }
     }
@@ -179,12 +184,16 @@ fn token_missing_error() -> ApiError {
 
 /// Stores the intent, or waits for the outcome of the form that stored it first.
 async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormStatus, ApiError> {
+    let mut answer_looks = 0;
     for _ in 0..OUTCOME_LOOKS_MAX {
         if let Some(done) = idempotency::find(&state.store, &form.claim, state.now()).await? {
-            return Ok(FormStatus::Repeated(go_to(
-                &result_path(form, done),
-                DONE_NOTICE,
-            )));
+            if done.answer.is_some() || answer_looks == ANSWER_LOOKS_MAX {
+                let page = result_path(form, done);
+                return Ok(FormStatus::Repeated(go_to(&page, DONE_NOTICE)));
+            }
+            answer_looks += 1;
+            sleep(OUTCOME_LOOK_INTERVAL).await;
+            continue;
         }
         let intent = KeyEntry {
             claim: form.claim.to_intent(),
@@ -216,7 +225,7 @@ fn result_path(form: &SentForm, done: StoredKey) -> String {
 /// which prevents a second effect.
 async fn store_outcome(
     state: &ApiState,
-    claim: IdempotencyClaim,
+    claim: &IdempotencyClaim,
     response: &ServiceResponse<BoxBody>,
 ) {
     let status = response.status();
@@ -226,19 +235,13 @@ async fn store_outcome(
             .headers()
             .get(LOCATION)
             .and_then(|value: &HeaderValue| value.to_str().ok());
-        let answer = location.map(|location| StoredResponse {
+        let location = location.map(|location| (LOCATION.to_string(), location.to_owned()));
+        let answer = StoredResponse {
             status: StatusCode::SEE_OTHER.as_u16(),
-            headers: vec![(LOCATION.to_string(), location.to_owned())],
+            headers: location.into_iter().collect(),
             body: String::new(),
-        });
-        let entry = KeyEntry {
-            claim,
-            command_id: None,
-            answer,
         };
-        idempotency::keep_alone(&state.store, entry, state.now())
-            .await
-            .map(drop)
+        store_done(state, claim, &answer).await
     } else if is_without_effect(status) {
         idempotency::release(&state.store, &claim.to_intent()).await
     } else {
@@ -247,6 +250,24 @@ async fn store_outcome(
     if let Err(error) = stored {
         tracing::warn!(%error, "the outcome of a form could not be stored");
     }
+}
+
+/// Stores the claim of a form that is done, with the answer to it. If a command has stored the claim already, only adds
+/// the answer.
+async fn store_done(
+    state: &ApiState,
+    claim: &IdempotencyClaim,
+    answer: &StoredResponse,
+) -> Result<(), StoreError> {
+    let entry = KeyEntry {
+        claim: claim.clone(),
+        command_id: None,
+        answer: Some(answer.clone()),
+    };
+    if idempotency::keep_alone(&state.store, entry, state.now()).await? {
+        return Ok(());
+    }
+    idempotency::add_answer(&state.store, claim, answer).await
 }
 
 /// True if a form that failed with this status has changed nothing: it was refused, redirected to the sign-in, or

@@ -1,7 +1,8 @@
 //! Limits the attempts to guess a password or a code. A browser in which the person has signed in before has an
-//! allowance of its own. All other browsers share one allowance for the person and one for their address. Their
-//! attempts over an allowance are delayed, not refused, as long as only a few wait: a stranger who guesses all day
-//! costs the person some seconds, but does not lock the account. Attempts that succeed are not counted.
+//! allowance of its own, for the account of this person only. All other browsers share one allowance for the person and
+//! one for their address. Their attempts over an allowance are delayed, not refused, as long as only a few wait: a
+//! stranger who guesses all day costs the person some seconds, but does not lock the account. Attempts that succeed are
+//! not counted.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -47,7 +48,8 @@ pub(crate) enum TriedPerson {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt {
     pub(crate) tried: TriedPerson,
-    /// The browser, if the person has signed in with it before.
+    /// The browser, if the person has signed in with it before to the account that is tried. Another account with the
+    /// same email is tried in an attempt of its own, without the device.
     pub(crate) device: Option<Device>,
     pub(crate) address: Option<IpAddr>,
 }

@@ -2,7 +2,7 @@
 //!
 //! | Step | File |
 //! |---|---|
-//! | request id, span, panics, and the body of a failure | `request_context` |
+//! | addresses without NUL, request id, span, panics, and the body of a failure | `request_context` |
 //! | the client's address behind trusted proxies | `client_address` |
 //! | the access log | `access_log` |
 //! | requests for encodings that the service does not have | `encodings` |

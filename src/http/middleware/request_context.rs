@@ -1,4 +1,5 @@
-//! The outermost middleware: request id, log span, client's address, access log, panics, and failure bodies.
+//! The outermost middleware: addresses without NUL, request id, log span, client's address, access log, panics, and
+//! failure bodies.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -20,6 +21,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::actors::taxpayer::acting::run_request;
+use crate::http::extract::nul;
 use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
 use crate::http::middleware::client_address::ClientAddress;
@@ -47,6 +49,7 @@ pub async fn request_context<B>(
 where
     B: MessageBody + 'static,
 {
+    nul::replace_in_address(&mut request);
     let request_id = find_request_id(&request);
     let span = begin_span(&request, &request_id);
     let state = request.app_data::<web::Data<ApiState>>().cloned();

@@ -201,6 +201,7 @@ impl From<Refusal> for ApiError {
             Refusal::InvoiceNotApproved(_) => (ErrorCode::InvoiceNotApproved, Faults::default()),
             Refusal::InvalidTransition { .. }
             | Refusal::ChangedDuringApproval
+            | Refusal::ChangedDuringPreparation
             | Refusal::PaymentUnderWay
             | Refusal::ActionNotAllowed { .. }
             | Refusal::RunUnsettled { .. }

@@ -24,9 +24,10 @@ pub(crate) struct CorrectionView<'a> {
     before: Amount,
     /// What it comes to after the correction.
     after: Amount,
-    /// What was paid of the invoice. It stays recorded there.
+    /// What was paid of the invoice and of its replacement by now, less what was paid back or set off through credit
+    /// notes. What was paid of the invoice stays recorded there.
     paid: Amount,
-    /// What is left to pay after the correction; below zero, it is to be paid back.
+    /// What is left to pay by now: `after` less `paid`; below zero, it is to be paid back.
     balance: Amount,
     /// In the order in which they are signed; one of the kind `none` if nothing has to be done.
     documents: Vec<DocumentView<'a>>,

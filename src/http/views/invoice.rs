@@ -67,7 +67,8 @@ impl<'a> InvoiceView<'a> {
         Self {
             object: InvoiceObject::from(invoice),
             lines: included.lines.then(|| lines.collect()),
-            ledger: entries.map(|entries| LedgerView::new(invoice.payment.payable, entries)),
+            ledger: entries
+                .map(|entries| LedgerView::new(invoice.payment.payable_as_signed(), entries)),
             verify_link: None,
         }
     }

@@ -20,7 +20,7 @@ const GAPS_SHOWN_MAX: usize = 50;
 pub(crate) struct MonthSummaryView {
     /// The month of the invoice dates, YYYY-MM.
     month: String,
-    /// The number of invoices and credit notes.
+    /// The number of documents of all kinds.
     count: u64,
     sums: Vec<SumView>,
     numbers: NumbersView,

@@ -317,9 +317,11 @@ impl TryFrom<Model> for ContactAccess {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::join_all;
+
     use super::*;
     use crate::domain::notice::NoticeTopic;
-    use crate::store::accounts::saved_views::ViewOwner;
+    use crate::store::accounts::saved_views::{VIEWS_MAX, ViewOwner};
     use crate::store::operations::mail_choices::MailChoice;
     use crate::store::testing::{TestStore, stores};
 
@@ -451,6 +453,38 @@ mod tests {
                     ContactChangeResult::Unknown
                 );
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn concurrent_calls_keep_no_more_views_than_the_maximum() {
+        for test in stores().await {
+            let store = &test.store;
+            let id = add_person(&test, "a@example.com", ContactRole::ReadOnly).await;
+            let person = |id| ViewOwner {
+                person: SessionOwner::Contact {
+                    taxpayer: TaxpayerId(1),
+                    id,
+                },
+                taxpayer: TaxpayerId(1),
+            };
+            let owner = person(id.unwrap());
+            let names = (0..VIEWS_MAX + 5).map(|number| format!("View {number}"));
+            let names: Vec<String> = names.collect();
+            let calls = names
+                .iter()
+                .map(|name| saved_views::keep(store, owner, name, "overdue=true"));
+            let kept = join_all(calls).await.into_iter();
+            let kept = kept.filter(|kept| *kept.as_ref().unwrap()).count();
+            let views = saved_views::owned_by(store, owner).await.unwrap();
+            assert_eq!([kept, views.len()], [20, 20]);
+            let keep = async |owner, name: &str| {
+                let kept = saved_views::keep(store, owner, name, "status=draft").await;
+                kept.unwrap()
+            };
+            assert!(keep(owner, &views[0].0).await, "a known name has room");
+            assert!(!keep(owner, "another").await);
+            assert!(!keep(person(ContactId(9)), "x").await, "nobody has this id");
         }
     }
 

@@ -9,6 +9,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::notice::NoticeScope;
 use crate::store::Store;
+use crate::store::accounts::owners;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "saved_views")]
@@ -60,7 +61,7 @@ pub async fn owned_by(
 }
 
 /// Stores a query under a name, and replaces the view that already has this name. Returns false if the person already
-/// has `VIEWS_MAX` other views.
+/// has `VIEWS_MAX` other views, or does not exist any more.
 pub async fn keep(
     store: &Store,
     owner: ViewOwner,
@@ -68,6 +69,10 @@ pub async fn keep(
     query: &str,
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
+    // Two calls at the same time would count the same views.
+    if owners::lock(&tx, owner.person).await?.is_none() {
+        return Ok(false);
+    }
     let others = owner.select().filter(Column::Name.ne(name));
     if others.count(&tx).await? >= VIEWS_MAX {
         return Ok(false);

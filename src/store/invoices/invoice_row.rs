@@ -1,5 +1,5 @@
-//! The table of invoices. Amounts are stored as exact text. The columns `customer_no`, `search_text`, `corrects` and
-//! `is_credit_note` are derived from other columns and serve only as filters.
+//! The table of invoices. Amounts are stored as exact text. The columns `customer_no`, `search_text`, `corrects`,
+//! `is_credit_note` and `is_sale` are derived from other columns and serve only as filters.
 
 use database::StoreError;
 use database::column::{RowRef, caseless, json};
@@ -44,6 +44,8 @@ pub struct Model {
     pub search_text: String,
     pub corrects: Option<String>,
     pub is_credit_note: bool,
+    pub signed_payable: Option<String>,
+    pub is_sale: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -76,6 +78,11 @@ impl TryFrom<Model> for Invoice {
             payment: Payment {
                 status: at.parse(&row.payment_status)?,
                 payable: at.parse(&row.payable)?,
+                signed_payable: row
+                    .signed_payable
+                    .as_deref()
+                    .map(|payable| at.parse(payable))
+                    .transpose()?,
                 paid: at.parse(&row.paid)?,
             },
             authority: AuthorityState {
@@ -128,6 +135,11 @@ impl From<&Invoice> for Model {
             search_text: search_text(invoice),
             corrects: invoice.corrected_reference(),
             is_credit_note: invoice.is_credit_note(),
+            signed_payable: invoice
+                .payment
+                .signed_payable
+                .map(|payable| payable.to_string()),
+            is_sale: invoice.kind().is_sale(),
         }
     }
 }
@@ -156,24 +168,35 @@ mod tests {
     use sea_orm::{ConnectionTrait, DbBackend, QuerySelect};
 
     use super::*;
-    use crate::domain::kernel::codes::DocumentKind;
+    use crate::domain::kernel::codes::DocumentKind::{
+        self, CreditNote, Invoice, Other, SelfBilled, SelfBilledCreditNote,
+    };
     use crate::store::testing::stores;
 
-    /// The types of invoices, the extra fields, and whether it is a credit note.
-    const TYPES: [(&str, &str, bool); 13] = [
-        ("380", "{}", true),
-        ("393", "{}", true),
-        ("Credit Note", "{}", true),
-        ("self-billed credit_note", "{}", true),
-        ("Credit/Note", "{}", true),
-        ("CREDIT\u{a0}NOTE", "{}", true),
-        ("(Credit. Note)", "{}", true),
-        ("Self-billed: credit note", "{}", true),
-        ("Sales", r#"{"invoice_type_code":"380"}"#, true),
-        ("Credit Note", r#"{"invoice_type_code":"381"}"#, false),
-        ("381", r#"{"a":{"invoice_type_code":"380"}}"#, false),
-        ("Credit Note Request", "{}", false),
-        ("Debit Note", "{}", false),
+    /// The types of invoices, the extra fields, and the kind of the document.
+    const TYPES: [(&str, &str, DocumentKind); 22] = [
+        ("380", "{}", CreditNote),
+        ("393", "{}", SelfBilledCreditNote),
+        ("Credit Note", "{}", CreditNote),
+        ("self-billed credit_note", "{}", SelfBilledCreditNote),
+        ("Credit/Note", "{}", CreditNote),
+        ("CREDIT\u{a0}NOTE", "{}", CreditNote),
+        ("(Credit. Note)", "{}", CreditNote),
+        ("Self-billed: credit note", "{}", SelfBilledCreditNote),
+        ("Sales", r#"{"invoice_type_code":"380"}"#, CreditNote),
+        ("Credit Note", r#"{"invoice_type_code":"381"}"#, Invoice),
+        ("381", r#"{"a":{"invoice_type_code":"380"}}"#, Invoice),
+        ("Credit Note Request", "{}", Other),
+        ("Debit Note", "{}", Invoice),
+        ("385", "{}", SelfBilled),
+        ("Self-Billed Invoice", "{}", SelfBilled),
+        ("Sales", r#"{"invoice_type_code":"394"}"#, SelfBilled),
+        ("394", r#"{"invoice_type_code":"381"}"#, Invoice),
+        ("390", "{}", Other),
+        ("pro-forma", "{}", Other),
+        ("Bill of Lading", "{}", Other),
+        ("Sales", r#"{"invoice_type_code":"400"}"#, Other),
+        ("397", "{}", Invoice),
     ];
 
     /// Inserts an invoice as a former version did. Its IRN is its id.
@@ -200,10 +223,12 @@ mod tests {
             DbBackend::Postgres => [
                 include_str!("../../../migration/sql/m0042_credit_notes.postgres.sql"),
                 include_str!("../../../migration/sql/m0044_kinds_and_signatures.postgres.sql"),
+                include_str!("../../../migration/sql/m0048_payables_and_sales.postgres.sql"),
             ],
             _ => [
                 include_str!("../../../migration/sql/m0042_credit_notes.sqlite.sql"),
                 include_str!("../../../migration/sql/m0044_kinds_and_signatures.sqlite.sql"),
+                include_str!("../../../migration/sql/m0048_payables_and_sales.sqlite.sql"),
             ],
         };
         let both = [
@@ -222,22 +247,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_migrations_know_the_credit_notes_among_old_invoices() {
-        for (kind, extras, is_credit_note) in TYPES {
+    async fn the_migrations_know_the_kinds_of_old_invoices() {
+        for (name, extras, kind) in TYPES {
             let extras_read: serde_json::Value = strict_json::from_trusted(extras).unwrap();
             let code = extras_read["invoice_type_code"].as_str();
-            let known = DocumentKind::from_type(code.unwrap_or(kind)) == DocumentKind::CreditNote;
-            assert_eq!(known, is_credit_note, "{kind} {extras}");
+            let known = DocumentKind::from_type(code.unwrap_or(name));
+            assert_eq!(known, kind, "{name} {extras}");
         }
         for test in stores().await {
             let connection = test.store.begin().await.unwrap();
-            for (id, (kind, extras, _)) in TYPES.iter().enumerate() {
-                insert_old(&connection, id, kind, extras, "draft").await;
+            for (id, (name, extras, _)) in TYPES.iter().enumerate() {
+                insert_old(&connection, id, name, extras, "draft").await;
             }
             migrate_rows(&connection).await;
-            let found = ids_where(&connection, Column::IsCreditNote.eq(true)).await;
-            for (id, (kind, extras, is_credit_note)) in (0..).zip(TYPES) {
-                assert_eq!(found.contains(&id), is_credit_note, "{kind} {extras}");
+            let credit_notes = ids_where(&connection, Column::IsCreditNote.eq(true)).await;
+            let sales = ids_where(&connection, Column::IsSale.eq(true)).await;
+            for (id, (name, extras, kind)) in (0..).zip(TYPES) {
+                let is_credit_note = kind.is_credit_note();
+                let name = format!("{name} {extras}");
+                assert_eq!(credit_notes.contains(&id), is_credit_note, "{name}");
+                assert_eq!(sales.contains(&id), kind.is_sale(), "{name}");
             }
         }
     }

@@ -83,8 +83,8 @@ impl InvoiceList {
         Ok(count.unsigned_abs())
     }
 
-    /// Returns the amounts of the documents that match the filter, of `max` documents at most. Cancelled documents are
-    /// left out unless the filter asks for them.
+    /// Returns the amounts of the taxpayer's sales that match the filter, of `max` documents at most. Cancelled documents
+    /// are left out unless the filter asks for them.
     pub async fn amounts(
         &self,
         store: &Store,
@@ -104,6 +104,7 @@ impl InvoiceList {
             .select_only()
             .columns(columns)
             .filter(matching.add_option(not_cancelled))
+            .filter(Column::IsSale.eq(true))
             .limit(max)
             .into_tuple()
             .all(store.reader())

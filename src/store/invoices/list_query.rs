@@ -258,22 +258,28 @@ pub(in crate::store) const UNCANCELLED_CONDITION: &str = "NOT EXISTS (SELECT 1 F
 const LESS_THAN_ANY_COIN: &str = "0.00005";
 
 /// Returns the condition that somebody still owes a part of an invoice in this table, after its signed credit notes are
-/// set off. It must agree with `owed::overdue`.
+/// set off. The payable of a signed document counts, if it is not that of the stored one.
 pub(in crate::store) fn still_owed_condition(table: &str) -> String {
-    let left = format!("CAST({table}.payable AS numeric) - CAST({table}.paid AS numeric)");
-    let credited = "SUM(CAST(note.payable AS numeric) - CAST(note.paid AS numeric))";
+    let payable = payable_as_signed(table);
+    let left = format!("{payable} - CAST({table}.paid AS numeric)");
+    let credit = payable_as_signed("note");
     format!(
-        "{table}.status NOT IN ('draft', 'cancelled') AND NOT {table}.is_credit_note \
-         AND CAST({table}.paid AS numeric) < CAST({table}.payable AS numeric) \
-         AND NOT COALESCE((SELECT {credited} + {LESS_THAN_ANY_COIN} > {left} FROM invoices AS note \
+        "{table}.status NOT IN ('draft', 'cancelled') AND {table}.is_sale AND NOT {table}.is_credit_note \
+         AND CAST({table}.paid AS numeric) < {payable} \
+         AND NOT COALESCE((SELECT SUM({credit} - CAST(note.paid AS numeric)) + {LESS_THAN_ANY_COIN} > {left} FROM invoices AS note \
          WHERE note.taxpayer_id = {table}.taxpayer_id AND note.corrects = {table}.irn_key AND note.currency = {table}.currency \
          AND {}), 1 = 0)",
         open_credit_condition("note")
     )
 }
 
+/// Returns the payable that counts for payments of a row of this table, as `Payment::payable_as_signed` does.
+fn payable_as_signed(table: &str) -> String {
+    format!("CAST(COALESCE({table}.signed_payable, {table}.payable) AS numeric)")
+}
+
 /// Returns the condition that a row of this table is a signed credit note that is not fully set off.
-pub(super) fn open_credit_condition(table: &str) -> String {
+fn open_credit_condition(table: &str) -> String {
     format!(
         "{table}.is_credit_note AND {table}.signed AND {table}.status NOT IN ('draft', 'cancelled') \
          AND {table}.payment_status IN ('PENDING', 'PARTIAL')"

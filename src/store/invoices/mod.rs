@@ -220,7 +220,7 @@ pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreEr
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING_COLUMNS: [Column; 21] = [
+const CHANGING_COLUMNS: [Column; 24] = [
     Column::Category,
     Column::InvoiceType,
     Column::InvoiceDate,
@@ -242,4 +242,7 @@ const CHANGING_COLUMNS: [Column; 21] = [
     Column::CustomerNo,
     Column::SearchText,
     Column::Corrects,
+    Column::IsCreditNote,
+    Column::SignedPayable,
+    Column::IsSale,
 ];

@@ -15,6 +15,7 @@ use sea_orm::{
 use serde_json::Value;
 
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::DocumentKind;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::money::Amount;
 use crate::domain::supplier_invoice::{SupplierInvoice, plain_text};
@@ -152,6 +153,8 @@ pub struct DocumentFacts {
     pub due: String,
     pub currency: String,
     pub payable: Option<Amount>,
+    /// True for a credit note, whose amount the supplier owes.
+    pub is_credit_note: bool,
 }
 
 #[derive(FromQueryResult)]
@@ -159,6 +162,7 @@ struct FactsRow {
     irn_key: String,
     due_date: Option<String>,
     document_currency_code: Option<String>,
+    invoice_type_code: Option<String>,
     legal_monetary_total: Option<String>,
 }
 
@@ -172,7 +176,12 @@ pub async fn document_facts(
     let mut documents = supplier_document_row::Entity::find()
         .select_only()
         .column(Column::IrnKey);
-    for name in ["due_date", "document_currency_code", "legal_monetary_total"] {
+    for name in [
+        "due_date",
+        "document_currency_code",
+        "invoice_type_code",
+        "legal_monetary_total",
+    ] {
         let member = dialect(store.backend()).json_member("document", name);
         documents = documents.expr_as(Expr::cust(member), name);
     }
@@ -184,7 +193,9 @@ pub async fn document_facts(
         .await?;
     let facts = rows.into_iter().map(|row| {
         let totals = parse_member(row.legal_monetary_total);
+        let type_code = plain_text(&parse_member(row.invoice_type_code));
         let facts = DocumentFacts {
+            is_credit_note: DocumentKind::from_type_code(&type_code).is_credit_note(),
             due: plain_text(&parse_member(row.due_date)),
             currency: plain_text(&parse_member(row.document_currency_code)),
             payable: plain_text(&totals["payable_amount"]).parse().ok(),

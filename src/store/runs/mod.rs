@@ -7,6 +7,7 @@ pub mod step_row;
 pub mod unfinished;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use database::sql::SqlOnce;
 use database::{StoreError, Transaction};
@@ -17,6 +18,7 @@ use sea_orm::{
     QuerySelect, Statement,
 };
 
+use crate::domain::kernel::audit::AuditAction;
 use crate::domain::kernel::crash::{CRASHES_MAX, PANICS_MAX};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState};
@@ -129,10 +131,14 @@ pub async fn stopped_owned_by(
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoppedCounts {
     pub waiting: u64,
-    /// Runs that have failed for too long, so that their invoices are shown as failed.
+    /// Paused runs, whose invoices are shown as failed.
     pub paused: u64,
+    /// Those of the paused runs that operators have paused.
+    pub held: u64,
     /// Submissions that wait and whose deadline is near.
     pub near: u64,
+    /// Submissions that wait and whose deadline has passed.
+    pub missed: u64,
 }
 
 /// The condition that the invoice of a run was not cancelled. A run of a cancelled invoice needs no attention.
@@ -145,14 +151,23 @@ static STOPPED_COUNTS: SqlOnce = SqlOnce::new(|_| {
         "state = 'paused' AND operation <> '{}' AND {UNCANCELLED_CONDITION}",
         Operation::Payment
     );
-    let near = format!(
-        "state = 'waiting' AND deadline_at < $3 AND operation = '{}' AND {UNCANCELLED_CONDITION}",
+    // The last audit entry about a run says whether an operator has paused it (`audit::find_paused_by_operator`).
+    let held = format!(
+        "{paused} AND (SELECT action FROM audit WHERE subject = pipeline_runs.id ORDER BY id DESC LIMIT 1) = '{}'",
+        AuditAction::PauseRun.as_str()
+    );
+    let late = format!(
+        "state = 'waiting' AND operation = '{}' AND {UNCANCELLED_CONDITION}",
         Operation::Submit
     );
+    let near = format!("{late} AND deadline_at >= $4 AND deadline_at < $3");
+    let missed = format!("{late} AND deadline_at < $4");
     [
         count_sql("waiting", "state = 'waiting'"),
         count_sql("paused", &paused),
+        count_sql("held", &held),
         count_sql("near", &near),
+        count_sql("missed", &missed),
     ]
     .join(" UNION ALL ")
 });
@@ -164,11 +179,12 @@ fn count_sql(name: &str, condition: &str) -> String {
     )
 }
 
-/// Counts the stopped runs of a taxpayer, up to `max` of each kind. A deadline before `near` counts as near.
+/// Counts the stopped runs of a taxpayer, up to `max` of each kind. A deadline before the start of `near` is missed, and
+/// one before its end is near.
 pub async fn count_stopped_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
-    near: Timestamp,
+    near: Range<Timestamp>,
     max: u64,
 ) -> Result<StoppedCounts, StoreError> {
     let backend = store.backend();
@@ -176,7 +192,8 @@ pub async fn count_stopped_owned_by(
     let values = [
         taxpayer.0.into(),
         limit.into(),
-        near.as_microsecond().into(),
+        near.end.as_microsecond().into(),
+        near.start.as_microsecond().into(),
     ];
     let statement = Statement::from_sql_and_values(backend, STOPPED_COUNTS.get(backend), values);
     let mut counts = StoppedCounts::default();
@@ -185,6 +202,8 @@ pub async fn count_stopped_owned_by(
         let count = match name.as_str() {
             "waiting" => &mut counts.waiting,
             "paused" => &mut counts.paused,
+            "held" => &mut counts.held,
+            "missed" => &mut counts.missed,
             _ => &mut counts.near,
         };
         *count = runs.unsigned_abs();
@@ -262,6 +281,8 @@ const CHANGING_COLUMNS: [run_row::Column; 19] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::kernel::audit::{Actor, AuditEntry};
+    use crate::store::operations::audit;
     use crate::store::testing::stores;
 
     #[tokio::test]
@@ -276,10 +297,13 @@ mod tests {
             tx.execute_unprepared(cancelled).await.unwrap();
             for (number, (irn, state, operation, deadline)) in [
                 ("a", "waiting", Operation::Submit, 5),
+                ("d", "waiting", Operation::Submit, 2),
                 ("b", "waiting", Operation::Submit, 50),
                 ("a", "waiting", Operation::Transmit, 5),
                 ("c", "paused", Operation::Submit, 5),
                 ("c", "paused", Operation::Payment, 5),
+                ("e", "paused", Operation::Submit, 5),
+                ("f", "paused", Operation::Submit, 5),
                 ("no", "waiting", Operation::Transmit, 5),
                 ("no", "waiting", Operation::Submit, 5),
                 ("no", "paused", Operation::Report, 5),
@@ -295,12 +319,29 @@ mod tests {
                 tx.execute_unprepared(&run).await.unwrap();
             }
             tx.commit().await.unwrap();
-            let near = Timestamp::from_microsecond(10).unwrap();
+            // The runs of the invoices e and f.
+            for (run, actions) in [
+                ("6", &[AuditAction::PauseRun][..]),
+                ("7", &[AuditAction::PauseRun, AuditAction::ResumeRun]),
+            ] {
+                let entries: Vec<_> = actions
+                    .iter()
+                    .map(|&action| {
+                        let by = Actor::Operator(1);
+                        AuditEntry::new(by, action, &run, Timestamp::UNIX_EPOCH)
+                    })
+                    .collect();
+                audit::record(&test.store, &entries).await.unwrap();
+            }
+            let at = |microsecond: i64| Timestamp::from_microsecond(microsecond).unwrap();
+            let near = at(4)..at(10);
             let counts = count_stopped_owned_by(&test.store, TaxpayerId(7), near, 100).await;
             let expected = StoppedCounts {
-                waiting: 5,
-                paused: 1,
+                waiting: 6,
+                paused: 3,
+                held: 1,
                 near: 1,
+                missed: 1,
             };
             assert_eq!(counts.unwrap(), expected);
             test.store.close().await;

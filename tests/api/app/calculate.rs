@@ -95,6 +95,41 @@ async fn each_rounding_of_a_price_with_tax_is_told(world: &World) {
 }
 
 #[on_sqlite]
+async fn a_tax_total_that_says_the_category_alone_is_computed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let part = json!({ "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") } });
+    let total = json!([{ "tax_subtotal": [part] }]);
+    let submitted = bare(&submission(&taxpayer, &documents::invoice_no()));
+    let validated = bare(&documents::validation(&taxpayer, &documents::invoice_no()));
+    for (path, body) in [(SUBMIT, submitted), (VALIDATE, validated)] {
+        let body = with(&body, "tax_total", total.clone());
+        let answer = taxpayer.send("POST", path, &body).await.expect_status(200);
+        let found = &answer.body["calculated"]["tax_total"][0];
+        assert_eq!(found["tax_amount"], exact("75.00"), "{path}");
+        let part = &found["tax_subtotal"][0];
+        assert_eq!(part["taxable_amount"], exact("1000.00"), "{path}");
+        assert_eq!(part["tax_amount"], exact("75.00"), "{path}");
+    }
+}
+
+#[on_sqlite]
+async fn a_stated_amount_with_more_digits_than_the_currency_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (amount, is_told) in [("1000.009", true), ("1000.00", false)] {
+        let submitted = bare(&submission(&taxpayer, &documents::invoice_no()));
+        let validated = bare(&documents::validation(&taxpayer, &documents::invoice_no()));
+        for (path, body) in [(SUBMIT, submitted), (VALIDATE, validated)] {
+            let stated = exact(amount);
+            let body = with(&body, "invoice_line.0.line_extension_amount", stated);
+            let answer = taxpayer.send("POST", path, &body).await.expect_status(200);
+            let warnings = answer.warnings();
+            let words = "more digits after the point than NGN has (2)";
+            assert_eq!(warnings.contains(words), is_told, "{path}: {warnings}");
+        }
+    }
+}
+
+#[on_sqlite]
 async fn a_sum_that_is_off_says_which(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());

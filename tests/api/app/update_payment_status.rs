@@ -96,7 +96,10 @@ async fn the_ledger_names_who_asked_and_not_the_authority(world: &World) {
         let entry = &shown.data()["ledger"]["entries"][0]["actor"];
         let events = taxpayer.events().await;
         let event = &events.last().unwrap()["actor"];
-        let run = app.run(&irn).await.expect_status(200);
+        let run = app
+            .run_with_operation(&irn, "update-payment-status")
+            .await
+            .expect_status(200);
         for actor in [entry, event, &run.data()["asked_by"]] {
             assert_eq!(actor["kind"], json!(kind), "{actor}");
             assert_eq!(actor, entry);

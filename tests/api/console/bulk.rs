@@ -108,7 +108,9 @@ async fn runs_are_counted_first_and_moved_once(world: &World) {
     let path = "/console/runs/move";
     let mut go = all.clone();
     go.push(("id", &ids));
-    operator.submit(path, &go).await.expect(422);
+    let refused = operator.submit(path, &go).await.expect(422);
+    let refused = refused.shows("Pause: 2 runs").shows("id=\"fault-reason\"");
+    assert_eq!(refused.hidden("id").len(), ids.len());
     go.push(("reason", "as agreed"));
     viewer.submit(path, &go).await.expect(403);
     let [first, second] = go_twice(&operator, path, &go).await;

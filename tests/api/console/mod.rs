@@ -10,6 +10,7 @@ mod keys;
 mod list_pages;
 mod listeners;
 mod mails;
+mod nul;
 mod overview;
 mod quarantine;
 mod rights;

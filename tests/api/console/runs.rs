@@ -52,7 +52,7 @@ async fn runs_are_filtered_by_the_address_and_one_is_shown_with_its_steps(world:
     viewer
         .get(&list)
         .await
-        .shows_all(&[&irn, "Done", "1 runs match"]);
+        .shows_all(&[&irn, "Done", "1 run matches."]);
     viewer
         .get(&format!("{list}&state=succeeded"))
         .await

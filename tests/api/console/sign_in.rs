@@ -1,27 +1,47 @@
 //! Signing in and out: who gets a session, what ends it, and what is refused.
 
+use std::time::{Duration, Instant};
+
 use einvoice::internals::OperatorRole;
 use futures_util::future::join_all;
 use serde_json::json;
 use testkit::documents;
 use testkit::{each_database, on_sqlite};
 
-use crate::support::visitor::Visitor;
+use crate::support::visitor::{Seen, Visitor};
 use crate::support::world::{ALONE, World};
 
 const OWN: &str = "a few easy words";
 
 /// The email of the contact person of a new taxpayer, whose password is `OWN`, and the taxpayer's id.
 async fn contact(world: &World) -> (String, i64) {
+    let body = documents::taxpayer();
+    let email = body["contact_person"]["email"].as_str().unwrap().to_owned();
+    let id = contact_with(world, &email, OWN).await;
+    (email, id)
+}
+
+/// The id of a new taxpayer whose contact person has this email and password.
+async fn contact_with(world: &World, email: &str, password: &str) -> i64 {
     let mut body = documents::taxpayer();
-    body["contact_person"]["password"] = json!(OWN);
+    body["contact_person"]["email"] = json!(email);
+    body["contact_person"]["password"] = json!(password);
     let made = world
         .integrator()
         .create_taxpayer(&body)
         .await
         .expect_status(201);
-    let email = body["contact_person"]["email"].as_str().unwrap().to_owned();
-    (email, made.data()["id"].as_i64().unwrap())
+    made.data()["id"].as_i64().unwrap()
+}
+
+/// Signs in to the account of this kind.
+async fn sign_in_as(visitor: &Visitor, email: &str, password: &str, account: &str) -> Seen {
+    let fields = [
+        ("email", email),
+        ("password", password),
+        ("account", account),
+    ];
+    visitor.send("/sign-in", &fields).await
 }
 
 #[each_database]
@@ -80,14 +100,7 @@ async fn the_present_password_is_the_one_of_this_account(world: &World) {
         .sign_in(&email, &password)
         .await
         .leads_to("/dashboard/taxpayers");
-    let mut body = documents::taxpayer();
-    body["contact_person"]["email"] = json!(email);
-    body["contact_person"]["password"] = json!(OWN);
-    world
-        .integrator()
-        .create_taxpayer(&body)
-        .await
-        .expect_status(201);
+    contact_with(world, &email, OWN).await;
     let new = "another four plain words";
     let change = async |present: &str| {
         visitor
@@ -189,6 +202,103 @@ async fn a_known_browser_may_guess_no_more_than_others(world: &World) {
         .sign_in(&email, &password)
         .await
         .expect(303);
+}
+
+#[on_sqlite]
+async fn a_known_browser_that_signs_in_again_stays_the_same_one(world: &World) {
+    let (_, email, password) = world.new_integrator_person().await;
+    let known = Visitor::new(world);
+    known.sign_in(&email, &password).await.expect(303);
+    let devices = known.devices();
+    assert_eq!(devices.len(), 1);
+    for _ in 0..2 {
+        known.submit("/sign-out", &[]).await.leads_to("/sign-in");
+        known.sign_in(&email, &password).await.expect(303);
+        assert_eq!(known.devices(), devices);
+    }
+    let other = Visitor::new(world);
+    other.sign_in(&email, &password).await.expect(303);
+    assert_ne!(other.devices(), devices);
+}
+
+/// Whoever has one account with an email cannot try the password of another one as a known browser, and not in its own
+/// sign-ins either: each of them is counted like the attempt of a stranger.
+#[on_sqlite(&[("RATE_LIMIT__SIGN_INS_PER_MIN", "2")])]
+async fn a_known_browser_has_no_allowance_for_another_account_with_the_email(world: &World) {
+    let (_, email, _) = world.new_integrator_person().await;
+    let home = format!("/dashboard/{}", contact_with(world, &email, OWN).await);
+    let known = Visitor::new(world);
+    known.sign_in(&email, OWN).await.leads_to(&home);
+    known.submit("/sign-out", &[]).await.leads_to("/sign-in");
+    Visitor::new(world)
+        .sign_in(&email, "another password")
+        .await
+        .expect(401);
+    let began = Instant::now();
+    known.sign_in(&email, "another password").await.expect(401);
+    assert!(began.elapsed() >= Duration::from_secs(3));
+    known.sign_in(&email, OWN).await.leads_to(&home);
+}
+
+#[each_database]
+async fn of_several_accounts_that_a_password_opens_a_person_chooses_one(world: &World) {
+    let (_, email, password) = world.new_integrator_person().await;
+    let id = contact_with(world, &email, &password).await;
+    let home = format!("/dashboard/{id}");
+    let visitor = Visitor::new(world);
+    visitor
+        .sign_in(&email, &password)
+        .await
+        .shows_all(&["opens more than one account", "Integrator: "])
+        .shows("Contact person of a taxpayer: ")
+        .hides(r#"value="operator""#)
+        .hides(&password);
+    assert_eq!(
+        (visitor.cookie(), visitor.devices().len()),
+        (String::new(), 0)
+    );
+    sign_in_as(&visitor, &email, &password, "operator")
+        .await
+        .expect(401);
+    for (account, path) in [
+        ("contact", home.as_str()),
+        ("integrator", "/dashboard/taxpayers"),
+    ] {
+        sign_in_as(&visitor, &email, &password, account)
+            .await
+            .leads_to(path);
+        visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
+        // A browser that knows one account opens it, and offers those that it knows.
+        let again = visitor.sign_in(&email, &password).await;
+        if account == "contact" {
+            again.leads_to(&home);
+            visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
+        } else {
+            again.expect(200).shows("opens more than one account");
+        }
+    }
+}
+
+#[each_database]
+async fn a_disabled_account_hides_no_other_with_the_same_password(world: &World) {
+    for disabled in [["contacts", "integrators"], ["integrators", "contacts"]] {
+        let (_, email, password) = world.new_integrator_person().await;
+        let id = contact_with(world, &email, &password).await;
+        let left = if disabled[0] == "contacts" {
+            "/dashboard/taxpayers".to_owned()
+        } else {
+            format!("/dashboard/{id}")
+        };
+        for (table, path) in disabled.into_iter().zip([Some(left), None]) {
+            let update = format!("UPDATE {table} SET disabled_at = 1 WHERE email = '{email}'");
+            assert_eq!(world.execute(&update).await, 1);
+            let answer = Visitor::new(world).sign_in(&email, &password).await;
+            match path {
+                Some(path) => answer.leads_to(&path),
+                None => answer.expect(401).shows("Wrong email or password."),
+            };
+        }
+    }
 }
 
 #[on_sqlite(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]

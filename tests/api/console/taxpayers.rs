@@ -3,9 +3,9 @@
 use einvoice::internals::OperatorRole;
 use serde_json::json;
 use testkit::documents::{self, irn, submission};
-use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
+use testkit::{each_database, on_sqlite};
 
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
@@ -324,6 +324,56 @@ async fn a_day_is_compared_on_request(world: &World) {
         .get(&list)
         .await
         .shows_all(&["2026-01-15", "Done", "operator"]);
+}
+
+#[on_sqlite]
+async fn a_refused_form_comes_back_with_what_was_typed(world: &World) {
+    type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a str, &'a str);
+    let taxpayer = world.taxpayer().await;
+    let id = taxpayer.id.to_string();
+    let operator = Visitor::operator(world, OperatorRole::Operator).await;
+    let pause = format!("/console/taxpayers/{id}/pause");
+    let start = "/console/reconciliations";
+    let long = "x".repeat(1_001);
+    let asked =
+        |taxpayer, day, reason| vec![("taxpayer_id", taxpayer), ("day", day), ("reason", reason)];
+    // The form, what is sent, the field with the fault, and a value that comes back.
+    let cases: [Case<'_>; 8] = [
+        (&pause, vec![("reason", "  ")], "reason", ""),
+        (&pause, vec![], "reason", ""),
+        (&pause, vec![("reason", long.as_str())], "reason", &long),
+        (
+            start,
+            asked("999999999", "2026-01-15", "a complaint"),
+            "taxpayer_id",
+            "a complaint",
+        ),
+        (start, asked("x", "2026-01-15", ""), "taxpayer_id", "x"),
+        (start, asked(id.as_str(), "yesterday", "why"), "day", "why"),
+        (
+            start,
+            asked(id.as_str(), "2999-01-01", ""),
+            "day",
+            "2999-01-01",
+        ),
+        (
+            start,
+            asked(id.as_str(), "2026-01-15", long.as_str()),
+            "reason",
+            &id,
+        ),
+    ];
+    for (path, fields, field, kept) in cases {
+        let page = operator.submit(path, &fields).await.expect(422);
+        page.shows(&format!("aria-describedby=\"fault-{field}\""))
+            .shows(&format!("id=\"fault-{field}\""))
+            .shows(&format!("value=\"{kept}\""));
+    }
+    let api = world.new_operator().await;
+    let compared = api.reconcile(taxpayer.id, "2026-01-15").await;
+    let page = format!("{start}/{}", compared.data()["id"].as_str().unwrap());
+    let nothing = operator.submit(&format!("{page}/decide"), &[]).await;
+    nothing.expect(422).shows("Nothing is chosen");
 }
 
 #[each_database]

@@ -93,6 +93,7 @@ async fn runs_of_all_taxpayers_are_listed_and_one_is_shown_with_its_steps(world:
         .collect();
     let expected = [
         "age_s",
+        "asked_by",
         "attempt",
         "created_at",
         "deadline_at",

@@ -220,6 +220,11 @@ impl Visitor {
         self.cookie.lock().unwrap().clone().unwrap_or_default()
     }
 
+    /// Returns the cookies by which the browser is known to people, by name.
+    pub(crate) fn devices(&self) -> BTreeMap<String, String> {
+        self.devices.lock().unwrap().clone()
+    }
+
     /// The cookies as a request carries them.
     fn cookies(&self) -> String {
         let session = self.cookie.lock().unwrap().clone();

@@ -543,6 +543,12 @@ async fn payments_stay_and_the_balance_tells_what_is_to_be_paid_back(world: &Wor
         .expect_status(202);
     let done = wait_for(&taxpayer, started.header("location"), "done").await;
     assert_eq!(done["balance"], -1000);
+    let more = with(&payment, "amount", json!(50));
+    taxpayer.pay(&more).await.expect_status(200);
+    let read = taxpayer.get(started.header("location")).await;
+    let read = read.expect_status(200);
+    assert_eq!(read.data()["paid"], 1050, "the balance is a fresh one");
+    assert_eq!(read.data()["balance"], -1050);
     let after = taxpayer.reread(&stored).await;
     assert_eq!(
         after["payment_status"], "PARTIAL",

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::header::ACCEPT;
 use serde_json::{Value, json};
 use testkit::documents::{full_invoice, invoice, invoice_no};
-use testkit::edit::with;
+use testkit::edit::{exact, with, without};
 use testkit::roles::{INVOICES, Taxpayer};
 use testkit::{each_database, on_sqlite};
 
@@ -105,6 +105,52 @@ async fn a_full_invoice_that_a_table_cannot_hold_is_refused(world: &World) {
             message.contains("1010") && message.contains("1000.00"),
             "{message}"
         );
+    }
+}
+
+/// Creates a full invoice of three lines of 0.335, which are rounded one by one, and a credit note for it.
+async fn create_half_cents(seller: &Taxpayer) {
+    let mut original = None;
+    for code in ["381", "380"] {
+        let body = without(&full_invoice(seller), "legal_monetary_total");
+        let line = without(&body["invoice_line"][0], "line_extension_amount");
+        let line = without(&line, "total_tax");
+        let line = with(&line, "invoiced_quantity", json!(1));
+        let line = with(&line, "price.price_amount", exact("0.335"));
+        let body = with(&body, "invoice_line", json!([line, line, line]));
+        let body = with(&body, "invoice_type_code", json!(code));
+        let reference = original.map(|irn| json!([{ "irn": irn, "issue_date": "2026-01-15" }]));
+        let body = match reference {
+            Some(reference) => with(&body, "billing_reference", reference),
+            None => body,
+        };
+        let path = format!("{INVOICES}/full?calculate=true");
+        let made = seller.send("POST", &path, &body).await.expect_status(201);
+        original = Some(made.data()["irn"].clone());
+    }
+}
+
+#[on_sqlite]
+async fn lines_that_are_rounded_one_by_one_come_back_from_tables(world: &World) {
+    let seller = world.taxpayer().await;
+    create_half_cents(&seller).await;
+    let profile = json!({ "defaults": { "address_state": "Lagos" } });
+    for kind in TABLES {
+        let other = world.taxpayer().await;
+        other
+            .send("PUT", "/v1/tax-payers/import-profile", &profile)
+            .await
+            .expect_status(200);
+        let file = export(&seller, kind).await;
+        let made = import(&other, "", kind, file).await.expect_status(201);
+        assert_eq!(made.data()["created"], 2, "{kind}: {}", made.body);
+        for item in made.data()["items"].as_array().unwrap() {
+            let whole = other.whole(item).await;
+            assert_eq!(whole["ledger"]["payable_amount"], exact("1.10"), "{kind}");
+            let told = item["warnings"].to_string();
+            let words = "which rounds otherwise: 1.02 and 0.08 of tax, not 1.01 and 0.07.";
+            assert!(told.contains(words), "{kind}: {told}");
+        }
     }
 }
 

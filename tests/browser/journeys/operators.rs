@@ -84,7 +84,7 @@ fn a_breaker_is_tripped_and_reset_and_the_invoice_is_signed() {
                 .await
                 .expect_status(202);
             operator.follow("Runs").await;
-            operator.reload_until_seen("1 runs match.").await;
+            operator.reload_until_seen("1 run matches.").await;
             operator
                 .follow_in(invoice["irn"].as_str().unwrap(), "submit")
                 .await;

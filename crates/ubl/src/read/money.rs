@@ -5,13 +5,14 @@ use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
 
 use super::line::RawLine;
 use super::{Body, Reader};
-use crate::codes::{self, EXEMPTION_REASON};
+use crate::codes::{self, EXEMPTION_REASON, currency_digits};
 use crate::element::{CURRENCY, Element};
 use crate::fault::Cause;
 use crate::fixed_texts::{DISCOUNT_CODE, FEE_CODE};
 use crate::rounding::round;
 
-/// Two totals count as equal if they differ by no more than this.
+/// Two amounts count as equal if they differ by no more than this, and totals of a currency with more digits if they
+/// differ by no more than one unit of its last digit.
 const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 const TAX_CATEGORY: &str = "cac:TaxCategory";
 
@@ -287,8 +288,9 @@ impl Reader<'_> {
                 ),
             ),
         ];
+        let tolerance = TOLERANCE.min(Decimal::new(1, currency_digits(&body.currency)));
         for (name, stated, computed, sentence) in sums {
-            if (stated - computed).abs() > TOLERANCE {
+            if (stated - computed).abs() > tolerance {
                 let sentence = format!("The amount {name} is {stated}, but {sentence}.");
                 self.change(Cause::Totals, element, sentence);
             }

@@ -24,6 +24,27 @@ fn sentences(read: &ReadDocument) -> Vec<&str> {
 }
 
 #[test]
+fn a_total_that_is_off_by_more_than_a_unit_is_told_in_every_currency() {
+    for (currency, off, is_told) in [
+        ("NGN", "0.01", false),
+        ("NGN", "0.02", true),
+        ("KWD", "0.001", false),
+        ("KWD", "0.009", true),
+        ("JPY", "0.01", false),
+        ("JPY", "1", true),
+    ] {
+        let mut document = plain();
+        document.currency = currency.to_owned();
+        document.totals.lines += decimal(off);
+        let xml = write(&document).unwrap();
+        let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+        let mut told = sentences(&read).into_iter();
+        let is_found = told.any(|one| one.starts_with("The amount of the lines is"));
+        assert_eq!(is_found, is_told, "{currency} {off}");
+    }
+}
+
+#[test]
 fn a_package_becomes_a_piece_and_is_given_back() {
     let read = read_with(&[("unitCode=\"EA\"", "unitCode=\"XBX\"")]).unwrap();
     assert_eq!(read.document.lines[0].unit.code, "EA");

@@ -7,8 +7,10 @@ use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
+use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::refusal::Refusal;
 use crate::store::lanes::Lease;
 
@@ -24,6 +26,31 @@ pub struct SeenInvoice {
 pub struct IfUnchanged<C> {
     pub seen: Option<SeenInvoice>,
     pub command: C,
+}
+
+impl From<&Invoice> for SeenInvoice {
+    fn from(invoice: &Invoice) -> Self {
+        Self {
+            invoice: InvoiceRef {
+                kind: UniqueNoType::PortalId,
+                text: invoice.id.to_string(),
+            },
+            // The time of an invoice that a command returned is more exact than the stored one, so it is rounded in the
+            // same way.
+            updated_at: Timestamp::from_microsecond(invoice.updated_at.as_microsecond())
+                .unwrap_or(invoice.updated_at),
+        }
+    }
+}
+
+impl<C> IfUnchanged<C> {
+    /// Makes a command that depends on no invoice that its sender has read.
+    pub fn always(command: C) -> Self {
+        Self {
+            seen: None,
+            command,
+        }
+    }
 }
 
 impl<C: TaxpayerCommand> TaxpayerCommand for IfUnchanged<C> {

@@ -11,7 +11,7 @@
 //! | pay; payments relayed to the authority | `payment` |
 //! | credit notes that are set off when an invoice is paid | `set_off` |
 //! | open a run, recheck it, lift its quarantine | `runs` |
-//! | record the steps of a run | `steps` |
+//! | record the steps of a run, and the signature of its invoice | `steps`, `signature` |
 //! | pause, resume, retry or cancel a run | `operator_actions` |
 //! | transmissions, supplier invoices and outages reported by the authority | `inbound` |
 //! | onboarding, profile, subscription, verification | `account` |
@@ -39,6 +39,7 @@ mod replays;
 mod runs;
 mod set_off;
 mod share_delivery;
+mod signature;
 mod steps;
 mod update;
 mod webhook;

@@ -164,7 +164,7 @@ fn post_payment(
         "reference": note.reference,
         "remark": note.remark,
         "amount_paid": invoice.payment.paid,
-        "payable_amount": invoice.payment.payable,
+        "payable_amount": invoice.payment.payable_as_signed(),
     });
     let sequence = uow.emit_about(EventKind::PaymentStatusUpdated, invoice, extra);
     if invoice.status != previous {

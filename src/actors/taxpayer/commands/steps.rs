@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::commands::runs::{OpenRun, show_authority_status};
+use crate::actors::taxpayer::commands::signature::{record_signature, with_signature};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::event::EventKind;
@@ -235,8 +236,7 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
             }
             (Some(stage), None) => emit_stage_event(uow, &run.irn, stage),
             (None, Some(invoice)) if outcome.step == Step::Sign => {
-                uow.put_invoice(with_signature(invoice, run));
-                payment::apply_signed_status(uow, run);
+                record_signature(uow, invoice, run);
             }
             (None, _) => {}
         },
@@ -250,14 +250,6 @@ fn apply_outcome(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Resu
         StepResult::Pause { error } => report_stop(uow, run, AuthorityStatus::Failed, error),
     }
     Ok(())
-}
-
-fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
-    if run.done.contains(&Step::Sign) {
-        invoice.sign(run.qr_code.clone())
-    } else {
-        invoice
-    }
 }
 
 /// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that is

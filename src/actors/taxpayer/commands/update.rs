@@ -47,19 +47,19 @@ pub struct CancelOnce {
     pub remark: String,
 }
 
-/// Replaces the customer, the lines and the details of an invoice. Cancels the submission of the previous content if
-/// nothing is signed yet.
+/// Replaces the customer, the lines and the details of an invoice. Cancels the submission and the report of the previous
+/// content if nothing of them may have reached the authority.
 pub struct ReviseInvoice {
     pub invoice: InvoiceRef,
     pub revision: Revision,
 }
 
-/// The invoice after an update. `has_withdrawn_submission` is true if a submission of the previous content was
-/// cancelled.
+/// The invoice after an update.
 #[derive(Debug, Clone)]
 pub struct RevisedInvoice {
     pub invoice: Invoice,
-    pub has_withdrawn_submission: bool,
+    /// The operations whose runs were cancelled, because they would have sent the previous content.
+    pub withdrawn: Vec<Operation>,
 }
 
 impl TaxpayerCommand for SetStatus {
@@ -200,7 +200,7 @@ impl TaxpayerCommand for ReviseInvoice {
         let Self { invoice, revision } = self;
         let before = uow.invoice(invoice)?.clone();
         before.status.after(Transition::Edit)?;
-        let outdated = outdated_submission(uow, &before)?;
+        let outdated = outdated_runs(uow, &before)?;
         let (mut lines, payment) = check_revision(uow, &before, revision)?;
         let customer = resolve_customer(uow, &revision.customer, revision.category);
         resolve_items(uow, &mut lines);
@@ -210,21 +210,18 @@ impl TaxpayerCommand for ReviseInvoice {
             payment,
         };
         let mut invoice = before.revise(revision, rewritten, uow.now);
-        let has_withdrawn_submission = outdated.is_some();
+        let withdrawn: Vec<_> = outdated.iter().map(Run::operation).collect();
         // The authority status is about the previous content, which was withdrawn or rejected.
-        if has_withdrawn_submission || invoice.authority.status == AuthorityStatus::Rejected {
+        if !withdrawn.is_empty() || invoice.authority.status == AuthorityStatus::Rejected {
             invoice.authority.status = AuthorityStatus::Pending;
         }
-        if let Some(run) = outdated {
+        for run in outdated {
             uow.put_run(run.cancel(uow.now));
         }
         let extra = json!({ "previous_status": invoice.status });
         uow.emit_about(EventKind::InvoiceUpdated, &invoice, extra);
         uow.put_invoice(invoice.clone());
-        Ok(RevisedInvoice {
-            invoice,
-            has_withdrawn_submission,
-        })
+        Ok(RevisedInvoice { invoice, withdrawn })
     }
 }
 
@@ -237,17 +234,25 @@ fn add_item(line: &RevisedLine, items: &mut ItemNames) {
     }
 }
 
-/// Returns the submission to cancel, because the authority would sign the previous content. `None` if no submission is
-/// open. Refuses the update if the authority has signed or may have signed the invoice.
-fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
-    let Some(run) = uow.run(Operation::Submit, &invoice.irn) else {
-        return Ok(None);
-    };
-    if !run.is_replaceable() {
-        return Err(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
+/// Returns the open runs to cancel, because they would send the previous content to the authority. Refuses the update if
+/// the authority has signed or taken the invoice, or may have done so.
+fn outdated_runs(uow: &UnitOfWork, invoice: &Invoice) -> Result<Vec<Run>, Refusal> {
+    let mut outdated = Vec::new();
+    for (operation, reached) in [
+        (Operation::Submit, WorkflowStatus::Submitted),
+        (Operation::Report, WorkflowStatus::Reported),
+    ] {
+        let Some(run) = uow.run(operation, &invoice.irn) else {
+            continue;
+        };
+        if !run.is_replaceable() {
+            return Err(Refusal::InvoiceLocked(reached));
+        }
+        if !matches!(run.state(), RunState::Refused | RunState::Cancelled) {
+            outdated.push(run.clone());
+        }
     }
-    let has_ended = matches!(run.state(), RunState::Refused | RunState::Cancelled);
-    Ok((!has_ended).then(|| run.clone()))
+    Ok(outdated)
 }
 
 /// Makes the checks that need stored data. Returns the new lines and the new payment, or all faults found.

@@ -7,13 +7,17 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use serde_json::{Map, json};
 
+use crate::actors::taxpayer::commands::{IfUnchanged, OpenRun};
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::access::caller::Caller;
 use crate::domain::invoice::calculation::Calculation;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
-use crate::domain::pipeline::{RunPayload, RunRequest};
+use crate::domain::pipeline::{Run, RunPayload, RunRequest};
 use crate::http::api::app::run_response;
-use crate::http::document_body::{DocumentBody, DocumentCall};
+use crate::http::document_body::{Compared, DocumentBody, DocumentCall, irn_alone};
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer;
@@ -24,13 +28,16 @@ use crate::http::extract::role::NeedsRole;
 use crate::http::forms::document::ReadDocument;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::{calculated, reader, submission, transmit, vat_report};
+use crate::http::forms::{calculated, full_sums, reader, submission, transmit, vat_report};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
+
+/// How often a document is made of the stored invoice for one request, if the invoice is changed again and again.
+const PREPARATIONS_MAX: usize = 5;
 
 const ACCEPTED_MESSAGE: &str =
     "The request is being processed: the run, for who prefers `respond-async`";
@@ -139,24 +146,57 @@ async fn submit(
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let submission = prepare_submission(&state, taxpayer.as_ref(), body, calculates).await?;
+    let names_invoice = irn_alone(&body).is_some().then(|| body.clone());
+    let prepared = prepare_submission(&state, taxpayer.as_ref(), body, calculates).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let run = state
-        .pipeline
-        .perform(taxpayer.id, submission.request, prefer.wait)
-        .await?;
+    let prepare_again = async || match &names_invoice {
+        Some(body) => {
+            prepare_submission(&state, Some(&taxpayer), body.clone().into(), calculates).await
+        }
+        None => Err(Refusal::ChangedDuringPreparation.into()),
+    };
+    let (run, notes) = perform(&state, taxpayer.id, prepared, prefer, prepare_again).await?;
     Ok(run_response::submission_response(&state, &run, prefer)
         .await?
-        .with_member("calculated", submission.calculation.as_ref())
-        .warn(&submission.warnings))
+        .with_member("calculated", notes.calculation.as_ref())
+        .warn(&notes.warnings))
 }
 
-/// A submission that was read without a fault, as the pipeline takes it.
-pub(crate) struct Submission {
-    pub(crate) request: RunRequest,
-    /// Warnings for the sender, such as the fields in which the document differs from the stored invoice.
-    pub(crate) warnings: Vec<String>,
+/// A document that was read without a fault.
+pub(crate) struct Prepared {
+    /// The command that sends the document. It does so only if the stored invoice that the document was made of, or that
+    /// it may not differ from, is still the same.
+    pub(crate) command: IfUnchanged<OpenRun>,
+    notes: Notes,
+}
+
+/// What the sender of a document is told beside the outcome of the run.
+struct Notes {
+    /// Warnings, such as the fields in which the document differs from the stored invoice.
+    warnings: Vec<String>,
     calculation: Option<Calculation>,
+}
+
+/// Starts the run of a document, and waits for it. If the stored invoice was changed since the document was prepared,
+/// it is prepared again, so that no content from before a change is signed that was answered with success.
+async fn perform(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    prepared: Prepared,
+    prefer: Prefer,
+    prepare_again: impl AsyncFn() -> Result<Prepared, ApiError>,
+) -> Result<(Run, Notes), ApiError> {
+    let mut prepared = prepared;
+    for _ in 0..PREPARATIONS_MAX {
+        let Prepared { command, notes } = prepared;
+        match state.pipeline.perform(taxpayer, command, prefer.wait).await {
+            Err(TaxpayerError::Refused(Refusal::InvoiceChanged)) => {
+                prepared = prepare_again().await?;
+            }
+            done => return Ok((done?, notes)),
+        }
+    }
+    Err(Refusal::ChangedDuringPreparation.into())
 }
 
 /// Prepares the submission of the stored invoice with this IRN, as a body that has only the IRN does.
@@ -164,7 +204,7 @@ pub(crate) async fn prepare_stored_submission(
     state: &ApiState,
     taxpayer: &Taxpayer,
     irn: &Irn,
-) -> Result<Submission, ApiError> {
+) -> Result<Prepared, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     let body = Map::from_iter([("irn".to_owned(), json!(irn))]);
     prepare_submission(state, Some(taxpayer), body.into(), false).await
@@ -177,7 +217,7 @@ async fn prepare_submission(
     taxpayer: Option<&Taxpayer>,
     body: JsonObject,
     calculates: bool,
-) -> Result<Submission, ApiError> {
+) -> Result<Prepared, ApiError> {
     let mut body = DocumentBody::complete(state, DocumentCall::Submit, taxpayer, body).await?;
     let catalog = state.catalog.get();
     let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
@@ -189,11 +229,18 @@ async fn prepare_submission(
         state.today(),
     ));
     form.warnings.extend_from_slice(body.warnings());
+    if calculation.is_some() {
+        let warning = full_sums::document_fraction_warning(body.fields(), &catalog);
+        form.warnings.extend(warning);
+    }
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     // Compares the document as the form has read it: with the taxes that the form derives, without unknown fields.
     let ReadDocument { irn, document } = &form.value;
     let sent = document.callers_body();
-    let differences = body.differences(state, taxpayer, irn, &sent).await?;
+    let Compared {
+        differences,
+        source,
+    } = body.compare(state, taxpayer, irn, &sent).await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }
@@ -202,10 +249,15 @@ async fn prepare_submission(
         irn: form.value.irn,
         payload: RunPayload::Submit(Box::new(document)),
     };
-    Ok(Submission {
-        request,
-        warnings: form.warnings,
-        calculation,
+    Ok(Prepared {
+        command: IfUnchanged {
+            seen: source,
+            command: OpenRun(request),
+        },
+        notes: Notes {
+            warnings: form.warnings,
+            calculation,
+        },
     })
 }
 
@@ -232,7 +284,8 @@ async fn transmit(
     };
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
-    let run = state.pipeline.perform(id, request, prefer.wait).await?;
+    let command = IfUnchanged::always(OpenRun(request));
+    let run = state.pipeline.perform(id, command, prefer.wait).await?;
     Ok(run_response::transmission_response(&state, &run, prefer)
         .await?
         .warn(&form.warnings))
@@ -249,26 +302,53 @@ async fn report(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let is_of_another = acting_taxpayer::names_another_taxpayer(&state, caller, &body).await?;
-    let body =
-        DocumentBody::complete(&state, DocumentCall::Report, taxpayer.as_ref(), body).await?;
+    let names_invoice = irn_alone(&body).is_some().then(|| body.clone());
+    let prepared = prepare_report(&state, taxpayer.as_ref(), is_of_another, body).await?;
+    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let prepare_again = async || match &names_invoice {
+        Some(body) => {
+            prepare_report(&state, Some(&taxpayer), is_of_another, body.clone().into()).await
+        }
+        None => Err(Refusal::ChangedDuringPreparation.into()),
+    };
+    let (run, notes) = perform(&state, taxpayer.id, prepared, prefer, prepare_again).await?;
+    Ok(run_response::report_response(&state, &run, prefer)
+        .await?
+        .warn(&notes.warnings))
+}
+
+/// Reads the report of a body. A body with only an IRN stands for the report of the stored invoice. The memory of the
+/// body is free afterwards, since the wait for the run may be long.
+async fn prepare_report(
+    state: &ApiState,
+    taxpayer: Option<&Taxpayer>,
+    is_of_another: bool,
+    body: JsonObject,
+) -> Result<Prepared, ApiError> {
+    let body = DocumentBody::complete(state, DocumentCall::Report, taxpayer, body).await?;
     let catalog = state.catalog.get();
-    let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer.as_ref(), is_of_another);
+    let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer, is_of_another);
     let form = reader::read(body.fields(), &catalog, read);
     let mut form = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let id = taxpayer.id;
     form.warnings
         .extend(vat_report::future_date_warning(&form.value, state.today()));
-    let irn = &form.value.irn;
     let sent = body.fields();
-    let differences = body.differences(&state, &taxpayer, irn, sent).await?;
+    let Compared {
+        differences,
+        source,
+    } = body.compare(state, taxpayer, &form.value.irn, sent).await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }
-    // The wait for the run may be long, so the memory of the body is freed first.
-    drop(body);
-    let run = state.pipeline.perform(id, form.value, prefer.wait).await?;
-    Ok(run_response::report_response(&state, &run, prefer)
-        .await?
-        .warn(&form.warnings))
+    Ok(Prepared {
+        command: IfUnchanged {
+            seen: source,
+            command: OpenRun(form.value),
+        },
+        notes: Notes {
+            warnings: form.warnings,
+            calculation: None,
+        },
+    })
 }

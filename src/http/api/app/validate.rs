@@ -17,6 +17,7 @@ use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
 use crate::http::extract::body::Body;
 use crate::http::forms::calculated;
 use crate::http::forms::document::ReadDocument;
+use crate::http::forms::full_sums;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Accepted;
 use crate::http::forms::submission::{self, DocumentSource};
@@ -128,13 +129,15 @@ async fn validate_body(
         .flatten();
     let form = calculated::join(read_form(&body, taxpayer.as_ref(), &catalog), outcome);
     let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
+    if let Ok((form, Some(_))) = &mut form {
+        let warning = full_sums::document_fraction_warning(body.fields(), &catalog);
+        form.warnings.extend(warning);
+    }
     if let (Ok((form, _)), Some(taxpayer)) = (&mut form, &taxpayer) {
         let irn = &form.value.irn;
-        let differences = body
-            .differences(state, taxpayer, irn, body.fields())
-            .await?;
-        if !differences.is_empty() {
-            form.warnings.push(differences.to_string());
+        let compared = body.compare(state, taxpayer, irn, body.fields()).await?;
+        if !compared.differences.is_empty() {
+            form.warnings.push(compared.differences.to_string());
         }
     }
     // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.

@@ -5,7 +5,7 @@ use testkit::documents;
 use testkit::edit::{with, without};
 use testkit::{each_database, on_sqlite};
 
-use super::{Account, assert_shows};
+use super::{Account, assert_shows, field_value};
 use crate::support::visitor::Visitor;
 use crate::support::world::World;
 
@@ -36,7 +36,7 @@ async fn a_file_is_previewed_and_imported(world: &World) {
     assert_shows(
         &preview,
         &[
-            "Import 1 invoices",
+            "Import 1 invoice",
             "<code>due_date</code>",
             "NGN 1,000",
             "document 2, due_date: The due_date field is required.",
@@ -133,4 +133,49 @@ async fn a_file_that_is_sent_again_says_what_it_did_before_and_unread_money_is_n
     }
     let listed = account.taxpayer.list_invoices("").await;
     assert_eq!(listed.data()["total"], 1);
+}
+
+#[on_sqlite]
+async fn what_a_file_lacks_is_answered_on_the_page(world: &World) {
+    let account = Account::new(world).await;
+    let token = account.owner.get(&account.path("/import")).await.csrf();
+    let lacking = without(&documents::invoice(), "customer.email");
+    let file = json!([lacking]).to_string();
+    let path = account.path("/import/file?preview=true&form=standard");
+    let preview = async || {
+        let sent = account
+            .owner
+            .upload(&path, "application/json", &token, file.clone());
+        sent.await.expect(200).html
+    };
+    let asked = preview().await;
+    assert_shows(
+        &asked,
+        &[
+            "Why 1 invoice is not imported",
+            "1 invoice needs an answer",
+            "name=\"q0.email\"",
+        ],
+    );
+    let [no, name] = ["q0.customer_no", "q0.customer_name"].map(|name| field_value(&asked, name));
+    let customer = [
+        ("group", "q0"),
+        ("q0.customer_no", &*no),
+        ("q0.customer_name", &*name),
+        ("q0.fields", "email"),
+    ];
+    let answer = async |email: &str| {
+        let fields: Vec<_> = customer.into_iter().chain([("q0.email", email)]).collect();
+        account.post("/import/answers", &fields).await
+    };
+    for (email, told) in [
+        ("", "Answer one question at least."),
+        ("odd", "The Email field must be a valid email address."),
+    ] {
+        answer(email).await.expect(422).shows(told);
+    }
+    assert_shows(&preview().await, &["1 invoice needs an answer"]);
+    let kept = answer("buyer@answers.example").await.expect(200);
+    kept.shows("1 answer is kept in the import profile.");
+    assert_shows(&preview().await, &["Import 1 invoice"]);
 }

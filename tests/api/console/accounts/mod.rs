@@ -16,6 +16,7 @@ mod money;
 mod notifications;
 mod once;
 mod overview;
+mod owed;
 mod profile;
 mod reports;
 mod requests;

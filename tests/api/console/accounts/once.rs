@@ -2,10 +2,10 @@
 //! mistake.
 
 use einvoice::internals::form_patterns;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::documents::{self, number};
 use testkit::receiver::Receiver;
-use testkit::roles::Operator;
+use testkit::roles::{Operator, webhook};
 use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, seen};
@@ -104,6 +104,55 @@ async fn the_same_form_twice_has_one_effect_and_leads_to_its_result(world: &Worl
     }
 }
 
+#[on_sqlite]
+async fn a_form_whose_page_is_gone_leads_to_the_result_of_the_first(world: &World) {
+    let account = Account::new(world).await;
+    let receiver = Receiver::start();
+    let integrator = world.integrator();
+    integrator
+        .set_webhook(account.taxpayer.id, &receiver.url(), &["invoice.created"])
+        .await
+        .expect_status(200);
+    let added = integrator
+        .send(
+            "POST",
+            &format!("{}/endpoints", webhook(account.taxpayer.id)),
+            &json!({ "url": receiver.url(), "enabled_events": ["invoice.acknowledged"] }),
+        )
+        .await
+        .expect_status(201);
+    let endpoint = added.data()["id"].as_str().unwrap().to_owned();
+    account.taxpayer.invoice(&documents::invoice()).await;
+    receiver.wait_for(1).await;
+    for (form, fields, result) in [
+        (
+            "/webhooks/deliveries/bulk".to_owned(),
+            vec![("all", "true")],
+            "/webhooks/replays/",
+        ),
+        (
+            format!("/webhooks/endpoints/{endpoint}/remove"),
+            vec![],
+            "/webhooks",
+        ),
+    ] {
+        let csrf = account.owner.get("/account/password").await.csrf();
+        let once = number().to_string();
+        let tokens = [("csrf", &*csrf), ("once", &*once)];
+        let fields: Vec<_> = fields.into_iter().chain(tokens).collect();
+        let path = account.path(&form);
+        let first = account.owner.send(&path, &fields).await.expect(303);
+        assert!(first.location.starts_with(&account.path(result)), "{form}");
+        let second = account.owner.send(&path, &fields).await;
+        let second = second.leads_to(&first.location);
+        let page = account.owner.get(&second.location).await.expect(200);
+        page.shows(DONE);
+    }
+    let bare = account.path("/webhooks/deliveries/bulk");
+    let list = account.path("/webhooks/deliveries");
+    account.owner.get(&bare).await.leads_to(&list);
+}
+
 #[each_database]
 async fn two_clicks_at_once_have_one_effect(world: &World) {
     let account = Account::new(world).await;
@@ -182,6 +231,12 @@ async fn the_same_payment_by_another_form_asks_first(world: &World) {
             "Record it again",
         ],
     );
+    let too_long = "R".repeat(300);
+    for (reference, status) in [(&*too_long, 422), ("R-2", 303)] {
+        let other: Vec<_> = part.into_iter().chain([("reference", reference)]).collect();
+        let told = account.post(&form, &other).await.expect(status);
+        told.hides("a moment ago");
+    }
     let other = [
         ("payment_status", "partial"),
         ("amount", "8"),
@@ -195,7 +250,7 @@ async fn the_same_payment_by_another_form_asks_first(world: &World) {
             .taxpayer
             .count_events("payment.status-updated")
             .await,
-        3
+        4
     );
 }
 
@@ -251,6 +306,7 @@ async fn no_form_counts_without_its_token(world: &World) {
         "/dashboard/{taxpayer}/invoices/{id}/correction",
         "/dashboard/{taxpayer}/invoices/{id}/retry",
         "/dashboard/{taxpayer}/invoices/{id}/correct/preview",
+        "/dashboard/{taxpayer}/import/answers",
         "/dashboard/{taxpayer}/webhooks/test",
         "/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/test",
         "/dashboard/{taxpayer}/webhooks/grade",

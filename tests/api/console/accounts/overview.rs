@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use testkit::documents;
-use testkit::each_database;
+use testkit::{each_database, on_sqlite};
 
-use super::{Account, assert_shows, signed_in};
+use super::{Account, assert_shows, post_seen, signed_in};
 use crate::support::world::World;
 
 #[each_database]
@@ -174,4 +174,27 @@ async fn a_rejected_invoice_counts_alike_everywhere_and_a_cancelled_one_nowhere(
         let sum = format!("Rejected or failed invoices: {count}<");
         assert_shows(&front, &[&sum]);
     }
+}
+
+#[on_sqlite]
+async fn a_paused_account_is_told_so_and_keeps_what_was_typed(world: &World) {
+    let account = Account::new(world).await;
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let page = format!("/invoices/{}", invoice["id"]);
+    let banner = "The operator of the service has paused this account";
+    assert!(!account.page("").await.contains(banner));
+    let operator = world.new_operator().await;
+    let pause = format!("/ops/taxpayers/{}/pause", account.taxpayer.id);
+    let reason = json!({ "reason": "it floods us" });
+    let paused = operator.send("POST", &pause, &reason).await;
+    paused.expect_status(200);
+    for shown in ["", "/invoices", "/profile"] {
+        assert_shows(&account.page(shown).await, &[banner]);
+    }
+    let cancel = [("status", "cancelled"), ("remark", "typed remark")];
+    let refused = post_seen(&account, &page, "status", &cancel).await;
+    refused
+        .expect(422)
+        .shows("The operator of the service has paused this taxpayer")
+        .shows("typed remark");
 }

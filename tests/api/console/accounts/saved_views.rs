@@ -66,7 +66,11 @@ async fn a_view_needs_a_name_filters_and_room(world: &World) {
         ("Drafts", filter_too_long.as_str()),
     ] {
         let fields = [("name", name), ("filter", filter)];
-        account.post("/invoices/views", &fields).await.expect(422);
+        let refused = account.post("/invoices/views", &fields).await.expect(422);
+        assert_shows(
+            &refused.html,
+            &["<details class=\"keep-view\" open>", "class=\"fault\""],
+        );
     }
     for filter in ["", "page=2&evil=1"] {
         let fields = [("name", "Drafts"), ("filter", filter)];

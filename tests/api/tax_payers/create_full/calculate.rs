@@ -81,6 +81,22 @@ async fn a_payable_below_zero_is_refused_and_one_that_was_not_sent_is_not_told_a
 }
 
 #[on_sqlite]
+async fn a_tax_total_that_says_the_category_alone_is_computed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let part = json!({ "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") } });
+    let total = json!([{ "tax_subtotal": [part] }]);
+    let body = with(&bare(&full_invoice(&taxpayer)), "tax_total", total);
+    let made = taxpayer
+        .send("POST", CREATE, &body)
+        .await
+        .expect_status(201);
+    let found = &made.body["calculated"]["tax_total"][0];
+    assert_eq!(found["tax_amount"], exact("75.00"));
+    assert_eq!(found["tax_subtotal"][0]["taxable_amount"], exact("1000.00"));
+    assert_eq!(made.warnings(), "");
+}
+
+#[on_sqlite]
 async fn an_amount_that_is_off_is_refused_with_its_sum(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(

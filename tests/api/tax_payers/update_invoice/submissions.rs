@@ -1,6 +1,8 @@
 //! An update and a submission of the same invoice: whichever is stored first. Nothing older than the stored
 //! invoice is signed after it was edited.
 
+use std::time::Duration;
+
 use futures_util::future::join;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
@@ -8,8 +10,9 @@ use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
+use tokio::time::sleep;
 
-use crate::support::world::World;
+use crate::support::world::{RETRY_LATE, World};
 
 fn sign_attempts(world: &World, irn: &Value) -> u64 {
     let sheet = world.authority.invoice(irn.as_str().unwrap());
@@ -209,4 +212,72 @@ async fn a_refused_submission_does_not_stand_in_the_way(world: &World) {
         .await
         .expect_status(200);
     assert_eq!(answer.warnings(), "");
+}
+
+/// The service asks the authority before it sends such a report again, so the report may be there.
+#[each_database(&RETRY_LATE)]
+async fn an_invoice_whose_report_waits_after_a_call_is_not_changed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let refuse_once = FaultOrder {
+        irn: Some(irn.to_owned()),
+        ..FaultOrder::new(FaultKind::Throttled).on(Operation::Report)
+    };
+    world.authority.add_fault(refuse_once.times(1)).unwrap();
+    let waiting = taxpayer.app().report(&json!({ "irn": irn })).await;
+    waiting.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
+    let edited = taxpayer.update(&documents::update(&invoice)).await;
+    edited.expect_refusal(409, "INVOICE_LOCKED");
+}
+
+#[each_database]
+async fn an_invoice_whose_report_is_under_way_is_not_changed(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let late = FaultOrder {
+        irn: Some(irn.to_owned()),
+        latency_ms: Some(1_500),
+        ..FaultOrder::new(FaultKind::Latency).on(Operation::Report)
+    };
+    world.authority.add_fault(late).unwrap();
+    let app = taxpayer.app();
+    let alone = json!({ "irn": irn });
+    let edit = async {
+        world.under_way(Operation::Report, irn, 1).await;
+        taxpayer.update(&documents::update(&invoice)).await
+    };
+    let (reported, edited) = join(app.report(&alone), edit).await;
+    reported.expect_status(200);
+    edited.expect_refusal(409, "INVOICE_LOCKED");
+}
+
+/// Whoever submits by the IRN means what is stored, and whoever edits means that what is stored is sent.
+#[each_database]
+async fn a_submission_by_irn_never_signs_what_was_stored_before_an_update(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let app = taxpayer.app();
+    for round in 0..24 {
+        let invoice = taxpayer.invoice(&documents::invoice()).await;
+        let irn = invoice["irn"].as_str().unwrap();
+        let alone = json!({ "irn": irn });
+        let edit = async {
+            sleep(Duration::from_millis(round % 6)).await;
+            taxpayer.update(&documents::update(&invoice)).await
+        };
+        let (submitted, edited) = join(app.submit(&alone), edit).await;
+        if (submitted.status, edited.status) != (200, 200) {
+            assert!(
+                [(200, 409), (409, 200)].contains(&(submitted.status, edited.status)),
+                "{} {}",
+                submitted.text,
+                edited.text
+            );
+            continue;
+        }
+        let signed = app.download(irn).await.expect_status(200);
+        let signed = &signed.data()["legal_monetary_total"]["payable_amount"];
+        assert_eq!(signed.to_string(), "215.00", "round {round}");
+    }
 }

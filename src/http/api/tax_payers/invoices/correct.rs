@@ -17,6 +17,7 @@ use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
 use crate::http::api::tax_payers::invoices::update::seen_invoice;
 use crate::http::corrections::{
     ComparedOriginal, Undo, UndoAct, correct_command, read_body, read_standard_body, undo,
+    with_received_amount,
 };
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -183,11 +184,9 @@ async fn get_correction(
     };
     let found = corrections::owned_by_with_number(&state.store, key).await?;
     let stored = found.ok_or_else(not_found)?;
+    let correction = with_received_amount(&state.store, taxpayer, stored.correction).await?;
     let message = "Correction retrieved successfully";
-    Ok(ApiResponse::ok(
-        message,
-        CorrectionView::from(&stored.correction),
-    ))
+    Ok(ApiResponse::ok(message, CorrectionView::from(&correction)))
 }
 
 /// POST `/v1/tax-payers/invoices/batches/{batch_no}/undo`: undoes a batch. A preview only returns what would be done.

@@ -18,6 +18,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::domain::payment::{PaymentChange, PaymentUpdate};
+use crate::domain::pipeline::Operation;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::api::tax_payers::invoices::read::invoice_tag;
 use crate::http::approval;
@@ -128,10 +129,14 @@ pub(super) async fn update_invoice(
 
 fn update_response(revised: &RevisedInvoice) -> ApiResponse {
     let mut warnings = Vec::new();
-    if revised.has_withdrawn_submission {
-        warnings.push(
-            "the submission of the earlier content was called off: submit it again".to_owned(),
-        );
+    for operation in &revised.withdrawn {
+        let remedy = match operation {
+            Operation::Report => {
+                "the report of the earlier content was called off: report it again"
+            }
+            _ => "the submission of the earlier content was called off: submit it again",
+        };
+        warnings.push(remedy.to_owned());
     }
     if revised
         .invoice

@@ -1,0 +1,54 @@
+//! Records on an invoice that the authority has signed it. If the signed document has another payable than the stored
+//! one, the signed payable counts for payments from then on.
+
+use crate::actors::taxpayer::commands::payment::{PostingNote, apply_signed_status, post_change};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::correction::signed_invoice::signed_payable;
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::codes::PaymentStatus;
+use crate::domain::money::Amount;
+use crate::domain::payment::PaymentChange;
+use crate::domain::pipeline::{Run, Step};
+
+/// Records the signature and the payment status that was signed, with an event if the status of the payment changes.
+pub(super) fn record_signature(uow: &mut UnitOfWork, invoice: Invoice, run: &Run) {
+    let before = invoice.payment.status;
+    uow.put_invoice(with_signature(invoice, run));
+    apply_signed_status(uow, run);
+    if before == PaymentStatus::Paid {
+        post_rest(uow, run);
+    }
+}
+
+/// Posts that an invoice which was paid in full is not any more, because the signed payable is higher.
+fn post_rest(uow: &mut UnitOfWork, run: &Run) {
+    let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else {
+        return;
+    };
+    let change = match invoice.payment.status {
+        PaymentStatus::Partial => PaymentChange::Partial(Amount::ZERO),
+        PaymentStatus::Pending => PaymentChange::Pending,
+        PaymentStatus::Paid | PaymentStatus::Rejected => return,
+    };
+    let payable = invoice.payment.payable_as_signed();
+    let note = PostingNote {
+        reference: None,
+        remark: Some(format!("Signed over {} {payable}", invoice.currency)),
+    };
+    // Refused for an invoice that was cancelled during the call. Nothing is paid of it any more.
+    let _ = post_change(uow, invoice, change, note);
+}
+
+/// Returns the invoice with the signature of the run, if the run has signed it.
+pub(super) fn with_signature(invoice: Invoice, run: &Run) -> Invoice {
+    if !run.done.contains(&Step::Sign) {
+        return invoice;
+    }
+    let document = run.payload.submission();
+    let payable = document.and_then(|document| signed_payable(&invoice, document.as_json()));
+    let mut invoice = invoice.sign(run.qr_code.clone());
+    if let Some(payable) = payable {
+        invoice.payment = invoice.payment.after_signature(payable);
+    }
+    invoice
+}

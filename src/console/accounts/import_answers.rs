@@ -1,0 +1,376 @@
+//! The answers that a file lacks: a part of the import page asks for them, and they are stored in the import profile,
+//! by the command of the API call Set Import Profile. The script of the page then shows the preview again.
+
+use std::collections::BTreeMap;
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use serde_json::{Map, Value, json};
+
+use crate::actors::taxpayer::commands::SetImportProfile;
+use crate::console::accounts::navigation::base;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, show, show_with_status};
+use crate::console::session::accounts::{AccountSession, Accountant};
+use crate::domain::import::profile::{ImportProfile, PROFILE_BYTES_MAX, is_answer_name};
+use crate::domain::import::record::Question;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::reference::catalog::Catalog;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::{import_profile, reader};
+use crate::http::respond::error::{ApiError, capitalize};
+use crate::http::state::ApiState;
+use crate::store::invoices::import_profiles;
+
+/// The maximum number of customers that one form asks about. The next preview asks about the others.
+const GROUPS_MAX: usize = 20;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/import/answers")
+            .form(keep_answers)
+            .repeatable(),
+    ]
+}
+
+/// The form with the questions of a preview.
+#[derive(Template)]
+#[template(path = "accounts/import_answers.html")]
+pub(super) struct AnswersForm {
+    frame: Frame,
+    base: String,
+    groups: Vec<AnswerGroup>,
+    /// The number of customers about whom the form does not ask.
+    more: usize,
+    form: FormState,
+}
+
+/// The part of the page that says that the answers are stored.
+#[derive(Template)]
+#[template(path = "accounts/import_answers_kept.html")]
+struct AnswersKept {
+    count: usize,
+}
+
+/// The fields of one customer whose values the file lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct AnswerGroup {
+    /// The beginning of the names of the group's form fields.
+    prefix: String,
+    customer_no: String,
+    name: String,
+    fields: Vec<String>,
+}
+
+impl AnswersForm {
+    /// Returns the form about the questions of a preview; `None` if there are none.
+    pub(super) fn new(session: &AccountSession, questions: &[Question]) -> Option<Self> {
+        let groups = to_groups(questions);
+        let asked = groups.iter().filter(|group| !group.is_default()).count();
+        let known = questions.iter().filter(|one| has_name(one)).count();
+        (!groups.is_empty()).then(|| Self {
+            frame: Frame::for_account(session, "Import"),
+            base: base(session),
+            more: known.saturating_sub(asked),
+            groups,
+            form: FormState::default(),
+        })
+    }
+}
+
+impl AnswerGroup {
+    /// True if the answers count for each customer that lacks them.
+    fn is_default(&self) -> bool {
+        self.customer_no.is_empty() && self.name.is_empty()
+    }
+
+    fn title(&self) -> String {
+        match (self.customer_no.as_str(), self.name.as_str()) {
+            ("", "") => "Every customer that lacks it".to_owned(),
+            ("", name) => name.to_owned(),
+            (no, "") => no.to_owned(),
+            (no, name) => format!("{name} ({no})"),
+        }
+    }
+
+    /// Returns the names of the fields, separated by commas.
+    fn field_names(&self) -> String {
+        self.fields.join(",")
+    }
+
+    /// Returns the name of the form field for one of the group's fields.
+    fn field_name(&self, field: &str) -> String {
+        format!("{}.{field}", self.prefix)
+    }
+
+    /// Returns the answers that the form has for this group, as the members of a profile.
+    fn answers(&self, values: &FormValues) -> Map<String, Value> {
+        let typed = self.fields.iter().map(|field| {
+            let text = values.text(&self.field_name(field));
+            (field.clone(), text)
+        });
+        typed
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(field, text)| (field, Value::from(text)))
+            .collect()
+    }
+
+    /// Returns the customer's key in a profile: its number, or its name.
+    fn key(&self) -> &str {
+        match self.customer_no.as_str() {
+            "" => &self.name,
+            no => no,
+        }
+    }
+
+    /// Returns a fault of the body as one of the form. `path` is that of the answers in the body.
+    fn fault(&self, fault: &Fault, path: &str) -> Fault {
+        let Some(field) = fault.path.strip_prefix(path) else {
+            return Fault::new("", fault.rule(), fault.to_string());
+        };
+        let text = fault.to_string().replace(&fault.path, &label(field));
+        Fault::new(self.field_name(field), fault.rule(), text)
+    }
+
+    /// Returns the body of a profile that has only these answers, and the path of its answers.
+    fn body(&self, answers: Map<String, Value>) -> (Map<String, Value>, String) {
+        let (member, value, path) = if self.is_default() {
+            ("defaults", Value::from(answers), "defaults.".to_owned())
+        } else {
+            let key = self.key();
+            let path = format!("customers.{key}.");
+            ("customers", json!({ key: answers }), path)
+        };
+        (Map::from_iter([(member.to_owned(), value)]), path)
+    }
+
+    /// Adds the answers of a read body to a profile. A new entry for a customer's number starts with the values of the
+    /// entry for its name, which it would hide otherwise.
+    fn add_to(&self, profile: &mut ImportProfile, read: ImportProfile) {
+        profile.defaults.extend(read.defaults);
+        for (key, answers) in read.customers {
+            let known = profile.customers.get(&key);
+            let known = known.or_else(|| profile.customers.get(&self.name));
+            let mut values: BTreeMap<_, _> = known.cloned().unwrap_or_default();
+            values.extend(answers);
+            profile.customers.insert(key, values);
+        }
+    }
+}
+
+fn has_name(question: &Question) -> bool {
+    question.customer_no.is_some() || question.name.is_some()
+}
+
+/// Returns the groups of the form. The first asks about all customers at once if there are several, or if the file does
+/// not name one.
+fn to_groups(questions: &[Question]) -> Vec<AnswerGroup> {
+    let mut groups = Vec::new();
+    if questions.len() > 1 || questions.iter().any(|one| !has_name(one)) {
+        let mut fields: Vec<String> = Vec::new();
+        for field in questions.iter().flat_map(|one| &one.fields) {
+            if !fields.contains(field) {
+                fields.push(field.clone());
+            }
+        }
+        groups.push(AnswerGroup {
+            prefix: "all".to_owned(),
+            customer_no: String::new(),
+            name: String::new(),
+            fields,
+        });
+    }
+    let named = questions.iter().filter(|one| has_name(one));
+    groups.extend(
+        named
+            .take(GROUPS_MAX)
+            .enumerate()
+            .map(|(index, question)| AnswerGroup {
+                prefix: format!("q{index}"),
+                customer_no: question.customer_no.clone().unwrap_or_default(),
+                name: question.name.clone().unwrap_or_default(),
+                fields: question.fields.clone(),
+            }),
+    );
+    groups
+}
+
+/// Reads the groups that a posted form has.
+fn read_groups(values: &FormValues) -> Vec<AnswerGroup> {
+    let prefixes = values.checked_values("group").take(GROUPS_MAX + 1);
+    let group = |prefix: &str| AnswerGroup {
+        customer_no: values.text(&format!("{prefix}.customer_no")).to_owned(),
+        name: values.text(&format!("{prefix}.customer_name")).to_owned(),
+        fields: values
+            .text(&format!("{prefix}.fields"))
+            .split(',')
+            .filter(|field| is_answer_name(field))
+            .map(str::to_owned)
+            .collect(),
+        prefix: prefix.to_owned(),
+    };
+    prefixes.map(group).collect()
+}
+
+/// Returns the label of a field of the profile.
+fn label(field: &str) -> String {
+    match field {
+        "no" => "Customer number".to_owned(),
+        "tin" => "TIN".to_owned(),
+        field => capitalize(&field.replace('_', " ")),
+    }
+}
+
+/// Adds the answers of a form to a profile, and returns how many these are. Fails with the faults of the form's fields.
+fn add_answers(
+    groups: &[AnswerGroup],
+    values: &FormValues,
+    catalog: &Catalog,
+    profile: &mut ImportProfile,
+) -> Result<usize, Faults> {
+    let mut faults = Faults::default();
+    let mut count = 0;
+    for group in groups {
+        let answers = group.answers(values);
+        if answers.is_empty() {
+            continue;
+        }
+        count += answers.len();
+        let (body, path) = group.body(answers);
+        match reader::read(&body, catalog, import_profile::read) {
+            Ok(read) => group.add_to(profile, read.value),
+            Err(found) => found
+                .iter()
+                .for_each(|fault| faults.push(group.fault(fault, &path))),
+        }
+    }
+    if count == 0 {
+        faults.push(Fault::new("", "required", "Answer one question at least."));
+    }
+    let size = serde_json::to_string(profile).map_or(usize::MAX, |text| text.len());
+    if size > PROFILE_BYTES_MAX {
+        let message =
+            format!("These answers make the import profile larger than {PROFILE_BYTES_MAX} bytes.");
+        faults.push(Fault::new("", "max", message));
+    }
+    if faults.is_empty() {
+        Ok(count)
+    } else {
+        Err(faults)
+    }
+}
+
+/// POST …/import/answers: stores the answers in the import profile, and answers with a part of the page.
+async fn keep_answers(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    form: Form<FormValues>,
+) -> Answer {
+    let groups = read_groups(&form.0);
+    let mut profile = import_profiles::owned_by(&state.store, session.taxpayer).await?;
+    let added = add_answers(&groups, &form.0, &state.catalog.get(), &mut profile);
+    let failure = match added {
+        Ok(count) => match session.send(&state, SetImportProfile(profile)).await {
+            Ok(_) => return show(&AnswersKept { count }),
+            Err(error) => ApiError::from(error),
+        },
+        Err(faults) => faults.into(),
+    };
+    let page = AnswersForm {
+        frame: Frame::for_account(&session, "Import"),
+        base: base(&session),
+        more: 0,
+        groups,
+        form: FormState::from_refusal(failure, form.0)?,
+    };
+    show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(no: &str, name: &str, fields: &[&str]) -> Question {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Question {
+            customer_no: text(no),
+            name: text(name),
+            fields: fields.iter().map(|&field| field.to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn one_question_has_no_group_for_all_customers() {
+        for (questions, titles) in [
+            (vec![], vec![]),
+            (vec![question("C1", "Obi", &["email"])], vec!["Obi (C1)"]),
+            (
+                vec![question("", "", &["email"])],
+                vec!["Every customer that lacks it"],
+            ),
+            (
+                vec![
+                    question("", "Obi", &["email"]),
+                    question("C2", "", &["email", "tin"]),
+                ],
+                vec!["Every customer that lacks it", "Obi", "C2"],
+            ),
+        ] {
+            let groups = to_groups(&questions);
+            let found: Vec<_> = groups.iter().map(AnswerGroup::title).collect();
+            assert_eq!(found, titles, "{questions:?}");
+        }
+        let many: Vec<_> = (0..50)
+            .map(|index| question(&format!("C{index}"), "", &["email"]))
+            .collect();
+        assert_eq!(to_groups(&many).len(), GROUPS_MAX + 1);
+    }
+
+    #[test]
+    fn an_answer_goes_to_the_entry_that_the_import_reads_and_a_fault_to_its_field() {
+        let before = json!({
+            "defaults": {}, "customers": { "Obi": { "tin": "T-1" } }, "columns": {}, "units": {},
+        });
+        let customer = [
+            ("group", "q0"),
+            ("q0.customer_no", "C1"),
+            ("q0.customer_name", "Obi"),
+            ("q0.fields", "email,quantity"),
+        ];
+        let all = [("group", "all"), ("all.fields", "email")];
+        for (group, typed, expected) in [
+            (
+                &customer[..],
+                ("q0.email", "a@b.example"),
+                Ok((json!({}), json!({ "tin": "T-1", "email": "a@b.example" }))),
+            ),
+            (
+                &all[..],
+                ("all.email", "a@b.example"),
+                Ok((json!({ "email": "a@b.example" }), Value::Null)),
+            ),
+            (&customer[..], ("q0.email", "odd"), Err("q0.email")),
+            (&customer[..], ("q0.quantity", "5"), Err("")),
+            (&all[..], ("all.email", " "), Err("")),
+        ] {
+            let values: FormValues = group.iter().copied().chain([typed]).collect();
+            let mut profile: ImportProfile = serde_json::from_value(before.clone()).unwrap();
+            let groups = read_groups(&values);
+            let added = add_answers(&groups, &values, &Catalog::default(), &mut profile);
+            match expected {
+                Ok((defaults, entry)) => {
+                    assert_eq!(added.ok(), Some(1), "{typed:?}");
+                    assert_eq!(json!(profile.defaults), defaults, "{typed:?}");
+                    assert_eq!(json!(profile.customers.get("C1")), entry, "{typed:?}");
+                }
+                Err(path) => {
+                    let faults = added.unwrap_err();
+                    let paths: Vec<_> = faults.iter().map(|fault| &*fault.path).collect();
+                    assert_eq!(paths, [path], "{typed:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The taxes of a document whose amounts are computed: a tax divided among lines, and the members of `tax_total` that
+//! the document leaves out.
+
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde_json::{Map, Value, json};
+
+use crate::domain::invoice::calculation_terms::member;
+use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
+
+/// The tax of one category.
+pub(super) struct CategoryTax {
+    pub(super) category: String,
+    pub(super) percent: Amount,
+    pub(super) base: Amount,
+    pub(super) tax: Amount,
+}
+
+/// Rounds a tax half up to this number of digits; `None` if it is too large.
+pub(crate) fn round_tax(exact: Decimal, digits: u32) -> Option<Amount> {
+    let rounded = exact.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
+    Amount::parse(&rounded.to_string()).ok()
+}
+
+/// Divides a tax among its lines, so that their taxes add up to it (largest remainder method). `exact` holds the
+/// unrounded tax of each line. Returns `None` if a tax is too large.
+pub(crate) fn divide_tax(tax: Amount, exact: &[Decimal], digits: u32) -> Option<Vec<Amount>> {
+    let exact = exact.iter().map(|tax| round_tax(*tax, FRACTION_DIGITS_MAX));
+    let parts = apportion(tax, &exact.collect::<Option<Vec<_>>>()?, digits)?;
+    Some(
+        parts
+            .into_iter()
+            .map(|part| part.with_digits(digits))
+            .collect(),
+    )
+}
+
+/// Returns the subtotal of a tax as a document states it.
+pub(super) fn subtotal(part: &CategoryTax) -> Value {
+    json!({
+        "taxable_amount": part.base,
+        "tax_amount": part.tax,
+        "tax_category": { "id": part.category, "percent": part.percent },
+    })
+}
+
+/// Fills in the members that the taxes of a document leave out. A category that several subtotals name stays as it is
+/// stated, because nothing says how its tax is divided among them.
+pub(super) fn complete_tax_totals(totals: &mut [Value], taxes: &[CategoryTax], digits: u32) {
+    let named: Vec<_> = totals
+        .iter()
+        .filter_map(|total| total.get("tax_subtotal")?.as_array())
+        .flatten()
+        .filter_map(|part| category_id(part).map(str::to_owned))
+        .collect();
+    let is_only = totals.len() == 1;
+    for total in totals.iter_mut().filter_map(Value::as_object_mut) {
+        if is_only && has_no_subtotal(total) {
+            let parts = taxes.iter().map(subtotal);
+            total.insert("tax_subtotal".to_owned(), parts.collect());
+        }
+        let parts = total.get_mut("tax_subtotal").and_then(Value::as_array_mut);
+        for part in parts.into_iter().flatten() {
+            let found = taxes.iter().find(|tax| {
+                let is_named_twice = named.iter().filter(|name| **name == tax.category).count() > 1;
+                category_id(part) == Some(tax.category.as_str()) && !is_named_twice
+            });
+            if let Some(tax) = found {
+                complete_subtotal(part, tax);
+            }
+        }
+        if is_left_out(total, "tax_amount")
+            && let Some(sum) = subtotals_sum(total)
+        {
+            total.insert("tax_amount".to_owned(), json!(sum.with_digits(digits)));
+        }
+    }
+}
+
+fn category_id(subtotal: &Value) -> Option<&str> {
+    let id = subtotal.pointer("/tax_category/id")?;
+    id.as_str().map(str::trim)
+}
+
+fn is_left_out(object: &Map<String, Value>, name: &str) -> bool {
+    object.get(name).is_none_or(Value::is_null)
+}
+
+fn has_no_subtotal(total: &Map<String, Value>) -> bool {
+    let parts = total.get("tax_subtotal").and_then(Value::as_array);
+    is_left_out(total, "tax_subtotal") || parts.is_some_and(Vec::is_empty)
+}
+
+fn complete_subtotal(subtotal: &mut Value, tax: &CategoryTax) {
+    let amounts = [("taxable_amount", tax.base), ("tax_amount", tax.tax)];
+    if let Some(subtotal) = subtotal.as_object_mut() {
+        put_left_out(subtotal, &amounts);
+    }
+    let category = subtotal.get_mut("tax_category");
+    if let Some(category) = category.and_then(Value::as_object_mut) {
+        put_left_out(category, &[("percent", tax.percent)]);
+    }
+}
+
+fn put_left_out(object: &mut Map<String, Value>, amounts: &[(&str, Amount)]) {
+    for (name, amount) in amounts {
+        if is_left_out(object, name) {
+            object.insert((*name).to_owned(), json!(amount));
+        }
+    }
+}
+
+/// Returns the sum of the taxes of the subtotals; `None` if one of them states no tax, or if there are none.
+fn subtotals_sum(total: &Map<String, Value>) -> Option<Amount> {
+    let parts = total.get("tax_subtotal")?.as_array()?;
+    let taxes = parts.iter().map(|part| member(part, "tax_amount"));
+    let taxes = taxes.collect::<Option<Vec<_>>>()?;
+    Amount::sum(taxes.iter().copied()).filter(|_| !taxes.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimals(texts: &[&str]) -> Vec<Decimal> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_taxes_of_lines_add_up_in_every_currency() {
+        for (exact, digits, tax, parts) in [
+            (&["0.405"][..], 2, "0.41", &["0.41"][..]),
+            (&["0.045"], 2, "0.05", &["0.05"]),
+            (&["0.075525"], 3, "0.076", &["0.076"]),
+            (&["22.501275"], 3, "22.501", &["22.501"]),
+            (&["7.575"], 0, "8", &["8"]),
+            (&["0.08025"; 3], 2, "0.24", &["0.08"; 3]),
+            (&["0.005"; 3], 2, "0.02", &["0.01", "0.01", "0.00"]),
+        ] {
+            let exact = decimals(exact);
+            let rounded = round_tax(exact.iter().sum(), digits).unwrap();
+            assert_eq!(rounded.to_string(), tax, "{exact:?}");
+            let found = divide_tax(rounded, &exact, digits).unwrap();
+            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+            assert_eq!(found, parts, "{exact:?}");
+        }
+    }
+
+    fn tax(category: &str, base: &str, tax: &str) -> CategoryTax {
+        let amount = |text: &str| Amount::parse(text).unwrap();
+        CategoryTax {
+            category: category.to_owned(),
+            percent: amount("7.5"),
+            base: amount(base),
+            tax: amount(tax),
+        }
+    }
+
+    #[test]
+    fn each_member_of_a_tax_total_that_is_left_out_is_filled_in() {
+        let vat = r#""tax_category":{"id":"VAT","percent":7.5}"#;
+        let whole = format!(
+            r#"[{{"tax_amount":7.50,"tax_subtotal":[{{{vat},"tax_amount":7.50,"taxable_amount":100.00}}]}}]"#
+        );
+        let twice = format!(r#"[{{"tax_subtotal":[{{{vat}}},{{{vat}}}]}}]"#);
+        for (sent, expected) in [
+            ("[{}]".to_owned(), &whole),
+            (r#"[{"tax_amount":null}]"#.to_owned(), &whole),
+            (r#"[{"tax_subtotal":[]}]"#.to_owned(), &whole),
+            (format!(r#"[{{"tax_subtotal":[{{{vat}}}]}}]"#), &whole),
+            (
+                r#"[{"tax_subtotal":[{"tax_category":{"id":"VAT"}}]}]"#.to_owned(),
+                &whole,
+            ),
+            (
+                format!(r#"[{{"tax_subtotal":[{{{vat},"taxable_amount":100.00}}]}}]"#),
+                &whole,
+            ),
+            (
+                format!(r#"[{{"tax_amount":7.50,"tax_subtotal":[{{{vat},"tax_amount":7.50}}]}}]"#),
+                &whole,
+            ),
+            // Nothing says how the tax is divided between two subtotals of one category.
+            (twice.clone(), &twice),
+        ] {
+            let mut totals: Vec<Value> = strict_json::from_trusted(&sent).unwrap();
+            complete_tax_totals(&mut totals, &[tax("VAT", "100.00", "7.50")], 2);
+            let expected: Vec<Value> = strict_json::from_trusted(expected).unwrap();
+            assert_eq!(totals, expected, "{sent}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The amounts that were received for a corrected invoice. They are computed whenever a correction is read, because
+//! payments go on after it has begun.
+
+use database::StoreError;
+
+use crate::domain::correction::credits::Credits;
+use crate::domain::correction::record::Correction;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::domain::money::Amount;
+use crate::store::Store;
+use crate::store::invoices;
+
+/// Returns the correction with the amount that was received by now, for the invoice and for its replacement.
+pub(crate) async fn with_received_amount(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    correction: Correction,
+) -> Result<Correction, StoreError> {
+    let for_original = received_amount(store, taxpayer, correction.original).await?;
+    let for_replacement = match correction.replacement() {
+        Some(replacement) => received_amount(store, taxpayer, replacement).await?,
+        None => Amount::ZERO,
+    };
+    let sum = for_original.plus(for_replacement).unwrap_or(for_original);
+    Ok(correction.with_received(sum))
+}
+
+async fn received_amount(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: InvoiceId,
+) -> Result<Amount, StoreError> {
+    let Some(invoice) = invoices::owned_by_with_id(store, taxpayer, id).await? else {
+        return Ok(Amount::ZERO);
+    };
+    let references = invoice.own_references();
+    let notes = invoices::signed_credit_notes(store.reader(), taxpayer, &references).await?;
+    Ok(Credits::new(&invoice, notes).received(&invoice))
+}

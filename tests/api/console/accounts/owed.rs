@@ -1,0 +1,171 @@
+//! Who owes what: the list, the ledger, the summary and the pages of an account give one answer.
+
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+use testkit::documents::{invoice, submission};
+use testkit::each_database;
+use testkit::edit::with;
+
+use super::{Account, assert_shows};
+use crate::support::world::World;
+
+/// Stores an invoice over this number of laptops, of 537.50 each, that was due long ago.
+async fn approved(account: &Account, quantity: u32) -> Value {
+    let body = with(&invoice(), "invoice_lines.0.quantity", json!(quantity));
+    let body = with(&body, "due_date", json!("2026-02-01"));
+    let stored = account.taxpayer.invoice(&body).await;
+    let approved = account.taxpayer.set_status(&stored, "approved").await;
+    approved.expect_status(200);
+    stored
+}
+
+/// Lets the authority sign a document over two laptops, 1,075.00, under the number of the invoice.
+async fn sign_over_two(account: &Account, stored: &Value) {
+    let number = stored["invoice_no"].as_str().unwrap();
+    let document = submission(&account.taxpayer, number);
+    let signed = account.taxpayer.app().submit_to_the_end(&document).await;
+    signed.expect_status(200);
+}
+
+fn payment(stored: &Value, status: &str) -> Value {
+    json!({
+        "unique_no": stored["irn"], "unique_no_type": "IRN", "payment_status": status, "remark": "by bank",
+    })
+}
+
+async fn overdue_ids(account: &Account) -> Vec<Value> {
+    let listed = account.taxpayer.list_invoices("?overdue=true").await;
+    let listed = listed.expect_status(200);
+    let rows = listed.data()["data"].as_array().unwrap().iter();
+    rows.map(|row| row["id"].clone()).collect()
+}
+
+fn decimal(value: &Value) -> Decimal {
+    value.to_string().parse().unwrap()
+}
+
+#[each_database]
+async fn the_signed_payable_is_to_be_paid(world: &World) {
+    let account = Account::new(world).await;
+    // The quantity of the stored invoice, what is paid of it, and what is then left of the signed 1,075.00.
+    for (quantity, part, left) in [
+        (3, 500, "575.00"),
+        (3, 1_075, "0.00"),
+        (1, 537, "538.00"),
+        (2, 75, "1,000.00"),
+    ] {
+        let stored = approved(&account, quantity).await;
+        sign_over_two(&account, &stored).await;
+        let paid = with(&payment(&stored, "partial"), "amount", json!(part));
+        account.taxpayer.pay(&paid).await.expect_status(200);
+        let is_left = left != "0.00";
+        let overdue = overdue_ids(&account).await;
+        assert_eq!(
+            overdue.contains(&stored["id"]),
+            is_left,
+            "{quantity} {part}"
+        );
+        let page = account.page(&format!("/invoices/{}", stored["id"])).await;
+        assert_shows(&page, &[&format!("left to pay {left}")]);
+        assert_eq!(page.contains(">Overdue<"), is_left, "{quantity} {part}");
+        let list = account.page("/invoices").await;
+        assert_eq!(
+            list.contains("title=\"Overdue\""),
+            is_left,
+            "{quantity} {part}"
+        );
+        let owed = if is_left {
+            left
+        } else {
+            "Nobody owes anything."
+        };
+        assert_shows(&account.page("/customers").await, &[owed]);
+        let paid = account.taxpayer.pay(&payment(&stored, "paid")).await;
+        paid.expect_status(200);
+        let whole = account.taxpayer.whole(&stored).await;
+        assert_eq!(whole["payment_status"], "PAID");
+        for name in ["payable_amount", "amount_paid"] {
+            let amount = decimal(&whole["ledger"][name]);
+            assert_eq!(amount, Decimal::from(1_075), "{name} {quantity} {part}");
+        }
+    }
+}
+
+#[each_database]
+async fn an_invoice_that_was_paid_before_its_signature_keeps_what_was_paid(world: &World) {
+    let account = Account::new(world).await;
+    for (quantity, status, words) in [
+        (3, "PAID", "to be paid back 537.50"),
+        (2, "PAID", "left to pay 0.00"),
+        (1, "PARTIAL", "left to pay 537.50"),
+    ] {
+        let stored = approved(&account, quantity).await;
+        let paid = account.taxpayer.pay(&payment(&stored, "paid")).await;
+        paid.expect_status(200);
+        sign_over_two(&account, &stored).await;
+        let signed = account.taxpayer.reread(&stored).await;
+        assert_eq!(signed["payment_status"], status, "{quantity}");
+        let page = account.page(&format!("/invoices/{}", stored["id"])).await;
+        assert_shows(&page, &[words]);
+        let overdue = overdue_ids(&account).await;
+        let is_left = status == "PARTIAL";
+        assert_eq!(overdue.contains(&stored["id"]), is_left, "{quantity}");
+        assert_eq!(page.contains("Signed over NGN 1075"), is_left, "{page}");
+    }
+}
+
+#[each_database]
+async fn only_sales_are_owed_and_taxed(world: &World) {
+    let account = Account::new(world).await;
+    let mut sale = Value::Null;
+    for code in ["381", "385", "394", "393", "390", "400"] {
+        let body = with(&invoice(), "invoice_type_code", json!(code));
+        let body = with(&body, "due_date", json!("2026-02-01"));
+        let stored = account.taxpayer.invoice(&body).await;
+        let approved = account.taxpayer.set_status(&stored, "approved").await;
+        approved.expect_status(200);
+        if code == "381" {
+            sale = stored["id"].clone();
+        }
+    }
+    assert_eq!(overdue_ids(&account).await, [sale]);
+    let list = account.page("/invoices").await;
+    assert_eq!(list.matches("title=\"Overdue\"").count(), 1, "{list}");
+    assert_shows(&list, &["NGN 1,075.00, of which paid 0.00"]);
+    let customers = account.page("/customers").await;
+    assert_shows(&customers, &["Of it overdue: 1,075.00"]);
+    let summary = account
+        .taxpayer
+        .get("/v1/tax-payers/invoices/summary?month=2026-01");
+    let summary = summary.await.expect_status(200);
+    let sums = summary.data()["sums"].as_array().unwrap().iter();
+    let sums: Vec<_> = sums
+        .map(|sum| format!("{} {}", sum["kind"].as_str().unwrap(), sum["count"]))
+        .collect();
+    let expected = [
+        "invoice 1",
+        "self_billed 2",
+        "self_billed_credit_note 1",
+        "other 2",
+    ];
+    assert_eq!(sums, expected);
+    let report = account.page("/reports?month=2026-01").await;
+    let total = report.split("Total in NGN").nth(1).unwrap();
+    let total = total.split("</tr>").next().unwrap();
+    assert!(total.contains("data-label=\"VAT\">75.00</td>"), "{total}");
+    assert!(total.contains("data-label=\"Count\">1</td>"), "{total}");
+}
+
+#[each_database]
+async fn a_type_that_an_update_changes_counts_from_then_on(world: &World) {
+    let account = Account::new(world).await;
+    let stored = approved(&account, 2).await;
+    for (code, is_overdue) in [("390", false), ("381", true)] {
+        let update = testkit::documents::update(&stored);
+        let update = with(&update, "invoice_type", json!(code));
+        let update = with(&update, "due_date", json!("2026-02-01"));
+        account.taxpayer.update(&update).await.expect_status(200);
+        let is_listed = overdue_ids(&account).await.contains(&stored["id"]);
+        assert_eq!(is_listed, is_overdue, "{code}");
+    }
+}
