@@ -33,10 +33,10 @@ const CUT_ENDS: &str = "
     const cut = names.filter((one) => one.scrollWidth > one.clientWidth + 1);
     return names.length ? cut.map((one) => one.textContent) : ['no name'];";
 
-/// Returns the label of the current page if the navigation hides it.
+/// Returns the title of the current page if the navigation hides its entry. An edge may lie between two pixels.
 const HIDDEN_PAGE: &str = "
     const current = document.querySelector('.side [aria-current]').getBoundingClientRect();
-    const is_hidden = current.left < 0 || current.right > document.documentElement.clientWidth;
+    const is_hidden = current.left < -1 || current.right > document.documentElement.clientWidth + 1;
     return is_hidden ? [document.title] : [];";
 
 /// Returns the tables that are wider than their frames.

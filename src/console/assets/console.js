@@ -270,9 +270,7 @@
   }));
   document.querySelector("[data-focus]")?.focus();
   // On a phone the navigation is a strip: it is moved so that the current page is in view.
-  const strip = document.querySelector(".side");
-  const current = strip?.querySelector("[aria-current]");
-  if (current) strip.scrollLeft = current.offsetLeft - strip.offsetLeft - (strip.clientWidth - current.offsetWidth) / 2;
+  document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   reach();
   if (!document.hidden) start();
 })();
