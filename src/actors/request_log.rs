@@ -2,7 +2,7 @@
 //! requests there in batches, so that no request waits for the log. A process that is killed loses at most the requests
 //! that it kept since the last batch.
 //!
-//! Of each account, many failed requests are kept in a second, but only few good ones, which did not fail. When the
+//! In each second, many failed requests of an account are kept, but only few good ones, which did not fail. When the
 //! memory is full, the oldest good request is dropped or, if there is none, the oldest failed one. Both are counted.
 
 use std::collections::{HashMap, VecDeque};

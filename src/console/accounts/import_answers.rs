@@ -200,7 +200,7 @@ fn to_groups(questions: &[Question]) -> Vec<AnswerGroup> {
 /// Reads the groups that a posted form has.
 fn read_groups(values: &FormValues) -> Vec<AnswerGroup> {
     let prefixes = values.checked_values("group").take(GROUPS_MAX + 1);
-    let group = |prefix: &str| AnswerGroup {
+    let groups = prefixes.map(|prefix| AnswerGroup {
         customer_no: values.text(&format!("{prefix}.customer_no")).to_owned(),
         name: values.text(&format!("{prefix}.customer_name")).to_owned(),
         fields: values
@@ -210,8 +210,8 @@ fn read_groups(values: &FormValues) -> Vec<AnswerGroup> {
             .map(str::to_owned)
             .collect(),
         prefix: prefix.to_owned(),
-    };
-    prefixes.map(group).collect()
+    });
+    groups.collect()
 }
 
 /// Returns the label of a field of the profile.

@@ -28,14 +28,14 @@ pub(super) fn sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<Curren
             }
         });
     }
-    let sum = |(currency, sum): (&str, Option<(Amount, Amount)>)| {
+    let sums = sums.into_iter().filter_map(|(currency, sum)| {
         let (payable, paid) = sum?;
-        let shown = |amount: Amount| amount.with_digits(catalog.currency_digits(currency));
+        let digits = catalog.currency_digits(currency);
         Some(CurrencySum {
             currency: currency.to_owned(),
-            payable: shown(payable),
-            paid: shown(paid),
+            payable: payable.with_digits(digits),
+            paid: paid.with_digits(digits),
         })
-    };
-    sums.into_iter().filter_map(sum).collect()
+    });
+    sums.collect()
 }

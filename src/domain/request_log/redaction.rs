@@ -23,7 +23,7 @@ const SECRET_NAME_PARTS: [&str; 14] = [
     "recoverycode",
     "signingkey",
 ];
-/// Whole names of fields that are secret: settings with which an ERP system is called.
+/// Fields that are secret if this is their whole name: settings with which an ERP system is called.
 const SECRET_NAMES: [&str; 2] = ["auth", "pwd"];
 /// Texts that are followed by a secret, in whatever field they are.
 const SECRET_BEGINNINGS: [&str; 9] = [

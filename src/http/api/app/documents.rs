@@ -36,7 +36,8 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
 
-/// How often a document is made of the stored invoice for one request, if the invoice is changed again and again.
+/// The largest number of times that a document is made of the stored invoice for one request, if the invoice is changed
+/// again and again.
 const PREPARATIONS_MAX: usize = 5;
 
 const ACCEPTED_MESSAGE: &str =
@@ -170,7 +171,7 @@ pub(crate) struct Prepared {
     notes: Notes,
 }
 
-/// What the sender of a document is told beside the outcome of the run.
+/// Remarks for the sender of a document, beside the outcome of the run.
 struct Notes {
     /// Warnings, such as the fields in which the document differs from the stored invoice.
     warnings: Vec<String>,

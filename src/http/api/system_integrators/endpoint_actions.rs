@@ -9,7 +9,7 @@ use crate::domain::kernel::audit::Actor;
 use crate::http::api::system_integrators::deliveries::{describe_list, show_deliveries};
 use crate::http::api::system_integrators::endpoints::{EndpointIds, NOT_FOUND};
 use crate::http::api::system_integrators::replays::{
-    PROGRESS_NOTE, REPLAY_NOTE, show_latest, start_replay,
+    PROGRESS_NOTE, REPLAY_NOTE, ReplayTarget, show_latest, start_replay,
 };
 use crate::http::api::system_integrators::webhook::{
     Addressee, ENABLE_NOTE, SECRET_NOTE, describe_test, rotate_secret, test_endpoint,
@@ -175,8 +175,11 @@ async fn replay_one(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    let to = (endpoint.taxpayer_id, endpoint.key);
-    start_replay(&state, idempotent, to, body).await
+    let target = ReplayTarget {
+        taxpayer: endpoint.taxpayer_id,
+        endpoint: endpoint.key,
+    };
+    start_replay(&state, idempotent, target, body).await
 }
 
 /// GET `…/{endpoint_id}/replay`: returns the progress of the endpoint's latest replay, or null.

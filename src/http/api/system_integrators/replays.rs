@@ -99,14 +99,23 @@ async fn replay_webhook(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let endpoint = taxpayer.id.into();
-    start_replay(&state, idempotent, (taxpayer.id, endpoint), body).await
+    let target = ReplayTarget {
+        taxpayer: taxpayer.id,
+        endpoint: taxpayer.id.into(),
+    };
+    start_replay(&state, idempotent, target, body).await
+}
+
+/// The endpoint to which events are delivered again, and its taxpayer.
+pub(super) struct ReplayTarget {
+    pub(super) taxpayer: TaxpayerId,
+    pub(super) endpoint: EndpointKey,
 }
 
 pub(super) async fn start_replay(
     state: &ApiState,
     idempotent: IdempotentRequest,
-    (taxpayer, endpoint): (TaxpayerId, EndpointKey),
+    ReplayTarget { taxpayer, endpoint }: ReplayTarget,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(&*body.object().await?, &state.catalog.get(), replay::read)?;

@@ -7,7 +7,8 @@ use actix_web::web;
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::Replay;
-use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::api::system_integrators::replays::ReplayTarget;
 use crate::http::delivery_selection::to_range;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -64,12 +65,6 @@ fn describe(doc: OperationDoc) -> OperationDoc {
     .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::InvalidTransition])
 }
 
-/// The endpoint whose deliveries are sent again, and its taxpayer.
-struct Target {
-    taxpayer: TaxpayerId,
-    endpoint: EndpointKey,
-}
-
 /// POST …/webhook/deliveries/replay: sends deliveries to the default endpoint again.
 async fn replay_selected(
     state: web::Data<ApiState>,
@@ -79,7 +74,7 @@ async fn replay_selected(
     asked: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
     let found = find_taxpayer(&state, integrator, &id).await?;
-    let target = Target {
+    let target = ReplayTarget {
         taxpayer: found.id,
         endpoint: found.id.into(),
     };
@@ -95,7 +90,7 @@ async fn replay_selected_for_endpoint(
     asked: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    let target = Target {
+    let target = ReplayTarget {
         taxpayer: endpoint.taxpayer_id,
         endpoint: endpoint.key,
     };
@@ -104,7 +99,7 @@ async fn replay_selected_for_endpoint(
 
 async fn start(
     state: &ApiState,
-    Target { taxpayer, endpoint }: Target,
+    ReplayTarget { taxpayer, endpoint }: ReplayTarget,
     idempotent: IdempotentRequest,
     asked: (Query, Body),
 ) -> Result<ApiResponse, ApiError> {
