@@ -142,7 +142,7 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
                 .await
                 .map_err(|error| exit_failure(&error))?;
             print(Some(done.to_json().to_string()))?;
-            no_output(done.check())
+            no_output(done.check_all_resealed())
         }
         Call::Checkpoint => json_line(app::checkpoint(settings).await),
         Call::Verify {

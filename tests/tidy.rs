@@ -64,6 +64,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "http::suggest_patch",
         "http::cached",
+        "http::metrics::families",
         "http::metrics::history",
         "http::incidents::samples",
     ],

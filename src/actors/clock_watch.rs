@@ -64,7 +64,7 @@ impl ClockWatch {
     pub async fn check_clocks(&self) -> Result<Option<Duration>, StoreError> {
         // The clocks are read before a repair, so that the next call detects a clock that is set back during the
         // repair.
-        let readings = self.read().await?;
+        let readings = self.read_both_clocks().await?;
         let last = *self.lock_last_readings();
         let Some(last) = last else {
             *self.lock_last_readings() = Some(readings);
@@ -81,7 +81,7 @@ impl ClockWatch {
                 seconds = back.as_secs(),
                 "a clock was set back; waiting work is due now"
             );
-            self.repair().await?;
+            self.repair_after_set_back().await?;
         }
         *self.lock_last_readings() = Some(readings);
         Ok(None)
@@ -94,7 +94,7 @@ impl ClockWatch {
     }
 
     /// Reads the machine's clock first and the database's clock second.
-    async fn read(&self) -> Result<[ClockReading; 2], StoreError> {
+    async fn read_both_clocks(&self) -> Result<[ClockReading; 2], StoreError> {
         let before = Instant::now();
         let clock_time = self.clock.now();
         let machine = ClockReading {
@@ -115,11 +115,11 @@ impl ClockWatch {
     }
 
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
-    async fn repair(&self) -> Result<(), StoreError> {
-        delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
+    async fn repair_after_set_back(&self) -> Result<(), StoreError> {
+        delivery_queue::restore_delays_after_clock_set_back(&self.store, self.clock.now()).await?;
         lanes::make_waiting_due(&self.store, WaitingLanes::All).await?;
         sleep(self.lease / LEASE_DURATIONS).await;
-        leases::end(
+        leases::end_leases(
             &self.store,
             LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS),
         )
@@ -128,9 +128,11 @@ impl ClockWatch {
     }
 
     async fn repair_future_times(&self) -> Result<(), StoreError> {
-        let moved = delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
+        let moved =
+            delivery_queue::restore_delays_after_clock_set_back(&self.store, self.clock.now())
+                .await?;
         sleep(self.lease / LEASE_DURATIONS).await;
-        let ended = leases::end(
+        let ended = leases::end_leases(
             &self.store,
             LeasesToEnd::Beyond(self.lease * LEASE_DURATIONS),
         )

@@ -45,7 +45,8 @@ impl QuarantineLift {
         }
         let runs = self.lift_runs(since).await?;
         let deliveries =
-            crashed_deliveries::lift(&self.store, since, LIFTED_PER_CALL_MAX, now).await?;
+            crashed_deliveries::lift_quarantine(&self.store, since, LIFTED_PER_CALL_MAX, now)
+                .await?;
         if runs + deliveries > 0 {
             tracing::info!(
                 runs,

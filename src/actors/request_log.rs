@@ -59,7 +59,7 @@ pub enum Detail {
 pub struct RequestLog {
     /// The time for which a request stays in the log; `None` if there is no log.
     keep: Option<SignedDuration>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingRequests>,
     /// Held while a batch is written, so that a reader can wait for the requests in it.
     writing: tokio::sync::Mutex<()>,
     dropped_good: AtomicU64,
@@ -67,18 +67,18 @@ pub struct RequestLog {
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingRequests {
     good: VecDeque<LoggedRequest>,
     failed: VecDeque<LoggedRequest>,
     bytes: usize,
     second: i64,
     good_in_second: u32,
-    accounts: HashMap<KeyOwner, InSecond>,
+    accounts: HashMap<KeyOwner, SecondCounts>,
 }
 
 /// The requests of an account in the present second.
 #[derive(Debug, Default)]
-struct InSecond {
+struct SecondCounts {
     failures: u32,
     writes: u32,
     reads: u32,
@@ -212,7 +212,7 @@ impl RequestLog {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingRequests> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -224,7 +224,7 @@ impl Default for RequestLog {
     }
 }
 
-impl Waiting {
+impl WaitingRequests {
     fn admit(&mut self, account: KeyOwner, kind: RequestKind, second: i64) -> Option<Detail> {
         if self.second != second {
             self.second = second;

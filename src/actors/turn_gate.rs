@@ -132,7 +132,7 @@ impl GateState {
         self.next_number
     }
 
-    fn leave(&mut self, number: u64) {
+    fn remove_waiter(&mut self, number: u64) {
         self.waiting.retain(|waiter| waiter.number != number);
         self.forget_served();
     }
@@ -236,7 +236,7 @@ impl Drop for Portion {
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        self.gate.lock().leave(self.number);
+        self.gate.lock().remove_waiter(self.number);
     }
 }
 

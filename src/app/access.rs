@@ -47,11 +47,11 @@ pub async fn change_access(
     };
     let outcome = match call {
         AccessCall::Disable { includes_taxpayers } => {
-            access::disable(&store, change, includes_taxpayers).await
+            access::disable_account(&store, change, includes_taxpayers).await
         }
-        AccessCall::Enable => access::enable(&store, change).await,
+        AccessCall::Enable => access::enable_account(&store, change).await,
         AccessCall::Remove => access::remove_operator(&store, change).await,
-        AccessCall::Role(role) => access::set_role(&store, change, role).await,
+        AccessCall::Role(role) => access::set_operator_role(&store, change, role).await,
     };
     store.close().await;
     match (outcome?, call) {

@@ -20,7 +20,7 @@ use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
-use crate::app::keys::check_end;
+use crate::app::keys::check_not_expired;
 use crate::config::Settings;
 use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
 use crate::domain::access::caller::{KeyKind, new_key};
@@ -57,7 +57,7 @@ pub async fn create_integrator(
         return Err(StartError::EmptyName);
     }
     check_email(&email)?;
-    check_end(&terms)?;
+    check_not_expired(&terms)?;
     let store = open_beside_service(&settings).await?;
     let key = new_key(KeyKind::Integrator, clock::system_rng().random());
     let password = random_password();
@@ -83,7 +83,7 @@ pub async fn create_operator(
     terms: KeyTerms,
 ) -> Result<Value, StartError> {
     check_email(&email)?;
-    check_end(&terms)?;
+    check_not_expired(&terms)?;
     let store = open_beside_service(&settings).await?;
     let password = random_password();
     let hash = hash_password(&store, &email, &password).await?;

@@ -40,7 +40,7 @@ pub(super) fn api_state(
         },
         remembered_operators: http::RememberedOperators::default(),
         traffic: http::Traffic::default(),
-        limits: rates(settings).into(),
+        limits: request_rates(settings).into(),
         key_usage: app.key_usage(),
         request_log: app.request_log(),
         passwords: http::Passwords::default(),
@@ -64,7 +64,7 @@ pub(super) fn api_state(
             integrator_max: settings.http.answers_bytes_per_integrator_max,
             account_max: settings.http.answers_bytes_per_account_max,
         }),
-        sign_ins: sign_ins(settings),
+        sign_ins: sign_in_attempts(settings),
         pages: http::PageLimits::new(http::PageRates {
             per_s: settings.rate_limit.pages_per_s,
             concurrent_max: settings.rate_limit.concurrent_pages_max,
@@ -133,7 +133,7 @@ pub(super) fn trusted_proxies(settings: &config::http::HttpSettings) -> http::Tr
     }
 }
 
-fn sign_ins(settings: &Settings) -> http::SignInAttempts {
+fn sign_in_attempts(settings: &Settings) -> http::SignInAttempts {
     http::SignInAttempts::new(http::SignInRates {
         person_per_min: settings.rate_limit.sign_ins_per_min,
         address_per_min: settings.rate_limit.failed_auth_per_min,
@@ -146,7 +146,7 @@ fn public_url(settings: &Settings) -> Option<String> {
     Some(url.as_str().trim_end_matches('/').to_owned())
 }
 
-fn rates(settings: &Settings) -> http::Rates {
+fn request_rates(settings: &Settings) -> http::Rates {
     let limits = &settings.rate_limit;
     http::Rates {
         requests_per_s: limits.requests_per_s,

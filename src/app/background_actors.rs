@@ -104,10 +104,10 @@ impl BackgroundActors {
         let request_log = Arc::new(RequestLog::new(context.settings.http.request_log_days));
         let mut periodic = vec![
             context.start_janitor(),
-            context.start_key_usage(&key_usage),
-            context.start_request_log(&request_log),
+            context.start_key_usage_writer(&key_usage),
+            context.start_request_log_writer(&request_log),
             context.start_sweeper(&request_log),
-            context.start_quarantine(),
+            context.start_quarantine_writer(),
             context.start_clock_watch(),
         ];
         if let Some(outgoing) = work.outgoing {

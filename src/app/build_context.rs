@@ -179,7 +179,7 @@ impl BuildContext<'_> {
         }
     }
 
-    pub(super) fn delivery(&self, urls: &AddressPolicy) -> Result<DeliveryDeps, StartError> {
+    pub(super) fn delivery_deps(&self, urls: &AddressPolicy) -> Result<DeliveryDeps, StartError> {
         let webhooks = &self.settings.webhooks;
         let timeout = Duration::from_secs(webhooks.timeout_s);
         Ok(DeliveryDeps {
@@ -223,7 +223,7 @@ pub(super) fn taxpayer_deps(
         store: store.clone(),
         clock: clock.clone(),
         notifiers: notifiers.clone(),
-        deadlines: deadlines(settings),
+        deadlines: deadline_policy(settings),
         verification: settings.accounts.verification,
         panic_orders: match settings.environment {
             Environment::Development => PanicOrders::for_development(),
@@ -233,7 +233,7 @@ pub(super) fn taxpayer_deps(
     }
 }
 
-fn deadlines(settings: &Settings) -> DeadlinePolicy {
+fn deadline_policy(settings: &Settings) -> DeadlinePolicy {
     let given = &settings.deadlines;
     DeadlinePolicy {
         b2b: Duration::from_hours(given.b2b_h),

@@ -81,7 +81,7 @@ impl App {
         let asks_at_once = sandbox.is_some() && mode == ServeMode::Normal;
         let reference_fresh_for = reference_refresher.load(asks_at_once).await?;
         let webhook_urls = webhook_addresses(settings);
-        let delivery = Arc::new(context.delivery(&webhook_urls)?);
+        let delivery = Arc::new(context.delivery_deps(&webhook_urls)?);
         let inbound = context.inbound();
         let reconciliations = reconciliations(settings, &context.store, &context.clock);
         let checkpointer = checkpointer(settings, &context.store, &context.clock)?;
@@ -179,7 +179,7 @@ impl App {
 /// database connections ended with the actor threads, so new ones are opened first.
 pub(super) async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
-    leases::end(store, LeasesToEnd::Stopped(owner)).await?;
+    leases::end_leases(store, LeasesToEnd::Stopped(owner)).await?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::Store;
-use crate::store::reseal::{self, OpenedSample};
+use crate::store::reseal::{self, UnsealedSample};
 
 /// The time that a command waits for a busy SQLite database.
 const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
 /// stored secrets: deliveries, second factors and repeated requests would fail while the service seems healthy.
 pub(super) async fn open_for_service(settings: &Settings) -> Result<Store, StartError> {
     let store = open_store(settings).await?;
-    let OpenedSample { read, unopened } = reseal::open_sample(&store).await?;
+    let UnsealedSample { read, unopened } = reseal::open_sample(&store).await?;
     if read > 0 && unopened == read {
         return Err(StartError::OtherEncryptionKey { read });
     }

@@ -122,7 +122,7 @@ async fn create_missing(
         let password = random_password();
         let id = app
             .taxpayers
-            .send(id, onboarding(integrator, &password)?)
+            .send(id, onboard_command(integrator, &password)?)
             .await?
             .id;
         contact_password = Some(password);
@@ -176,7 +176,10 @@ async fn create_operator(
     }
 }
 
-fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboard, StartError> {
+fn onboard_command(
+    integrator_id: IntegratorId,
+    password: &SecretString,
+) -> Result<Onboard, StartError> {
     let password_hash = password::hash(password, None).map_err(|_| StartError::PasswordHash)?;
     Ok(Onboard {
         integrator_id,

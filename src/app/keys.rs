@@ -37,7 +37,7 @@ async fn list_holders(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartE
     let mut listed = Vec::new();
     let mut number = 1;
     loop {
-        let (found, total) = accounts::page(
+        let (found, total) = accounts::account_page(
             store,
             kind,
             Page {
@@ -94,7 +94,7 @@ pub async fn revoke_keys(
 ) -> Result<Value, StartError> {
     let change = account_change(owner, &KeyTerms::default())?;
     let store = open_beside_service(&settings).await?;
-    let revoked = access::revoke(&store, change, includes_taxpayers).await;
+    let revoked = access::revoke_account_access(&store, change, includes_taxpayers).await;
     store.close().await;
     let ended = revoked?.ok_or_else(|| StartError::no_account(owner))?;
     Ok(json!(RevokedKeys::new(owner.id, ended)))
@@ -103,7 +103,7 @@ pub async fn revoke_keys(
 /// Returns the key change to carry out. Fails if `terms` has an expiry time that has passed.
 fn account_change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, StartError> {
     let now = SystemClock.now();
-    check_end(terms)?;
+    check_not_expired(terms)?;
     Ok(AccountChange {
         owner,
         by: Actor::CommandLine,
@@ -114,7 +114,7 @@ fn account_change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, St
 }
 
 /// Refuses terms whose expiry time has passed.
-pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
+pub(super) fn check_not_expired(terms: &KeyTerms) -> Result<(), StartError> {
     match terms.expires_at.filter(|end| *end <= SystemClock.now()) {
         Some(end) => Err(StartError::KeyEndPassed(end)),
         None => Ok(()),

@@ -53,7 +53,7 @@ impl BuildContext<'_> {
         }))
     }
 
-    pub(super) fn start_key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
+    pub(super) fn start_key_usage_writer(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
         let usage = Arc::clone(usage);
         let store = self.store.clone();
         let clock = self.clock.clone();
@@ -63,7 +63,7 @@ impl BuildContext<'_> {
         })
     }
 
-    pub(super) fn start_request_log(&self, log: &Arc<RequestLog>) -> Addr<PeriodicActor> {
+    pub(super) fn start_request_log_writer(&self, log: &Arc<RequestLog>) -> Addr<PeriodicActor> {
         let log = Arc::clone(log);
         let store = self.store.clone();
         let period = Period::new(kinds::JANITOR, "request-log", request_log::WRITE_EVERY);
@@ -80,7 +80,7 @@ impl BuildContext<'_> {
         })
     }
 
-    pub(super) fn start_quarantine(&self) -> Addr<PeriodicActor> {
+    pub(super) fn start_quarantine_writer(&self) -> Addr<PeriodicActor> {
         let store = self.store.clone();
         let tree = self.tree.clone();
         let period = Period::new(kinds::JANITOR, "quarantine", quarantined::STORE_EVERY);

@@ -48,9 +48,9 @@ impl ProcessLock {
         let mut before = String::new();
         lock.read_to_string(&mut before).unwrap_or_default();
         if is_embedded {
-            leases::end(store, LeasesToEnd::AllCrashed).await?;
+            leases::end_leases(store, LeasesToEnd::AllCrashed).await?;
         } else if !before.is_empty() {
-            leases::end(store, LeasesToEnd::Crashed(&before)).await?;
+            leases::end_leases(store, LeasesToEnd::Crashed(&before)).await?;
         }
         write_owner(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
         Ok(Some(Self { _lock: lock }))

@@ -17,7 +17,7 @@ pub struct Resealing {
 
 impl Resealing {
     /// Fails if at least one secret in the database could not be resealed with the current encryption key.
-    pub fn check(&self) -> Result<(), StartError> {
+    pub fn check_all_resealed(&self) -> Result<(), StartError> {
         let mut unopened = 0;
         let mut left = 0;
         for kind in &self.kinds {

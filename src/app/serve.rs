@@ -139,7 +139,7 @@ impl Application {
         let state = web::Data::new(api_state(&app, settings, identity));
         let stopping = state.stopping.clone();
         actix_web::rt::spawn(http::watch_incidents(state.clone()));
-        let signs = actix_web::rt::spawn(http::give_signs(state.clone()));
+        let signs = actix_web::rt::spawn(http::give_life_signs(state.clone()));
         let past = web::Data::new(console::PastOverviews::default());
         actix_web::rt::spawn(console::keep_overviews(state.clone(), past.clone()));
         let limits = ListenerLimits::new(&settings.http, open_files);

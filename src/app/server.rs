@@ -145,7 +145,7 @@ where
                 .finish(map_config(application, |()| AppConfig::default()));
             let rules = rules.clone();
             let open = open.clone();
-            fn_service(move |stream: TcpStream| ready(admit(stream, &open, &rules)))
+            fn_service(move |stream: TcpStream| ready(admit_connection(stream, &open, &rules)))
                 .and_then(service)
         })?;
     }
@@ -153,7 +153,7 @@ where
 }
 
 /// Guards a new connection. Refuses it if its listener or its address has too many connections.
-fn admit(
+fn admit_connection(
     stream: TcpStream,
     open: &OpenConnections,
     rules: &ListenerRules,

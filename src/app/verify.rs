@@ -38,7 +38,7 @@ pub struct CheckpointSource {
 }
 
 /// A checkpoint file to compare with, and the demands that the file must meet.
-struct Comparison {
+struct CheckpointComparison {
     reader: CheckpointReader,
     at_least: Option<CheckpointTail>,
     /// Events from before this time must be covered by a checkpoint.
@@ -63,15 +63,15 @@ pub async fn verify(
 fn open_comparison(
     settings: &Settings,
     source: CheckpointSource,
-) -> Result<Comparison, StartError> {
+) -> Result<CheckpointComparison, StartError> {
     let key = match (source.public_key, &settings.checkpoints.key_file) {
         (Some(text), _) => CheckpointPublicKey::parse(&text).map_err(StartError::PublicKey)?,
         (None, Some(path)) => read_signing_key(path)?.public_key(),
         (None, None) => return Err(StartError::NoPublicKey),
     };
     let reader = CheckpointReader::open(&source.file, key)?;
-    let covered_until = covered_until(settings.checkpoints.every_s, SystemClock.now());
-    Ok(Comparison {
+    let covered_until = coverage_deadline(settings.checkpoints.every_s, SystemClock.now());
+    Ok(CheckpointComparison {
         reader,
         at_least: source.at_least,
         covered_until,
@@ -80,7 +80,7 @@ fn open_comparison(
 
 /// Returns the time up to which checkpoints must cover all events: two periods ago, so that a single late checkpoint
 /// raises no alarm. If checkpoints are made on demand only, no event must be covered, so the time is `Timestamp::MIN`.
-fn covered_until(every_s: u64, now: Timestamp) -> Timestamp {
+fn coverage_deadline(every_s: u64, now: Timestamp) -> Timestamp {
     let grace = Duration::from_secs(every_s).saturating_mul(2);
     if grace.is_zero() {
         Timestamp::MIN
@@ -92,7 +92,7 @@ fn covered_until(every_s: u64, now: Timestamp) -> Timestamp {
 async fn build_report(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
-    comparison: Option<Comparison>,
+    comparison: Option<CheckpointComparison>,
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
         // A deleted taxpayer may still have checkpoints, so an unknown id is an error only without checkpoints.
@@ -116,7 +116,7 @@ async fn build_report(
         });
     }
     if let Some(comparison) = comparison {
-        compare_all(store, taxpayer, comparison, &ends, &mut report).await?;
+        compare_checkpoints(store, taxpayer, comparison, &ends, &mut report).await?;
     }
     Ok(report)
 }
@@ -144,14 +144,14 @@ async fn check_chain(
 }
 
 /// Compares each checkpoint with the events that it signs, and the file with what must be in it.
-async fn compare_all(
+async fn compare_checkpoints(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
-    comparison: Comparison,
+    comparison: CheckpointComparison,
     ends: &[ChainHead],
     report: &mut VerificationReport,
 ) -> Result<(), StartError> {
-    let Comparison {
+    let CheckpointComparison {
         mut reader,
         at_least,
         covered_until,
@@ -171,7 +171,7 @@ async fn compare_all(
                         .iter()
                         .map(|one| (one.taxpayer_id, one.head.sequence)),
                 );
-                compare(store, taxpayer, checkpoint, report).await?;
+                compare_checkpoint(store, taxpayer, checkpoint, report).await?;
             }
             Ok(None) => break,
             Err(fault @ CheckpointFileError::Line { .. }) => {
@@ -194,7 +194,7 @@ async fn compare_all(
             }
             _ if reader.is_cut()? => Some(CheckpointDoubt::Cut),
             _ if reader.tail().number == 0 => Some(CheckpointDoubt::Empty),
-            _ => find_stale(store, ends, &covered, covered_until).await?,
+            _ => find_uncovered_event(store, ends, &covered, covered_until).await?,
         };
     }
     report.checkpoints = Some(reader.tail().clone());
@@ -202,7 +202,7 @@ async fn compare_all(
 }
 
 /// Looks for an event that should be in a checkpoint by now but is in none. Returns `None` if there is no such event.
-async fn find_stale(
+async fn find_uncovered_event(
     store: &Store,
     ends: &[ChainHead],
     covered: &HashMap<TaxpayerId, i64>,
@@ -227,7 +227,7 @@ async fn find_stale(
     Ok(None)
 }
 
-async fn compare(
+async fn compare_checkpoint(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     checkpoint: Checkpoint,
@@ -398,7 +398,7 @@ mod tests {
             covered_until: Timestamp,
         ) -> VerificationReport {
             let reader = CheckpointReader::open(&self.path(), key().public_key()).unwrap();
-            let comparison = Comparison {
+            let comparison = CheckpointComparison {
                 reader,
                 at_least,
                 covered_until,
@@ -600,9 +600,9 @@ mod tests {
     fn events_of_the_last_two_periods_may_wait_for_their_checkpoint() {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         assert_eq!(
-            covered_until(600, now),
+            coverage_deadline(600, now),
             Timestamp::from_second(1_799_998_800).unwrap()
         );
-        assert_eq!(covered_until(0, now), Timestamp::MIN, "on demand only");
+        assert_eq!(coverage_deadline(0, now), Timestamp::MIN, "on demand only");
     }
 }

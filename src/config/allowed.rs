@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use toml::Value;
 
 #[derive(Debug, Clone)]
-pub(super) enum Allowed {
+pub(super) enum AllowedValues {
     Flag,
     Number(RangeInclusive<i64>),
     /// A list of at least one number in this range.
@@ -18,7 +18,7 @@ pub(super) enum Allowed {
     Texts(fn(&str) -> bool, &'static str),
 }
 
-impl Allowed {
+impl AllowedValues {
     pub(super) fn admits(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Flag, Value::Boolean(_)) => true,

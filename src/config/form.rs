@@ -34,7 +34,7 @@ pub enum NetworkEntry {
 }
 
 impl NetworkEntry {
-    pub(super) fn in_environment(self, environment: Environment) -> Vec<AllowedNetwork> {
+    pub(super) fn allowed_networks(self, environment: Environment) -> Vec<AllowedNetwork> {
         match (self, environment) {
             (Self::Network(network), _) => vec![network],
             (Self::LoopbackInDevelopment, Environment::Development) => LOOPBACK

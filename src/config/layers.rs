@@ -6,7 +6,7 @@ use config::{Config, File, FileFormat, FileSourceString};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::allowed::Allowed;
+use super::allowed::AllowedValues;
 use super::fault::{ConfigFault, SettingFault, SettingSource};
 use super::limits;
 
@@ -84,7 +84,7 @@ impl LayerChecks {
                 }
                 None => single_entry(&key, value),
             };
-            overlay(
+            overlay_table(
                 &mut all,
                 self.check_layer(layer, &SettingSource::Variable(name)),
             );
@@ -103,7 +103,7 @@ impl LayerChecks {
                 }
                 (Some(Value::Table(known)), _) => {
                     let allowed = format!("a section; it has {}", list_keys(&known));
-                    self.refuse(name, origin, allowed, String::new());
+                    self.refuse_value(name, origin, allowed, String::new());
                 }
                 (Some(_), Value::Table(inner)) => {
                     let inner = inner
@@ -162,11 +162,17 @@ impl LayerChecks {
         } else {
             format!(", not {value}")
         };
-        self.refuse(key.to_owned(), origin, allowed.describe(), found);
+        self.refuse_value(key.to_owned(), origin, allowed.describe(), found);
         false
     }
 
-    fn refuse(&mut self, key: String, origin: &SettingSource, allowed: String, found: String) {
+    fn refuse_value(
+        &mut self,
+        key: String,
+        origin: &SettingSource,
+        allowed: String,
+        found: String,
+    ) {
         self.faults.push(SettingFault::NotAllowed {
             key,
             origin: origin.clone(),
@@ -202,7 +208,7 @@ fn join_names(settings: &[(&String, &Value)]) -> String {
 /// Returns the value of an environment variable: as it is if the setting is text, else parsed as TOML. Text that is not
 /// valid TOML stays text, and is refused later because its type is wrong.
 fn variable_value(key: &str, text: String) -> Value {
-    if limits::allowed_for(key).is_some_and(Allowed::is_text) {
+    if limits::allowed_for(key).is_some_and(AllowedValues::is_text) {
         return Value::String(text);
     }
     text.trim().parse().unwrap_or(Value::String(text))
@@ -228,10 +234,10 @@ fn single_entry(key: &str, value: Value) -> Table {
     Table::from_iter([(key.to_owned(), value)])
 }
 
-fn overlay(below: &mut Table, above: Table) {
+fn overlay_table(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            (Some(Value::Table(below)), Value::Table(above)) => overlay_table(below, above),
             (_, value) => {
                 below.insert(key, value);
             }

@@ -305,7 +305,7 @@ impl Settings {
         self.webhooks
             .allowed_networks
             .iter()
-            .flat_map(|entry| entry.in_environment(self.environment))
+            .flat_map(|entry| entry.allowed_networks(self.environment))
             .collect()
     }
 

@@ -44,7 +44,7 @@ pub(super) fn is_address(text: &str) -> bool {
     text.parse::<SocketAddr>().is_ok()
 }
 
-pub(super) fn is_database(text: &str) -> bool {
+pub(super) fn is_database_url(text: &str) -> bool {
     let is_sqlite = text
         .strip_prefix("sqlite://")
         .is_some_and(|path| !path.is_empty());
@@ -55,7 +55,7 @@ fn is_postgres(url: &Url) -> bool {
     matches!(url.scheme(), "postgres" | "postgresql") && url.has_host()
 }
 
-pub(super) fn is_root(text: &str) -> bool {
+pub(super) fn is_root_url(text: &str) -> bool {
     text.is_empty()
         || Url::parse(text).is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https")
@@ -67,16 +67,16 @@ pub(super) fn is_root(text: &str) -> bool {
         })
 }
 
-pub(super) fn is_header(text: &str) -> bool {
+pub(super) fn is_header_value(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-pub(super) fn is_segment(text: &str) -> bool {
+pub(super) fn is_path_segment(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-pub(super) fn is_file(text: &str) -> bool {
+pub(super) fn is_existing_file(text: &str) -> bool {
     text.is_empty() || Path::new(text).is_file()
 }
 
@@ -95,7 +95,7 @@ pub(super) fn is_one_encryption_key(text: &str) -> bool {
     !text.is_empty() && is_encryption_key(text)
 }
 
-pub(super) fn is_name(text: &str) -> bool {
+pub(super) fn is_option_name(text: &str) -> bool {
     !text.is_empty()
         && text
             .bytes()

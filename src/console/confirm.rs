@@ -26,7 +26,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/account/confirm")
             .page(confirm_page)
             .form(confirm)
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 
@@ -40,7 +40,7 @@ struct ConfirmPage {
 }
 
 #[derive(Deserialize)]
-struct Next {
+struct ConfirmQuery {
     #[serde(default)]
     next: String,
 }
@@ -55,7 +55,7 @@ struct ConfirmForm {
 }
 
 /// GET /account/confirm: asks for the password, and for the code if the person has a second factor.
-async fn confirm_page(signed_in: SignedIn, query: web::Query<Next>) -> Answer {
+async fn confirm_page(signed_in: SignedIn, query: web::Query<ConfirmQuery>) -> Answer {
     std::future::ready(render(&signed_in, query.into_inner().next, None)).await
 }
 
@@ -95,8 +95,8 @@ async fn confirm(
     if !is_right {
         return render(&signed_in, next, Some(REFUSAL_TEXT));
     }
-    if let Some(token) = session::token(&request) {
-        sessions::confirm(&state.store, &token, state.now()).await?;
+    if let Some(token) = session::session_token(&request) {
+        sessions::record_confirmation(&state.store, &token, state.now()).await?;
     }
     let next = if is_own_path(&next) {
         next

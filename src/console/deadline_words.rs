@@ -20,9 +20,9 @@ impl DeadlineWords {
     pub(crate) fn new(deadline: Timestamp, now: Timestamp) -> Self {
         let left = deadline.duration_since(now).as_secs();
         let (class, text) = match left {
-            ..0 => ("bad", format!("missed by {}", span(-left))),
-            0..NEAR_S => ("warn", format!("in {}", span(left))),
-            _ => ("idle", format!("in {}", span(left))),
+            ..0 => ("bad", format!("missed by {}", span_words(-left))),
+            0..NEAR_S => ("warn", format!("in {}", span_words(left))),
+            _ => ("idle", format!("in {}", span_words(left))),
         };
         Self {
             class,
@@ -33,7 +33,7 @@ impl DeadlineWords {
 }
 
 /// Returns a span of time in one unit.
-fn span(seconds: i64) -> String {
+fn span_words(seconds: i64) -> String {
     match seconds {
         ..MINUTE => "less than a minute".to_owned(),
         MINUTE..HOUR => format!("{} min", seconds / MINUTE),

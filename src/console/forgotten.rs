@@ -24,7 +24,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/sign-in/forgotten")
             .page(show_form)
             .form(ask_for_link)
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 

@@ -39,7 +39,7 @@ impl FormValues {
 
     /// Returns these fields together with others. If both have a field, the value of `others` counts.
     #[must_use]
-    pub(crate) fn with(mut self, others: Self) -> Self {
+    pub(crate) fn with_fields(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
@@ -47,15 +47,15 @@ impl FormValues {
     /// Adds a hidden field with the original values of all fields, so that the server can tell which ones the user
     /// changed.
     #[must_use]
-    pub(crate) fn with_before(self) -> Self {
+    pub(crate) fn with_values_before(self) -> Self {
         let query = Serializer::new(String::new())
             .extend_pairs(&self.0)
             .finish();
-        self.with(Self::from([(BEFORE, query.as_str())]))
+        self.with_fields(Self::from([(BEFORE, query.as_str())]))
     }
 
     /// Returns the values that the fields had when the page of the form was rendered.
-    pub(crate) fn before(&self) -> Self {
+    pub(crate) fn values_before(&self) -> Self {
         Self::from(&Query::from_text(self.text(BEFORE)))
     }
 
@@ -71,7 +71,7 @@ impl FormValues {
     }
 
     /// Returns these fields as a JSON object. Blank fields are left out.
-    pub(crate) fn object(&self, names: &[&str]) -> Map<String, Value> {
+    pub(crate) fn to_object(&self, names: &[&str]) -> Map<String, Value> {
         let filled = names
             .iter()
             .map(|name| (*name, self.text(name)))
@@ -130,15 +130,14 @@ impl FormState {
         Self { values, faults }
     }
 
-    /// Returns the form with the reasons of a refusal, which has changed nothing: faults of fields, a conflict, a pause
-    /// of the account or an overload. Returns any other error as it is, because it is not about the form.
+    /// Returns the form with the reasons of a refusal, which has changed nothing: faults of fields, a conflict, a limit,
+    /// a pause of the account or an overload. Returns any other error as it is, because it is not about the form.
     pub(crate) fn from_refusal(error: ApiError, values: FormValues) -> Result<Self, ApiError> {
         if !error.faults.is_empty() {
             return Ok(Self::with_faults(values, error.faults));
         }
-        let is_about_form = error.code == ErrorCode::Overloaded
-            || [StatusCode::CONFLICT, StatusCode::PRECONDITION_FAILED].contains(&error.status);
-        if !is_about_form {
+        let is_refusal = error.code == ErrorCode::Overloaded || error.status.is_client_error();
+        if !is_refusal || error.status == StatusCode::NOT_FOUND {
             return Err(error);
         }
         let whole = Fault::new("", error.code.as_str(), error.message);
@@ -214,19 +213,19 @@ mod tests {
 
     #[test]
     fn a_body_has_the_filled_fields_only() {
-        let body = sample_values().object(&["city", "state", "country"]);
+        let body = sample_values().to_object(&["city", "state", "country"]);
         assert_eq!(Value::Object(body), json!({ "city": "Lagos" }));
     }
 
     #[test]
     fn a_form_tells_the_fields_that_its_page_showed() {
         for city in ["Lagos", "", "A&B=C", "Ìbàdàn %26"] {
-            let form = FormValues::from([("city", city)]).with_before();
-            let sent = form.with(FormValues::from([("city", "Abuja")]));
+            let form = FormValues::from([("city", city)]).with_values_before();
+            let sent = form.with_fields(FormValues::from([("city", "Abuja")]));
             assert_eq!(sent.text("city"), "Abuja");
-            assert_eq!(sent.before().text("city"), city);
+            assert_eq!(sent.values_before().text("city"), city);
         }
-        assert_eq!(sample_values().before().text("city"), "");
+        assert_eq!(sample_values().values_before().text("city"), "");
     }
 
     #[test]
@@ -261,6 +260,11 @@ mod tests {
     fn a_form_keeps_its_input_if_a_refusal_has_changed_nothing() {
         for (code, is_kept) in [
             (ErrorCode::Overloaded, true),
+            (ErrorCode::RateLimited, true),
+            (ErrorCode::InvalidTransition, true),
+            (ErrorCode::PreconditionFailed, true),
+            (ErrorCode::TaxpayerLimitReached, true),
+            (ErrorCode::WebhookNotConfigured, true),
             (ErrorCode::InvoiceNotFound, false),
             (ErrorCode::InternalError, false),
         ] {

@@ -111,7 +111,7 @@ impl Frame {
 
     /// Assigns the page to this entry of the navigation. By default it belongs to the entry with its title.
     #[must_use]
-    pub(crate) fn below(self, section: &str) -> Self {
+    pub(crate) fn with_section(self, section: &str) -> Self {
         Self {
             section: section.to_owned(),
             ..self

@@ -28,7 +28,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/sign-in/invitation/{token}")
             .page(show_choose_password)
             .form(choose_password)
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 

@@ -64,7 +64,7 @@ struct PartStream {
 impl LiveParts {
     /// Streams a part to the operator who sent the request. `name` distinguishes the parts and their views. It must not
     /// contain text from a browser, because the last rendering of each name is kept for ever.
-    pub(crate) fn stream(
+    pub(crate) fn stream_to_operator(
         &self,
         name: String,
         request: &HttpRequest,
@@ -76,7 +76,7 @@ impl LiveParts {
             .0
             .entry(name)
             .or_insert_with(|| Arc::new(Cached::new(RENDERING_SHARED_FOR)));
-        let token = session::token(request).unwrap_or_default();
+        let token = session::session_token(request).unwrap_or_default();
         let part_stream = PartStream {
             state: state.clone(),
             watcher: Watcher::Operator(token),
@@ -99,7 +99,7 @@ pub(crate) fn stream_to_account(
     let part_stream = PartStream {
         state: state.clone(),
         watcher: Watcher::Account {
-            token: session::token(request).unwrap_or_default(),
+            token: session::session_token(request).unwrap_or_default(),
             taxpayer,
         },
         part: Arc::new(Cached::new(RENDERING_SHARED_FOR)),
@@ -136,7 +136,7 @@ impl PartStream {
 
     /// True if the watcher may still see the part. False also if the session cannot be checked: the stream then ends,
     /// and the browser connects again.
-    async fn may_go_on(&self) -> bool {
+    async fn may_still_view(&self) -> bool {
         match &self.watcher {
             Watcher::Operator(token) if self.events.is_multiple_of(EVENTS_PER_SESSION_CHECK) => {
                 let may_view = operators::may_view_pages(&self.state, token).await;
@@ -165,7 +165,7 @@ async fn next_event(
     if part_stream.events == part_stream.watcher.events_max() {
         return None;
     }
-    if part_stream.events > 0 && !part_stream.may_go_on().await {
+    if part_stream.events > 0 && !part_stream.may_still_view().await {
         return None;
     }
     part_stream.events += 1;
@@ -177,7 +177,7 @@ async fn next_event(
                 "a part of a page could not be rendered"
             );
         });
-        rendered.ok().map(|html| event(&html))
+        rendered.ok().map(|html| stream_event(&html))
     };
     let rendered = part_stream.part.get_or_load(rendering).await;
     let is_new = rendered.is_some() && rendered != part_stream.last_sent;
@@ -190,7 +190,7 @@ async fn next_event(
     Some((Ok(bytes), part_stream))
 }
 
-fn event(html: &str) -> Bytes {
+fn stream_event(html: &str) -> Bytes {
     let lines: Vec<_> = html.lines().map(|line| format!("data: {line}")).collect();
     Bytes::from(lines.join("\n") + "\n\n")
 }
@@ -201,6 +201,6 @@ mod tests {
 
     #[test]
     fn each_line_of_a_part_is_a_line_of_the_event() {
-        assert_eq!(event("<p>\nx</p>"), "data: <p>\ndata: x</p>\n\n");
+        assert_eq!(stream_event("<p>\nx</p>"), "data: <p>\ndata: x</p>\n\n");
     }
 }

@@ -31,11 +31,14 @@ const CHOICES: [(&str, &str); 4] = [
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path(PATH).page(show_choices).form(save).repeatable(),
+        path(PATH)
+            .page(show_choices)
+            .form(save)
+            .allows_form_repeat(),
         path("/sign-in/unsubscribe/{person}/{topic}/{signature}")
             .page(show_unsubscribe)
             .form(unsubscribe)
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 
@@ -55,7 +58,7 @@ struct ChoiceLine {
 }
 
 /// Returns the topics about which a person may get mails, and which the person may end.
-fn topics(owner: SessionOwner) -> Vec<NoticeTopic> {
+fn offered_topics(owner: SessionOwner) -> Vec<NoticeTopic> {
     let is_told = |topic: &NoticeTopic| match owner {
         SessionOwner::Contact { .. } => true,
         SessionOwner::Integrator(_) => matches!(topic, NoticeTopic::Webhook | NoticeTopic::Outage),
@@ -76,7 +79,7 @@ async fn show_choices(
     let person = &signed_in.session.person;
     let scope = NoticeScope::Person(person.owner);
     let chosen = mail_choices::owned_by(&state.store, scope, state.now()).await?;
-    let lines = topics(person.owner).into_iter().map(|topic| {
+    let lines = offered_topics(person.owner).into_iter().map(|topic| {
         let (chosen, muted_until) = match chosen.get(&topic) {
             None | Some(MailChoice::Told) => ("on", None),
             Some(MailChoice::Never) => ("off", None),
@@ -114,12 +117,12 @@ fn read_choice(word: &str, now: Timestamp) -> Option<MailChoice> {
 async fn save(state: web::Data<ApiState>, signed_in: SignedIn, form: Form<FormValues>) -> Answer {
     let owner = signed_in.session.person.owner;
     let now = state.now();
-    let wanted = topics(owner).into_iter().filter_map(|topic| {
+    let wanted = offered_topics(owner).into_iter().filter_map(|topic| {
         let choice = read_choice(form.0.text(topic.as_str()), now)?;
         Some((topic, choice))
     });
     let wanted: Vec<_> = wanted.collect();
-    mail_choices::set(&state.store, NoticeScope::Person(owner), &wanted).await?;
+    mail_choices::set_choices(&state.store, NoticeScope::Person(owner), &wanted).await?;
     Ok(go_to(PATH, "Your choice was saved."))
 }
 
@@ -163,11 +166,11 @@ async fn unsubscribe(state: web::Data<ApiState>, request: HttpRequest, link: Lin
     let Some((person, topic)) = links.check(&person, &topic, &signature) else {
         return Err(ApiError::route_not_found());
     };
-    let body = form::take(&request)?;
+    let body = form::take_form(&request)?;
     let fields = url::form_urlencoded::parse(&body);
     let word = fields.filter(|(name, _)| name == "choice").last();
     let word = word.map_or_else(|| "off".to_owned(), |(_, word)| word.into_owned());
     let choice = read_choice(&word, state.now()).unwrap_or(MailChoice::Never);
-    mail_choices::set(&state.store, person, &[(topic, choice)]).await?;
+    mail_choices::set_choices(&state.store, person, &[(topic, choice)]).await?;
     render(topic, true)
 }

@@ -65,8 +65,8 @@ use actix_web::http::Method;
 use actix_web::web;
 
 use crate::domain::access::session::OperatorRole;
-use crate::http::endpoint::{Path, lead_forms_to_pages, sort_by_precedence};
-use crate::http::middleware::policy::{FormRepeat, Pages};
+use crate::http::endpoint::{Path, redirect_forms_to_pages, sort_by_precedence};
+use crate::http::middleware::policy::{FormRepeat, ServedPages};
 pub(crate) use operators::past_overviews::{PastOverviews, keep_overviews};
 pub(crate) use page::error_pages;
 
@@ -145,7 +145,7 @@ fn operator_methods(path: &Path) -> Vec<OperatorPath> {
 pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
     let forms = page_paths()
         .into_iter()
-        .filter(|path| path.policy.pages == Pages::WithForm);
+        .filter(|path| path.policy.pages == ServedPages::WithForm);
     let (repeatable, once): (Vec<_>, Vec<_>) =
         forms.partition(|path| path.policy.repeat == FormRepeat::Harmless);
     let patterns = |paths: Vec<Path>| paths.into_iter().map(|path| path.pattern).collect();
@@ -154,7 +154,7 @@ pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.app_data(web::Data::new(live::LiveParts::default()));
-    for path in sort_by_precedence(lead_forms_to_pages(page_paths())) {
+    for path in sort_by_precedence(redirect_forms_to_pages(page_paths())) {
         config.service(path);
     }
 }
@@ -165,11 +165,11 @@ mod tests {
 
     #[test]
     fn who_opens_the_address_of_a_form_gets_to_a_page() {
-        let forms = lead_forms_to_pages(page_paths())
+        let forms = redirect_forms_to_pages(page_paths())
             .into_iter()
             .filter(|path| !path.allowed.contains(&Method::GET));
         let lost: Vec<_> = forms
-            .filter(|path| path.policy.pages == Pages::WithForm && path.page_above.is_none())
+            .filter(|path| path.policy.pages == ServedPages::WithForm && path.page_above.is_none())
             .map(|path| path.pattern)
             .collect();
         assert_eq!(lost, ["/sign-out"]);

@@ -88,7 +88,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for PublicForm<T> {
 }
 
 fn read_form<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
-    let body = form::take(request)?;
+    let body = form::take_form(request)?;
     let fields = url::form_urlencoded::parse(&body);
     let tokens: Vec<_> = fields
         .filter(|(name, _)| name == "csrf")
@@ -100,7 +100,7 @@ fn read_form<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
 
 fn read_public_form<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
     session::check_origin(request)?;
-    Ok(parse_form(&form::take(request)?)?)
+    Ok(parse_form(&form::take_form(request)?)?)
 }
 
 fn parse_form<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {

@@ -42,7 +42,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/sign-in/code")
             .page(code_page)
             .form(enter_code)
-            .repeatable(),
+            .allows_form_repeat(),
         path(PATH).page(show_second_factor).form(begin_setup),
         path("/account/second-factor/confirm").form(confirm_setup),
         path("/account/second-factor/off").form(switch_off),
@@ -58,9 +58,9 @@ pub(super) async fn ask_for_code(
 ) -> Answer {
     let token = new_token();
     let place = session::sign_in_place(request);
-    let replaces = session::token(request);
+    let replaces = session::session_token(request);
     let new = proof.new_session(&token, &place, replaces.as_ref());
-    if sessions::await_code(&state.store, new, state.now())
+    if sessions::open_awaiting_code(&state.store, new, state.now())
         .await?
         .is_none()
     {
@@ -83,7 +83,7 @@ struct CodePage {
 }
 
 #[derive(Deserialize)]
-struct Next {
+struct CodeQuery {
     #[serde(default)]
     next: String,
 }
@@ -96,7 +96,7 @@ struct CodeForm {
 }
 
 /// GET /sign-in/code: asks for the code.
-async fn code_page(waiting: AwaitsCode, query: web::Query<Next>) -> Answer {
+async fn code_page(waiting: AwaitsCode, query: web::Query<CodeQuery>) -> Answer {
     let next = query.into_inner().next;
     std::future::ready(show(&CodePage {
         frame: code_frame(&waiting),
@@ -123,7 +123,7 @@ async fn enter_code(
 ) -> Answer {
     let CodeForm { code, next } = form.0;
     let owner = waiting.person.owner;
-    let Some(proof) = PasswordProof::for_session(&state, &request, owner).await? else {
+    let Some(proof) = PasswordProof::from_open_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
     if !accept_code(&state, &request, owner, &code).await? {
@@ -160,7 +160,7 @@ pub(super) async fn accept_code(
         .as_ref()
         .and_then(|factor| factor.secret.matching_step(code, now));
     let is_right = match (step, RecoveryCode::parse(code)) {
-        (Some(step), _) => second_factors::use_step(store, owner, step, now).await?,
+        (Some(step), _) => second_factors::use_time_step(store, owner, step, now).await?,
         (None, Some(code)) if found.is_some() => {
             second_factors::use_recovery_code(store, owner, &code, now).await?
         }
@@ -242,7 +242,7 @@ async fn begin_setup(
 ) -> Answer {
     let person = &signed_in.session.person;
     let secret = TotpSecret::new(clock::system_rng().random());
-    if second_factors::begin(&state.store, person.owner, &secret)
+    if second_factors::begin_setup(&state.store, person.owner, &secret)
         .await?
         .is_none()
     {
@@ -275,7 +275,7 @@ async fn confirm_setup(
     let person = &signed_in.session.person;
     let owner = person.owner;
     let now = state.now();
-    let Some(proof) = PasswordProof::for_session(&state, &request, owner).await? else {
+    let Some(proof) = PasswordProof::from_open_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
     let attempt = begin_attempt(&state, &request, owner).await?;
@@ -297,7 +297,7 @@ async fn confirm_setup(
     };
     state.sign_ins.succeed(attempt, now);
     let codes = RecoveryCode::draw_set(|| clock::system_rng().random());
-    if second_factors::confirm(&state.store, CodeConfirmation { owner, step, now }, &codes)
+    if second_factors::confirm_setup(&state.store, CodeConfirmation { owner, step, now }, &codes)
         .await?
         .is_none()
     {
@@ -333,7 +333,7 @@ async fn switch_off(
         let refusal = "Operators and integrators of this service need a second factor.";
         return second_factor_answer(&state, &signed_in, Some(refusal));
     }
-    let Some(proof) = PasswordProof::for_session(&state, &request, owner).await? else {
+    let Some(proof) = PasswordProof::from_open_session(&state, &request, owner).await? else {
         return Ok(redirect("/sign-in"));
     };
     if !accept_code(&state, &request, owner, &form.0.code).await? {

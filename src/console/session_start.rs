@@ -24,7 +24,7 @@ pub(super) struct PasswordProof {
 
 impl PasswordProof {
     /// Returns a proof with the stored password hash of `owner`; `None` if this request has no open session of `owner`.
-    pub(super) async fn for_session(
+    pub(super) async fn from_open_session(
         state: &ApiState,
         request: &HttpRequest,
         owner: SessionOwner,
@@ -32,11 +32,12 @@ impl PasswordProof {
         let password_hash = people::password_hash(&state.store, owner).await?;
         // The session is looked up after the password hash. A change of the password ends all sessions, so a session
         // that is still open began with this password.
-        let Some(token) = session::token(request) else {
+        let Some(token) = session::session_token(request) else {
             return Ok(None);
         };
         let limits = state.settings.sessions.limits;
-        let session = sessions::peek(&state.store, &token, limits, state.now()).await?;
+        let session =
+            sessions::find_without_extending(&state.store, &token, limits, state.now()).await?;
         let is_open = session.is_some_and(|session| session.person.owner == owner);
         Ok(password_hash.filter(|_| is_open).map(|password_hash| Self {
             owner,
@@ -85,7 +86,7 @@ pub(super) async fn open_session(
     token: &SecretString,
 ) -> Result<Option<()>, ApiError> {
     let place = session::sign_in_place(request);
-    let replaces = session::token(request);
+    let replaces = session::session_token(request);
     let limits = state.settings.sessions.limits;
     let new = proof.new_session(token, &place, replaces.as_ref());
     Ok(sessions::open(&state.store, new, limits, state.now()).await?)

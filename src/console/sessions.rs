@@ -18,7 +18,7 @@ const PATH: &str = "/account/sessions";
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path(PATH).page(list),
-        path("/account/sessions/end").form(end),
+        path("/account/sessions/end").form(end_sessions),
     ]
 }
 
@@ -32,7 +32,7 @@ struct SessionsPage {
 /// GET /account/sessions: lists the sessions of the person who is signed in.
 async fn list(state: web::Data<ApiState>, request: HttpRequest, signed_in: SignedIn) -> Answer {
     let person = &signed_in.session.person;
-    let own = session::token(&request).unwrap_or_default();
+    let own = session::session_token(&request).unwrap_or_default();
     let limits = state.settings.sessions.limits;
     let rows = sessions::owned_by(&state.store, person.owner, &own, limits, state.now()).await?;
     let notice = session::notice(&request);
@@ -44,20 +44,20 @@ async fn list(state: web::Data<ApiState>, request: HttpRequest, signed_in: Signe
 }
 
 #[derive(Deserialize)]
-struct EndForm {
+struct EndSessionForm {
     /// The id of the session to end; blank for all other sessions.
     #[serde(default)]
     id: String,
 }
 
 /// POST /account/sessions/end: ends one other session, or all others.
-async fn end(
+async fn end_sessions(
     state: web::Data<ApiState>,
     request: HttpRequest,
     signed_in: SignedIn,
-    form: Form<EndForm>,
+    form: Form<EndSessionForm>,
 ) -> Answer {
-    let own = session::token(&request).unwrap_or_default();
+    let own = session::session_token(&request).unwrap_or_default();
     let id = Some(form.0.id.as_str()).filter(|id| !id.is_empty());
     let owner = signed_in.session.person.owner;
     let ended = sessions::close_others(&state.store, owner, &own, id, state.now()).await?;

@@ -41,7 +41,7 @@ struct SharedLine {
 
 /// GET /shared/deliveries/{token}. All invalid tokens get the same answer.
 async fn show_shared(state: web::Data<ApiState>, token: web::Path<String>) -> Answer {
-    let (status, shared) = match delivery_links::open(&state, &token).await? {
+    let (status, shared) = match delivery_links::open_link(&state, &token).await? {
         Some(shared) => {
             let delivery = &shared.logged.delivery;
             let body = event_text(&state, delivery.taxpayer_id, delivery.sequence).await?;

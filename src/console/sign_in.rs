@@ -33,7 +33,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/sign-in")
             .page(sign_in_page)
             .form(sign_in)
-            .repeatable(),
+            .allows_form_repeat(),
         path("/sign-out").form(sign_out),
     ]
 }
@@ -119,7 +119,7 @@ fn kind_label(kind: SessionKind) -> &'static str {
 }
 
 #[derive(Deserialize)]
-struct Next {
+struct SignInQuery {
     #[serde(default)]
     next: String,
     #[serde(default)]
@@ -142,12 +142,12 @@ async fn sign_in_page(
     state: web::Data<ApiState>,
     request: HttpRequest,
     signed_in: Result<SignedIn, Refusal>,
-    query: web::Query<Next>,
+    query: web::Query<SignInQuery>,
 ) -> Answer {
     if let Ok(SignedIn { session, .. }) = signed_in {
         return Ok(redirect(&home_path(session.person.owner)));
     }
-    let Next { next, ended } = query.into_inner();
+    let SignInQuery { next, ended } = query.into_inner();
     std::future::ready(show(&SignInPage {
         frame: Frame {
             notice: session::notice(&request),
@@ -225,7 +225,7 @@ struct TypedAccount<'a> {
 
 /// The accounts that one password is compared with at the same time, and the attempts as which this counts.
 #[derive(Default)]
-struct Trial {
+struct PasswordTrial {
     accounts: Vec<SignIn>,
     attempts: Vec<Attempt>,
 }
@@ -241,7 +241,7 @@ async fn find_accounts(
     password: SecretString,
 ) -> Result<Vec<SignIn>, ApiError> {
     let listener = Listener::from_request(request);
-    let mut found = people::with_email(&state.store, typed.email).await?;
+    let mut found = people::accounts_with_email(&state.store, typed.email).await?;
     found.retain(|account| listener.serves_person(account.person.owner));
     if let Some(kind) = typed.chosen {
         found.retain(|account| account.person.owner.kind() == kind);
@@ -252,8 +252,8 @@ async fn find_accounts(
         device,
         address: client_address(request),
     };
-    let mut known = Trial::default();
-    let mut others = Trial::default();
+    let mut known = PasswordTrial::default();
+    let mut others = PasswordTrial::default();
     others.attempts.push(attempt(None));
     for account in found {
         let device = session::known_device(request, state, account.person.owner);
@@ -272,7 +272,7 @@ async fn find_accounts(
         opened = try_password(state, others, password).await?;
     }
     if opened.is_empty() {
-        note_refusals(state, request, owners);
+        record_refused_passwords(state, request, owners);
     }
     Ok(opened)
 }
@@ -281,7 +281,7 @@ async fn find_accounts(
 /// the same email.
 async fn try_password(
     state: &ApiState,
-    trial: Trial,
+    trial: PasswordTrial,
     password: SecretString,
 ) -> Result<Vec<SignIn>, ApiError> {
     let now = state.now();
@@ -333,14 +333,18 @@ pub(super) async fn is_own_password(
     if is_right {
         state.sign_ins.succeed(attempt, state.now());
     } else {
-        note_refusals(state, request, vec![person.owner]);
+        record_refused_passwords(state, request, vec![person.owner]);
     }
     Ok(is_right)
 }
 
 /// Records refused passwords in the background. If the answer waited for the commit, its delay would reveal that the
 /// account exists.
-fn note_refusals(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<SessionOwner>) {
+fn record_refused_passwords(
+    state: &web::Data<ApiState>,
+    request: &HttpRequest,
+    owners: Vec<SessionOwner>,
+) {
     let state = state.clone();
     let address = client_address(request);
     state.traffic.count_failed_authentication();
@@ -365,7 +369,7 @@ async fn sign_out(
     signed_in: SignedIn,
     _: Form<NoFields>,
 ) -> Answer {
-    if let Some(token) = session::token(&request) {
+    if let Some(token) = session::session_token(&request) {
         sessions::close(
             &state.store,
             &token,

@@ -66,7 +66,7 @@ async fn find_signed(state: &ApiState, token: &str) -> Result<Option<SignedInvoi
         return Ok(None);
     }
     let store = &state.store;
-    let Some((taxpayer, invoice)) = verify_links::with_token(store, token).await? else {
+    let Some((taxpayer, invoice)) = verify_links::invoice_with_token(store, token).await? else {
         return Ok(None);
     };
     let invoice = invoices::owned_by_with_id(store, taxpayer, invoice).await?;

@@ -119,7 +119,7 @@ impl SharedBreaker {
     fn add(&mut self, replica: &str, breaker: &BreakerFigures) {
         self.held_on.extend(held_name(replica, breaker));
         let sum = &self.figures;
-        let gravest = if breaker.gravity() > sum.gravity() {
+        let gravest = if breaker.severity() > sum.severity() {
             breaker
         } else {
             sum
@@ -145,7 +145,7 @@ impl BreakerFigures {
         self.state == BreakerCondition::Closed && !is_held && self.failures == 0
     }
 
-    fn gravity(&self) -> (bool, BreakerCondition, bool, u64) {
+    fn severity(&self) -> (bool, BreakerCondition, bool, u64) {
         (
             self.is_tripped,
             self.state,

@@ -20,7 +20,10 @@ impl MailLinks {
     /// Returns the path of the link with which this person unsubscribes from a topic.
     pub fn unsubscribe_path(&self, person: NoticeScope, topic: NoticeTopic) -> String {
         let slug = person.to_string().replace('/', "-");
-        let signature = hex::encode(hmac::sign(&self.key(), claim(person, topic).as_bytes()));
+        let signature = hex::encode(hmac::sign(
+            &self.key(),
+            signed_text(person, topic).as_bytes(),
+        ));
         format!("{UNSUBSCRIBE_PATH}{slug}/{topic}/{signature}")
     }
 
@@ -34,7 +37,7 @@ impl MailLinks {
         let person = slug.replace('-', "/").parse().ok()?;
         let topic = NoticeTopic::parse(topic)?;
         let signature = hex::decode(signature).ok()?;
-        let claim = claim(person, topic);
+        let claim = signed_text(person, topic);
         let is_right = hmac::verify(&self.key(), claim.as_bytes(), &signature).is_ok();
         is_right.then_some((person, topic))
     }
@@ -54,7 +57,7 @@ impl MailLinks {
 }
 
 /// Returns the text that the signature of an unsubscribe link covers.
-fn claim(person: NoticeScope, topic: NoticeTopic) -> String {
+fn signed_text(person: NoticeScope, topic: NoticeTopic) -> String {
     format!("unsubscribe {person} {topic}")
 }
 

@@ -111,8 +111,9 @@ impl Payment {
     pub fn reprice(self, payable: Amount) -> Result<Self, Fault> {
         if payable < self.paid {
             let message = format!(
-                "The lines come to {payable}, which is less than the {} that was paid already.",
-                self.paid
+                "The lines come to {}, which is less than the {} that was paid already.",
+                payable.to_grouped_text(),
+                self.paid.to_grouped_text()
             );
             return Err(Fault::new("lines", "payment_exceeds_payable", message));
         }
@@ -150,7 +151,7 @@ impl Payment {
     }
 
     /// Returns the amount that is left to pay, at least zero.
-    pub fn left(self) -> Amount {
+    pub fn amount_left(self) -> Amount {
         let left = self.payable_as_signed().minus(self.paid);
         let left = left.unwrap_or_default();
         left.max(Amount::ZERO)
@@ -165,7 +166,7 @@ impl Payment {
         match change {
             PaymentChange::Pending => Ok(self.note_status(PaymentStatus::Pending)),
             PaymentChange::Rejected => Ok(self.note_status(PaymentStatus::Rejected)),
-            PaymentChange::Paid => self.post(PaymentStatus::Paid, self.left()),
+            PaymentChange::Paid => self.post(PaymentStatus::Paid, self.amount_left()),
             PaymentChange::Partial(amount) => self.post(PaymentStatus::Partial, amount),
         }
     }
@@ -196,15 +197,13 @@ impl Payment {
     }
 
     fn excess_refusal(self, amount: Amount) -> Refusal {
-        let left = self.left();
-        Refusal::PaymentExceedsPayable(Fault::new(
-            "amount",
-            "payment_exceeds_payable",
-            format!(
-                "The amount {amount} is more than the {left} left to pay of {}.",
-                self.payable_as_signed()
-            ),
-        ))
+        let message = format!(
+            "The amount {} is more than the {} left to pay of {}.",
+            amount.to_grouped_text(),
+            self.amount_left().to_grouped_text(),
+            self.payable_as_signed().to_grouped_text()
+        );
+        Refusal::PaymentExceedsPayable(Fault::new("amount", "payment_exceeds_payable", message))
     }
 }
 
@@ -227,6 +226,29 @@ mod tests {
             half.after(PaymentChange::Partial(Amount::from(41))),
             Err(Refusal::PaymentExceedsPayable(fault)) if fault.path == "amount"
         ));
+    }
+
+    #[test]
+    fn a_refusal_shows_money_as_people_write_it() {
+        let payable = Amount::parse("2001.5").unwrap();
+        let (fresh, _) = Payment::from_declared(payable, DeclaredPaymentStatus::Pending);
+        let half = PaymentChange::Partial(Amount::parse("1000.75").unwrap());
+        let (part, _) = fresh.after(half).unwrap();
+        let above = PaymentChange::Partial(Amount::parse("12345.5").unwrap());
+        let too_much = part.after(above).unwrap_err().to_string();
+        let too_little = part.reprice(Amount::from(1_000)).unwrap_err().to_string();
+        for (message, expected) in [
+            (
+                too_much.as_str(),
+                "The amount 12,345.50 is more than the 1,000.75 left to pay of 2,001.50.",
+            ),
+            (
+                too_little.as_str(),
+                "The lines come to 1,000.00, which is less than the 1,000.75 that was paid already.",
+            ),
+        ] {
+            assert_eq!(message, expected);
+        }
     }
 
     #[test]
@@ -317,7 +339,7 @@ mod tests {
             assert_eq!(payment.status, after, "{name}");
             assert_eq!(payment.payable, 100.into(), "{name}");
             assert_eq!(payment.payable_as_signed(), signed.into(), "{name}");
-            assert_eq!(payment.left(), left.into(), "{name}");
+            assert_eq!(payment.amount_left(), left.into(), "{name}");
             assert_eq!(payment.after_signature(signed.into()), payment, "{name}");
             let (full, posting) = payment.after(PaymentChange::Paid).unwrap();
             assert_eq!(full.status, Paid, "{name}");

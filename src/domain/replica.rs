@@ -126,7 +126,7 @@ impl ReplicaList {
     }
 
     /// Returns the replicas that are not missing.
-    pub fn present(&self) -> impl Iterator<Item = &Replica> {
+    pub fn present_replicas(&self) -> impl Iterator<Item = &Replica> {
         self.replicas
             .iter()
             .filter(|replica| !self.is_missing(replica))
@@ -190,7 +190,7 @@ mod tests {
             replicas: vec![replica.clone()],
         };
         assert_eq!(
-            list.missing_replicas().count() + list.present().count(),
+            list.missing_replicas().count() + list.present_replicas().count(),
             1,
             "each is either missing or present"
         );

@@ -52,7 +52,11 @@ async fn a_password_is_hashed_only_where_the_names_are_free() {
         "contact_person":
             { "first_name": "A", "last_name": "B", "email": "ab@example.com", "password": "twelve letters" },
     });
-    let all = test_app.state.passwords.fill(IntegratorId(1)).await;
+    let all = test_app
+        .state
+        .passwords
+        .take_all_places(IntegratorId(1))
+        .await;
     let taken = with_member(&new, "/tin_no", Some(json!("1234 5678/0001")));
     assert_eq!(
         ask(&test_app, onboard(&taken)).await.0,

@@ -8,8 +8,8 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::domain::reference::catalog::Catalog;
-use crate::http::forms::document::ReadDocument;
-use crate::http::forms::reader::Accepted;
+use crate::http::forms::document::ValidDocument;
+use crate::http::forms::reader::AcceptedForm;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -27,7 +27,7 @@ pub(crate) struct Approval {
 
 /// Prepares the submission. It is `None` for any other status and for accounts without the setting. An invoice that
 /// cannot be submitted is approved all the same; a warning says why it is not submitted.
-pub(crate) async fn prepare(
+pub(crate) async fn prepare_approval(
     state: &ApiState,
     taxpayer: TaxpayerId,
     which: &InvoiceRef,
@@ -47,15 +47,15 @@ pub(crate) async fn prepare(
         return Ok(Approval::default());
     };
     if let Err(refusal) = supplier.check_verified(state.settings.verification) {
-        return Ok(Approval::not_submitted(&refusal.to_string()));
+        return Ok(Approval::without_submission(&refusal.to_string()));
     }
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
-    let Accepted {
+    let AcceptedForm {
         value: form,
         mut warnings,
     } = match read_submission(&stored, &state.catalog.get())? {
         Ok(form) => form,
-        Err(faults) => return Ok(Approval::not_submitted(&faults.summary())),
+        Err(faults) => return Ok(Approval::without_submission(&faults.summary())),
     };
     warnings.extend(submission::future_issue_date_warning(&form, state.today()));
     Ok(Approval {
@@ -71,16 +71,16 @@ pub(crate) async fn prepare(
 pub(crate) fn read_submission(
     stored: &StoredInvoice,
     catalog: &Catalog,
-) -> Result<Result<Accepted<ReadDocument>, Faults>, ApiError> {
+) -> Result<Result<AcceptedForm<ValidDocument>, Faults>, ApiError> {
     let mut fields = stored.document(catalog)?;
     let warnings = drop_odd_telephones(&mut fields);
     let source = DocumentSource::StoredInvoice;
     let form = submission::read(source, &fields, Some(&stored.supplier), catalog);
-    Ok(form.map(|form| Accepted { warnings, ..form }))
+    Ok(form.map(|form| AcceptedForm { warnings, ..form }))
 }
 
 /// Returns the request that submits this document.
-pub(crate) fn submission_request(form: ReadDocument) -> RunRequest {
+pub(crate) fn submission_request(form: ValidDocument) -> RunRequest {
     RunRequest {
         irn: form.irn,
         payload: RunPayload::Submit(Box::new(form.document)),
@@ -88,7 +88,7 @@ pub(crate) fn submission_request(form: ReadDocument) -> RunRequest {
 }
 
 impl Approval {
-    fn not_submitted(reason: &str) -> Self {
+    fn without_submission(reason: &str) -> Self {
         Self {
             submission: None,
             warnings: vec![format!(

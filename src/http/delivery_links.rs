@@ -42,14 +42,14 @@ pub(crate) struct SharedDelivery {
 
 /// The signed part of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Claim {
+struct LinkClaim {
     endpoint: EndpointKey,
     delivery: Uuid,
     /// Seconds since 1970 (Unix time).
     expires_at: i64,
 }
 
-impl Claim {
+impl LinkClaim {
     fn to_bytes(self) -> [u8; SIGNED_BYTES] {
         let mut bytes = [0; SIGNED_BYTES];
         bytes[..8].copy_from_slice(&self.endpoint.0.to_be_bytes());
@@ -66,7 +66,7 @@ impl Claim {
         })
     }
 
-    fn is_over(self, now: Timestamp) -> bool {
+    fn is_expired(self, now: Timestamp) -> bool {
         self.expires_at <= now.as_second()
     }
 
@@ -78,7 +78,7 @@ impl Claim {
 }
 
 /// Makes a link to a delivery that is valid for `valid_for_s` seconds, and records who made it.
-pub(crate) async fn make(
+pub(crate) async fn make_link(
     state: &ApiState,
     delivery: &Delivery,
     valid_for_s: u32,
@@ -88,7 +88,7 @@ pub(crate) async fn make(
     let (_, secret) = find_endpoint(state, delivery.endpoint)
         .await?
         .ok_or(Refusal::EndpointNotFound)?;
-    let claim = Claim {
+    let claim = LinkClaim {
         endpoint: delivery.endpoint,
         delivery: delivery.id,
         expires_at: now.as_second().saturating_add(valid_for_s.into()),
@@ -110,14 +110,14 @@ pub(crate) async fn make(
 }
 
 /// Returns the delivery that a token names; `None` if the token is invalid or expired, or the delivery is gone.
-pub(crate) async fn open(
+pub(crate) async fn open_link(
     state: &ApiState,
     token: &str,
 ) -> Result<Option<SharedDelivery>, ApiError> {
     let Some((claim, signature)) = read_token(token) else {
         return Ok(None);
     };
-    if claim.is_over(state.now()) {
+    if claim.is_expired(state.now()) {
         return Ok(None);
     }
     let Some((endpoint, secret)) = find_endpoint(state, claim.endpoint).await? else {
@@ -136,9 +136,9 @@ pub(crate) async fn open(
     }))
 }
 
-fn read_token(token: &str) -> Option<(Claim, Vec<u8>)> {
+fn read_token(token: &str) -> Option<(LinkClaim, Vec<u8>)> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let claim = Claim::from_bytes(&bytes)?;
+    let claim = LinkClaim::from_bytes(&bytes)?;
     Some((claim, bytes[SIGNED_BYTES..].to_vec()))
 }
 
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_token_is_read_as_it_was_written_and_garbage_is_not() {
-        let claim = Claim {
+        let claim = LinkClaim {
             endpoint: EndpointKey(-7),
             delivery: Uuid::from_u128(9),
             expires_at: 1_768_471_200,
@@ -171,18 +171,18 @@ mod tests {
 
     #[test]
     fn a_link_is_over_at_its_last_second() {
-        let claim = Claim {
+        let claim = LinkClaim {
             endpoint: EndpointKey(1),
             delivery: Uuid::nil(),
             expires_at: 100,
         };
-        let is_over = |second| claim.is_over(Timestamp::from_second(second).unwrap());
+        let is_over = |second| claim.is_expired(Timestamp::from_second(second).unwrap());
         assert_eq!([99, 100, 101].map(is_over), [false, true, true]);
     }
 
     #[test]
     fn another_secret_makes_another_text() {
-        let claim = Claim {
+        let claim = LinkClaim {
             endpoint: EndpointKey(1),
             delivery: Uuid::nil(),
             expires_at: 1,

@@ -13,7 +13,7 @@ use crate::store::webhooks::delivery_selection::sequences_with_ids;
 use uuid::Uuid;
 
 /// Returns the range of the selected deliveries to an endpoint. Fails if a chosen delivery belongs to another endpoint.
-pub(crate) async fn to_range(
+pub(crate) async fn selected_range(
     state: &ApiState,
     taxpayer: TaxpayerId,
     endpoint: EndpointKey,
@@ -55,7 +55,7 @@ async fn matching_range(
         None => 1,
     };
     let irns = match form.irn {
-        Some(irn) => Some(delivery_log::find_spellings(&state.store, taxpayer, irn).await?),
+        Some(irn) => Some(delivery_log::find_irn_spellings(&state.store, taxpayer, irn).await?),
         None => None,
     };
     let selection = DeliverySelection::Matching(DeliveryMatch {

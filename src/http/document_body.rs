@@ -42,7 +42,7 @@ pub(crate) struct DocumentBody {
     call: DocumentCall,
     sent: JsonObject,
     /// The document that a body with only an IRN stands for; `None` if the body itself is the document.
-    meant: Option<MeantDocument>,
+    meant: Option<DocumentByIrn>,
     /// The caller's document with the amounts that were computed for it; `None` before `calculate` is called.
     completed: Option<Map<String, Value>>,
     /// True if the body has only an IRN, but no stored invoice has it.
@@ -50,7 +50,7 @@ pub(crate) struct DocumentBody {
 }
 
 /// The result of comparing a document with the stored invoice of the same IRN.
-pub(crate) struct Compared {
+pub(crate) struct DocumentComparison {
     pub(crate) differences: Differences,
     /// The stored invoice that must still be the same when the document is sent: it is the source of the document, or
     /// the account allows no difference from it. `None` if another one would do.
@@ -58,7 +58,7 @@ pub(crate) struct Compared {
 }
 
 #[derive(Debug)]
-struct MeantDocument {
+struct DocumentByIrn {
     fields: Map<String, Value>,
     /// The stored invoice; `None` if the document comes from an earlier submission, so that a repeated call sends the
     /// same.
@@ -67,13 +67,13 @@ struct MeantDocument {
 }
 
 impl DocumentBody {
-    pub(crate) async fn complete(
+    pub(crate) async fn resolve(
         state: &ApiState,
         call: DocumentCall,
         taxpayer: Option<&Taxpayer>,
         sent: JsonObject,
     ) -> Result<Self, ApiError> {
-        let irn = irn_alone(&sent).and_then(|text| Irn::parse(text).ok());
+        let irn = lone_irn(&sent).and_then(|text| Irn::parse(text).ok());
         let Some((taxpayer, irn)) = taxpayer.zip(irn) else {
             return Ok(Self {
                 call,
@@ -83,7 +83,7 @@ impl DocumentBody {
                 is_unknown: false,
             });
         };
-        let mut meant = MeantDocument::find(state, call, taxpayer, &irn).await?;
+        let mut meant = DocumentByIrn::find_by_irn(state, call, taxpayer, &irn).await?;
         if let (Some(meant), Some(business_id)) = (&mut meant, sent.get("business_id")) {
             let name = "business_id".to_owned();
             meant.fields.insert(name, business_id.clone());
@@ -111,7 +111,7 @@ impl DocumentBody {
         if self.meant.is_some() {
             return None;
         }
-        let done = calculated::complete(&self.sent, DocumentForm::Authority, catalog);
+        let done = calculated::compute_amounts(&self.sent, DocumentForm::Authority, catalog);
         self.completed = Some(done.fields);
         Some(done.outcome)
     }
@@ -151,21 +151,21 @@ impl DocumentBody {
     /// Compares a document that the caller sent with the stored invoice of the same IRN, if there is one. `sent` is the
     /// document as its form reads it. For an account with the setting `strict_documents`, any difference is an error
     /// that lists all of them.
-    pub(crate) async fn compare(
+    pub(crate) async fn compare_with_stored(
         &self,
         state: &ApiState,
         taxpayer: &Taxpayer,
         irn: &Irn,
         sent: &Map<String, Value>,
-    ) -> Result<Compared, ApiError> {
+    ) -> Result<DocumentComparison, ApiError> {
         if self.meant.is_some() {
-            return Ok(Compared {
+            return Ok(DocumentComparison {
                 differences: Differences::default(),
                 source: self.stored_invoice().map(SeenInvoice::from),
             });
         }
         let Some(stored) = StoredInvoice::find(&state.store, taxpayer, irn).await? else {
-            return Ok(Compared {
+            return Ok(DocumentComparison {
                 differences: Differences::default(),
                 source: None,
             });
@@ -177,7 +177,7 @@ impl DocumentBody {
             let error = ApiError::new(ErrorCode::IrnContentChanged, message);
             return Err(error.with_faults(differences.to_faults()));
         }
-        Ok(Compared {
+        Ok(DocumentComparison {
             differences,
             source: is_strict.then(|| SeenInvoice::from(&stored.invoice)),
         })
@@ -203,15 +203,15 @@ impl DocumentBody {
     }
 }
 
-impl MeantDocument {
-    async fn find(
+impl DocumentByIrn {
+    async fn find_by_irn(
         state: &ApiState,
         call: DocumentCall,
         taxpayer: &Taxpayer,
         irn: &Irn,
     ) -> Result<Option<Self>, ApiError> {
         if call != DocumentCall::Report
-            && let Some(fields) = sent_document(state, taxpayer, irn).await?
+            && let Some(fields) = earlier_submission_document(state, taxpayer, irn).await?
         {
             return Ok(Some(Self {
                 fields,
@@ -252,14 +252,14 @@ fn not_stored_rule() -> FieldRule {
 }
 
 /// Returns the IRN of a body that has no other field except, optionally, the business id of its taxpayer.
-pub(crate) fn irn_alone(fields: &Map<String, Value>) -> Option<&str> {
+pub(crate) fn lone_irn(fields: &Map<String, Value>) -> Option<&str> {
     let names: BTreeSet<_> = fields.keys().map(String::as_str).collect();
     let is_alone = names.is_subset(&BTreeSet::from(["irn", "business_id"]));
     fields.get("irn").filter(|_| is_alone)?.as_str()
 }
 
 /// Returns the document of an earlier submission of this IRN, unless that was refused or cancelled.
-async fn sent_document(
+async fn earlier_submission_document(
     state: &ApiState,
     taxpayer: &Taxpayer,
     irn: &Irn,
@@ -291,7 +291,7 @@ mod tests {
             (json!({}), None),
         ];
         for (body, expected) in cases {
-            assert_eq!(irn_alone(body.as_object().unwrap()), expected, "{body}");
+            assert_eq!(lone_irn(body.as_object().unwrap()), expected, "{body}");
         }
     }
 }

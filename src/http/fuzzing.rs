@@ -18,7 +18,7 @@ use crate::http::forms::delivery_selection;
 use crate::http::forms::notice;
 use crate::http::forms::payment_update;
 use crate::http::forms::profile;
-use crate::http::forms::reader::{self, Accepted, Reader};
+use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::reason;
 use crate::http::forms::reconciliation;
 use crate::http::forms::relayed_payment;
@@ -50,48 +50,48 @@ pub fn read_forms(text: &[u8]) {
     };
     let body = &body;
     let catalog = catalog.as_ref();
-    form(body, catalog, standard_invoice::read);
-    form(body, catalog, taxpayer::read);
-    form(body, catalog, profile::read);
-    form(body, catalog, payment_update::read);
-    form(body, catalog, relayed_payment::read);
-    form(body, catalog, update_status::read);
-    form(body, catalog, |reader| {
+    read_form(body, catalog, standard_invoice::read);
+    read_form(body, catalog, taxpayer::read);
+    read_form(body, catalog, profile::read);
+    read_form(body, catalog, payment_update::read);
+    read_form(body, catalog, relayed_payment::read);
+    read_form(body, catalog, update_status::read);
+    read_form(body, catalog, |reader| {
         update_invoice::read(reader, &Arc::new(Catalog::default()))
     });
-    form(body, catalog, unique_no::read);
-    form(body, catalog, supplier_irn::read);
-    form(body, catalog, reason::read);
-    form(body, catalog, run_filter::read_bulk_move);
-    form(body, catalog, reconciliation::read);
-    form(body, catalog, reconciliation::read_decision);
-    form(body, catalog, replay::read);
-    form(body, catalog, replay::read_enable);
-    form(body, catalog, dead_letters::read);
-    form(body, catalog, delivery_selection::read);
-    form(body, catalog, notice::read);
-    form(body, catalog, webhook::read_secret_type);
-    form(body, catalog, |reader| transmit::read(reader, None));
-    form(body, catalog, |reader| {
+    read_form(body, catalog, unique_no::read);
+    read_form(body, catalog, supplier_irn::read);
+    read_form(body, catalog, reason::read);
+    read_form(body, catalog, run_filter::read_bulk_move);
+    read_form(body, catalog, reconciliation::read);
+    read_form(body, catalog, reconciliation::read_decision);
+    read_form(body, catalog, replay::read);
+    read_form(body, catalog, replay::read_enable);
+    read_form(body, catalog, dead_letters::read);
+    read_form(body, catalog, delivery_selection::read);
+    read_form(body, catalog, notice::read);
+    read_form(body, catalog, webhook::read_secret_type);
+    read_form(body, catalog, |reader| transmit::read(reader, None));
+    read_form(body, catalog, |reader| {
         vat_report::read(reader, None, false)
     });
-    judge(
+    check_faults(
         body,
         submission::read(submission::DocumentSource::Caller, body, None, catalog),
     );
-    judge(body, validation::read(body, None, catalog));
+    check_faults(body, validation::read(body, None, catalog));
 }
 
-fn form<T>(
+fn read_form<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
 ) {
-    judge(body, reader::read(body, catalog, form));
+    check_faults(body, reader::read(body, catalog, form));
 }
 
 /// If a form refused the body, checks that it reports at least one fault and that every fault has a JSON pointer.
-fn judge<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
+fn check_faults<T>(body: &Map<String, Value>, read: Result<AcceptedForm<T>, Faults>) {
     let Err(faults) = read else { return };
     assert!(!faults.is_empty(), "a form that gives nothing says why");
     assert!(
@@ -107,7 +107,7 @@ fn judge<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
 /// Reads the bytes as an answer of the authority, of a webhook endpoint and of a token endpoint.
 pub fn read_answers(text: &[u8]) {
     authority_client::fuzzing::read_answer(text);
-    let delivered = attempt(text, 200, AttemptOutcome::Delivered);
+    let delivered = attempt_with_response(text, 200, AttemptOutcome::Delivered);
     // The formats that have a result in the body.
     for format in [
         BodyFormat::Soap {
@@ -121,7 +121,7 @@ pub fn read_answers(text: &[u8]) {
         drop(interpret_body(delivered.clone(), format, "e1", 64));
     }
     drop(read_token(&delivered));
-    drop(read_token(&attempt(
+    drop(read_token(&attempt_with_response(
         text,
         400,
         AttemptOutcome::Rejected(400),
@@ -133,7 +133,7 @@ pub fn read_answers(text: &[u8]) {
 }
 
 /// Returns an attempt that got these bytes as its response.
-fn attempt(text: &[u8], status: u16, outcome: AttemptOutcome) -> AttemptResult {
+fn attempt_with_response(text: &[u8], status: u16, outcome: AttemptOutcome) -> AttemptResult {
     AttemptResult {
         status: Some(status),
         response_head: String::from_utf8_lossy(text).into_owned(),

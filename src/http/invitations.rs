@@ -53,7 +53,7 @@ pub(crate) struct InvitationRequest {
 
 /// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person or the account
 /// is disabled.
-pub(crate) async fn make(
+pub(crate) async fn make_invitation(
     state: &ApiState,
     request: &HttpRequest,
     order: InvitationRequest,

@@ -5,7 +5,7 @@ use actix_web::HttpRequest;
 use invoice_pdf::{Logo, Look, PdfError, Sheet, Standing};
 use serde_json::Value;
 use trade_document::TradeDocument;
-use ubl::{UnmappedPart, Unwritable};
+use ubl::{UnmappedPart, UnwritableDocument};
 
 use crate::domain::access::payer::Payer;
 use crate::domain::invoice::Invoice;
@@ -94,7 +94,7 @@ impl InvoiceFile {
 }
 
 /// Makes a file of an invoice.
-pub(crate) async fn make(
+pub(crate) async fn make_file(
     state: &ApiState,
     request: &HttpRequest,
     stored: &StoredInvoice,
@@ -103,17 +103,17 @@ pub(crate) async fn make(
     let qr_code = &stored.invoice.authority.qr_code;
     let mut warnings = Vec::new();
     let bytes = match file {
-        InvoiceFile::QrSvg => picture(qr_code)?.svg().into_bytes(),
-        InvoiceFile::QrPng => picture(qr_code)?.png().map_err(ApiError::internal)?,
+        InvoiceFile::QrSvg => draw_qr_code(qr_code)?.svg().into_bytes(),
+        InvoiceFile::QrPng => draw_qr_code(qr_code)?.png().map_err(ApiError::internal)?,
         InvoiceFile::Json => canonical_text(&sendable_document(state, stored).await?).into_bytes(),
         InvoiceFile::Ubl => ubl_text(state, stored).await?.into_bytes(),
         InvoiceFile::Pdf => {
             let document = shown_trade_document(state, stored).await?;
             warnings.extend(paper_warning(state, stored, &document));
-            let paper = Paper {
+            let paper = Printout {
                 beside: ubl_parts_beside(state, stored, &document).await?,
                 document,
-                look: look(state, &stored.supplier).await?,
+                look: document_look(state, &stored.supplier).await?,
                 standing: if stored.invoice.authority.signed {
                     Standing::Signed
                 } else {
@@ -122,7 +122,7 @@ pub(crate) async fn make(
                 qr_code: stored.invoice.signed_qr_code().map(str::to_owned),
                 verify_link: verify_link(state, request, &stored.invoice).await?,
             };
-            print(state, stored.supplier.payer(), paper).await?
+            print_pdf(state, stored.supplier.payer(), paper).await?
         }
     };
     Ok(FileAnswer {
@@ -145,10 +145,10 @@ fn paper_warning(
     let paths: Vec<_> = paths
         .map(|path| stored_path(&stored.invoice, &catalog, &path))
         .collect();
-    paper_texts::warning(&paths)
+    paper_texts::unprintable_warning(&paths)
 }
 
-fn picture(text: &str) -> Result<QrPicture, ApiError> {
+fn draw_qr_code(text: &str) -> Result<QrPicture, ApiError> {
     QrPicture::from_text(text).ok_or_else(|| ApiError::internal("the QR code cannot be drawn"))
 }
 
@@ -201,7 +201,7 @@ async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, Ap
     let text = state
         .printing
         .compute_in_turn(stored.supplier.payer(), move || {
-            ubl::write_with(&document, &beside)
+            ubl::write_with_parts(&document, &beside)
         })
         .await?;
     let reason = match text {
@@ -209,11 +209,11 @@ async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, Ap
         Err(reason) => reason,
     };
     let path = match &reason {
-        Unwritable::DocumentType { .. } => "invoice_type_code".to_owned(),
-        Unwritable::TaxCategory(_) => "tax_total".to_owned(),
-        Unwritable::NoLines => "invoice_line".to_owned(),
-        Unwritable::Orders(_) => "order_reference".to_owned(),
-        Unwritable::Character { element, character } => {
+        UnwritableDocument::DocumentType { .. } => "invoice_type_code".to_owned(),
+        UnwritableDocument::TaxCategory(_) => "tax_total".to_owned(),
+        UnwritableDocument::NoLines => "invoice_line".to_owned(),
+        UnwritableDocument::Orders(_) => "order_reference".to_owned(),
+        UnwritableDocument::Character { element, character } => {
             let shown = shown_document(state, stored).await?;
             let path = char::from_u32(*character).and_then(|letter| character_path(letter, &shown));
             match path {
@@ -251,7 +251,7 @@ fn character_path(letter: char, value: &Value) -> Option<String> {
 }
 
 /// Makes a file of an invoice that a supplier sent, from the document as it came.
-pub(crate) async fn make_received(
+pub(crate) async fn make_received_file(
     state: &ApiState,
     receiver: TaxpayerId,
     irn: &Irn,
@@ -264,8 +264,8 @@ pub(crate) async fn make_received(
         let document =
             found.map_err(|reason| Fault::new("supplier_irn", "readable", format!("{reason}.")))?;
         let paths = paper_texts::unprintable_paths(&document);
-        warnings.extend(paper_texts::warning(&paths));
-        let paper = Paper {
+        warnings.extend(paper_texts::unprintable_warning(&paths));
+        let paper = Printout {
             document,
             beside: Vec::new(),
             look: Look::default(),
@@ -273,7 +273,7 @@ pub(crate) async fn make_received(
             qr_code: None,
             verify_link: None,
         };
-        print(state, find_payer(state, receiver).await?, paper).await?
+        print_pdf(state, find_payer(state, receiver).await?, paper).await?
     } else {
         canonical_text(document).into_bytes()
     };
@@ -294,7 +294,7 @@ pub(crate) async fn shown_trade_document(
     let document = shown_document(state, stored).await?;
     let catalog = state.catalog.get();
     let mut found = read_document(&document, &catalog).map_err(ApiError::internal)?;
-    stored.complete(&mut found, &catalog);
+    stored.complete_document(&mut found, &catalog);
     Ok(found)
 }
 
@@ -305,7 +305,7 @@ async fn ubl_parts_beside(
     document: &TradeDocument,
 ) -> Result<Vec<UnmappedPart>, ApiError> {
     let parts = ubl_parts::for_invoice(&state.store, &stored.invoice).await?;
-    Ok(parts.map_or_else(Vec::new, |parts| parts.fitting(document)))
+    Ok(parts.map_or_else(Vec::new, |parts| parts.fitting_parts(document)))
 }
 
 /// Returns the address of the public page of a signed invoice, at the host of this request; `None` if the invoice is
@@ -324,7 +324,7 @@ pub(crate) async fn verify_link(
 }
 
 /// Returns the template, the colour and the logo that the taxpayer chose for its documents.
-async fn look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, ApiError> {
+async fn document_look(state: &ApiState, taxpayer: &Taxpayer) -> Result<Look, ApiError> {
     let settings = &taxpayer.settings;
     let mut look = Look {
         template: settings.template,
@@ -370,7 +370,7 @@ async fn find_payer(state: &ApiState, taxpayer: TaxpayerId) -> Result<Payer, Api
 }
 
 /// Everything that is printed on a document.
-struct Paper {
+struct Printout {
     document: TradeDocument,
     /// The parts of an imported UBL file that no field holds, for the UBL file within the PDF.
     beside: Vec<UnmappedPart>,
@@ -380,9 +380,9 @@ struct Paper {
     verify_link: Option<String>,
 }
 
-async fn print(state: &ApiState, payer: Payer, sheet: Paper) -> Result<Vec<u8>, ApiError> {
+async fn print_pdf(state: &ApiState, payer: Payer, sheet: Printout) -> Result<Vec<u8>, ApiError> {
     let printed = state.printing.compute_in_turn(payer, move || {
-        let ubl = ubl::write_with(&sheet.document, &sheet.beside).ok();
+        let ubl = ubl::write_with_parts(&sheet.document, &sheet.beside).ok();
         invoice_pdf::render(&Sheet {
             document: &sheet.document,
             look: &sheet.look,

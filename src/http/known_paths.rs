@@ -30,7 +30,8 @@ impl KnownPaths {
         let mut near: Vec<_> = served
             .filter_map(|(_, path)| {
                 let known: Vec<_> = segments(path).collect();
-                let cost = cost(&asked_segments, &known).filter(|cost| *cost <= SEGMENT_COST)?;
+                let cost =
+                    change_cost(&asked_segments, &known).filter(|cost| *cost <= SEGMENT_COST)?;
                 let parameters = known.iter().filter(|one| is_parameter(one)).count();
                 Some(((cost, parameters), *path))
             })
@@ -54,9 +55,9 @@ fn is_parameter(segment: &str) -> bool {
 
 /// Returns the cost of the changes that lead from one path to the other. Returns `None` if the paths differ by more
 /// than one missing or additional segment.
-fn cost(asked: &[&str], known: &[&str]) -> Option<usize> {
+fn change_cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     if asked.len() == known.len() {
-        return Some(pair_cost(asked, known));
+        return Some(segments_cost(asked, known));
     }
     let (short, long) = if asked.len() < known.len() {
         (asked, known)
@@ -68,12 +69,12 @@ fn cost(asked: &[&str], known: &[&str]) -> Option<usize> {
     }
     let without_one = (0..long.len()).map(|left_out| {
         let rest = [&long[..left_out], &long[left_out + 1..]].concat();
-        pair_cost(&rest, short)
+        segments_cost(&rest, short)
     });
     without_one.min().map(|least| least + SEGMENT_COST)
 }
 
-fn pair_cost(one: &[&str], other: &[&str]) -> usize {
+fn segments_cost(one: &[&str], other: &[&str]) -> usize {
     one.iter()
         .zip(other)
         .map(|(one, other)| segment_cost(one, other))

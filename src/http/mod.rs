@@ -91,7 +91,7 @@ pub use idempotency::InProgressRequests;
 pub use import_files::{IMPORTS_MAX, ImportWorker};
 pub use incidents::log::IncidentLog;
 pub use incidents::schedules::Schedules;
-pub use incidents::watch as watch_incidents;
+pub use incidents::watch_incidents;
 use known_paths::KnownPaths;
 pub(crate) use limits::GuardedStream;
 pub use limits::{
@@ -107,7 +107,7 @@ use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
 pub use remembered_operators::RememberedOperators;
 pub use replicas::board::ReplicaBoard;
-pub use replicas::give_signs;
+pub use replicas::give_life_signs;
 pub use stopping::StopSignal;
 use views::event_example::example_message;
 

@@ -10,11 +10,11 @@ use crate::http::limits;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::{people, taxpayers};
+use crate::store::accounts::{people, taken_values, taxpayers};
 
 /// Builds the account of a new taxpayer. Values that another account has already, such as the tax number, are listed in
 /// `conflicts`. If there are any, the password is not hashed, because hashing is expensive.
-pub(crate) async fn build(
+pub(crate) async fn build_account(
     state: &ApiState,
     integrator_id: IntegratorId,
     id: TaxpayerId,
@@ -36,7 +36,7 @@ pub(crate) async fn build(
     };
     let taxpayer = onboarding.taxpayer(id, state.now());
     onboarding.conflicts =
-        taxpayers::find_taken_values(state.store.reader(), &taxpayer, Some(&person.email)).await?;
+        taken_values::find_taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
     if onboarding.conflicts.is_empty() {
         check_quota(state, integrator_id).await?;
     } else {
@@ -73,7 +73,7 @@ async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), A
     Err(ApiError::new(ErrorCode::TaxpayerLimitReached, message))
 }
 
-/// Returns the contact person without a password, which `build` sets later if the body has one.
+/// Returns the contact person without a password, which `build_account` sets later if the body has one.
 fn new_contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: None,

@@ -10,7 +10,7 @@ use crate::domain::invoice::Draft;
 pub(crate) fn unprintable_paths(document: &TradeDocument) -> Vec<String> {
     let mut texts = vec![(
         "payment_terms_note".to_owned(),
-        text(document.payment_terms.as_ref()),
+        text_or_empty(document.payment_terms.as_ref()),
     )];
     let notes = document.notes.iter();
     texts.extend(notes.map(|note| ("note".to_owned(), note.as_str())));
@@ -21,19 +21,28 @@ pub(crate) fn unprintable_paths(document: &TradeDocument) -> Vec<String> {
         texts.push((format!("{item}.name"), &line.name));
         texts.push((
             format!("{item}.description"),
-            text(line.description.as_ref()),
+            text_or_empty(line.description.as_ref()),
         ));
     }
-    unprintable(texts)
+    unprintable_names(texts)
 }
 
 fn push_party<'a>(texts: &mut Vec<(String, &'a str)>, name: &str, party: &'a Party) {
     let address = &party.address;
     for (field, value) in [
         ("party_name", party.name.as_str()),
-        ("business_description", text(party.description.as_ref())),
-        ("postal_address.street_name", text(address.street.as_ref())),
-        ("postal_address.city_name", text(address.city.as_ref())),
+        (
+            "business_description",
+            text_or_empty(party.description.as_ref()),
+        ),
+        (
+            "postal_address.street_name",
+            text_or_empty(address.street.as_ref()),
+        ),
+        (
+            "postal_address.city_name",
+            text_or_empty(address.city.as_ref()),
+        ),
     ] {
         texts.push((format!("{name}.{field}"), value));
     }
@@ -55,7 +64,7 @@ pub(crate) fn draft_warning(draft: &Draft) -> Option<String> {
         let path = format!("{}.{index}.{}", form.lines, form.item);
         texts.push((path, &line.item_name));
     }
-    warning(&unprintable(texts))
+    unprintable_warning(&unprintable_names(texts))
 }
 
 /// The names of the texts in a create request.
@@ -87,7 +96,7 @@ const FULL_NAMES: TextNames = TextNames {
 };
 
 /// Returns the sentence that names these paths; `None` if there are none.
-pub(crate) fn warning(paths: &[String]) -> Option<String> {
+pub(crate) fn unprintable_warning(paths: &[String]) -> Option<String> {
     let first = paths.first()?;
     let others = match paths.len() {
         1 => String::new(),
@@ -98,13 +107,13 @@ pub(crate) fn warning(paths: &[String]) -> Option<String> {
     ))
 }
 
-fn unprintable(texts: Vec<(String, &str)>) -> Vec<String> {
+fn unprintable_names(texts: Vec<(String, &str)>) -> Vec<String> {
     let texts = texts.into_iter();
     let found = texts.filter(|(_, text)| !invoice_pdf::can_print(text));
     found.map(|(path, _)| path).collect()
 }
 
-fn text(text: Option<&String>) -> &str {
+fn text_or_empty(text: Option<&String>) -> &str {
     text.map(String::as_str).unwrap_or_default()
 }
 
@@ -127,10 +136,10 @@ mod tests {
         let named: Vec<_> = named
             .map(|(text, index)| (format!("t{index}"), *text))
             .collect();
-        let found = unprintable(named);
+        let found = unprintable_names(named);
         assert_eq!(found, ["t2", "t3", "t4", "t5", "t6"]);
-        let told = warning(&found).unwrap();
+        let told = unprintable_warning(&found).unwrap();
         assert!(told.contains("letters of t2 and of 4 more texts"), "{told}");
-        assert_eq!(warning(&[]), None);
+        assert_eq!(unprintable_warning(&[]), None);
     }
 }

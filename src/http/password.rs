@@ -115,7 +115,10 @@ impl Passwords {
 
     /// Takes every place of this integrator, so that its further hashes are refused.
     #[cfg(test)]
-    pub(crate) async fn fill(&self, integrator: IntegratorId) -> tokio::sync::OwnedSemaphorePermit {
+    pub(crate) async fn take_all_places(
+        &self,
+        integrator: IntegratorId,
+    ) -> tokio::sync::OwnedSemaphorePermit {
         let places = u32::try_from(INTEGRATOR_HASHES_MAX).unwrap();
         self.onboardings
             .for_holder(integrator)
@@ -223,7 +226,7 @@ mod tests {
     async fn where_many_of_an_integrator_wait_its_next_one_is_asked_to_come_back_and_others_go_on()
     {
         let passwords = Passwords::default();
-        let _all = passwords.fill(IntegratorId(1)).await;
+        let _all = passwords.take_all_places(IntegratorId(1)).await;
         let password = || SecretString::from("another password");
         let refused = passwords
             .hash_for_integrator(IntegratorId(1), password(), None)

@@ -28,24 +28,24 @@ impl RememberedOperators {
     /// Remembers the session that the database has for this token, or forgets the token if it has none.
     pub(crate) fn note_session(&self, token: &SecretString, found: Option<&Session>) {
         let operator = found.filter(|session| is_operator(session));
-        note(
+        remember_or_forget(
             &self.sessions,
             digest(token.expose_secret()),
             operator.cloned(),
         );
     }
 
-    pub(crate) fn session(&self, token: &SecretString) -> Option<Session> {
+    pub(crate) fn remembered_session(&self, token: &SecretString) -> Option<Session> {
         find(&self.sessions, digest(token.expose_secret()))
     }
 
     /// Remembers what the database says of an operator's key.
     pub(crate) fn note_key(&self, key: &str, found: Option<&ValidKey>) {
         let operator = found.filter(|key| key.role.is_some());
-        note(&self.keys, digest(key), operator.cloned());
+        remember_or_forget(&self.keys, digest(key), operator.cloned());
     }
 
-    pub(crate) fn key(&self, key: &str) -> Option<ValidKey> {
+    pub(crate) fn remembered_key(&self, key: &str) -> Option<ValidKey> {
         find(&self.keys, digest(key))
     }
 }
@@ -58,7 +58,11 @@ fn digest(secret: &str) -> SecretDigest {
     Sha256::digest(secret).into()
 }
 
-fn note<T>(known: &DashMap<SecretDigest, (Instant, T)>, secret: SecretDigest, found: Option<T>) {
+fn remember_or_forget<T>(
+    known: &DashMap<SecretDigest, (Instant, T)>,
+    secret: SecretDigest,
+    found: Option<T>,
+) {
     let Some(found) = found else {
         known.remove(&secret);
         return;

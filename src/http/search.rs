@@ -92,7 +92,7 @@ fn trace_id(text: &str) -> Option<Uuid> {
 pub(crate) fn irn_page_path(taxpayer: TaxpayerId, irn: &Irn) -> String {
     format!(
         "/console/taxpayers/{taxpayer}/irn?{}",
-        encode_pair("irn", irn.as_str())
+        encode_query_pair("irn", irn.as_str())
     )
 }
 
@@ -222,10 +222,10 @@ fn irn_object(owner: TaxpayerId, irn: &Irn) -> FoundObject {
 }
 
 fn runs_path(irn: &str) -> String {
-    format!("/ops/pipeline/runs?{}", encode_pair("irn", irn))
+    format!("/ops/pipeline/runs?{}", encode_query_pair("irn", irn))
 }
 
-fn encode_pair(name: &str, value: &str) -> String {
+fn encode_query_pair(name: &str, value: &str) -> String {
     Serializer::new(String::new())
         .append_pair(name, value)
         .finish()
@@ -259,7 +259,7 @@ impl From<&Run> for FoundObject {
 impl From<&AuditEntry> for FoundObject {
     fn from(entry: &AuditEntry) -> Self {
         let at = plain_time(entry.at);
-        let query = encode_pair("subject", &entry.subject);
+        let query = encode_query_pair("subject", &entry.subject);
         Self {
             kind: "audit_entry",
             title: format!("{} of {} at {at} UTC", entry.action, entry.subject),
@@ -324,7 +324,7 @@ impl From<&Taxpayer> for FoundObject {
         Self {
             kind: "taxpayer",
             title: format!("{}, TIN {}", taxpayer.name, taxpayer.tin),
-            path: format!("/ops/taxpayers?{}", encode_pair("tin", &taxpayer.tin)),
+            path: format!("/ops/taxpayers?{}", encode_query_pair("tin", &taxpayer.tin)),
             page: format!("/console/taxpayers/{}", taxpayer.id),
         }
     }

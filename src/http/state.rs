@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
+use actix_web::{HttpRequest, web};
 use address_policy::AddressPolicy;
 use authority_client::Authority;
 use database::StoreError;
@@ -45,6 +45,7 @@ use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
 use crate::http::remembered_operators::RememberedOperators;
 use crate::http::replicas::board::ReplicaBoard;
+use crate::http::respond::error::ApiError;
 use crate::http::stopping::StopSignal;
 use crate::store::Store;
 use crate::store::webhooks::integrations;
@@ -163,6 +164,14 @@ impl SessionSettings {
 }
 
 impl ApiState {
+    /// Returns the state of the application that received the request. Fails only if the application was built without
+    /// one.
+    pub(crate) fn from_request(request: &HttpRequest) -> Result<&web::Data<Self>, ApiError> {
+        request
+            .app_data::<web::Data<Self>>()
+            .ok_or_else(|| ApiError::internal("no state"))
+    }
+
     /// Returns the present day in UTC or in the authority's time zone, whichever is later.
     pub(crate) fn today(&self) -> Date {
         latest_date(self.clock.now(), self.settings.utc_offset)

@@ -5,18 +5,18 @@
 use tokio::sync::watch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum StopPhase {
     Serving,
     Announced,
     Requested,
 }
 
 #[derive(Debug, Clone)]
-pub struct StopSignal(watch::Sender<Phase>);
+pub struct StopSignal(watch::Sender<StopPhase>);
 
 impl Default for StopSignal {
     fn default() -> Self {
-        Self(watch::Sender::new(Phase::Serving))
+        Self(watch::Sender::new(StopPhase::Serving))
     }
 }
 
@@ -24,27 +24,27 @@ impl StopSignal {
     /// Reports the process as not ready, so that it gets no new requests. It serves those that come until a stop is
     /// requested.
     pub fn announce_stop(&self) {
-        self.0.send_replace(Phase::Announced);
+        self.0.send_replace(StopPhase::Announced);
     }
 
     pub fn request_stop(&self) {
-        self.0.send_replace(Phase::Requested);
+        self.0.send_replace(StopPhase::Requested);
     }
 
     /// True once a stop is announced, also after it is requested.
     pub(crate) fn is_announced(&self) -> bool {
-        *self.0.borrow() >= Phase::Announced
+        *self.0.borrow() >= StopPhase::Announced
     }
 
     pub(crate) fn is_requested(&self) -> bool {
-        *self.0.borrow() == Phase::Requested
+        *self.0.borrow() == StopPhase::Requested
     }
 
     /// Waits until a stop is requested.
     pub(crate) async fn wait_for_stop(&self) {
         let mut phase = self.0.subscribe();
         // The sender is part of `self`, so the wait cannot fail.
-        let _ = phase.wait_for(|phase| *phase == Phase::Requested).await;
+        let _ = phase.wait_for(|phase| *phase == StopPhase::Requested).await;
     }
 }
 

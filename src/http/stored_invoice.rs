@@ -49,7 +49,7 @@ impl StoredInvoice {
     ) -> Result<Self, ApiError> {
         let customer =
             customers::owned_by_with_id(store.reader(), supplier.id, invoice.customer.id).await?;
-        let original = corrected_invoice(store, &supplier, &invoice).await?;
+        let original = find_corrected_invoice(store, &supplier, &invoice).await?;
         Ok(Self {
             invoice,
             supplier,
@@ -71,7 +71,7 @@ impl StoredInvoice {
     /// Adds stored values that have no field in the authority's document: the states of both addresses, the
     /// registration of the taxpayer, the number of its customer, and a consumer without a tax number, whom the
     /// authority does not get. In a self-billed document the taxpayer is the customer.
-    pub(crate) fn complete(&self, document: &mut TradeDocument, catalog: &Catalog) {
+    pub(crate) fn complete_document(&self, document: &mut TradeDocument, catalog: &Catalog) {
         let (taxpayer, customer) = if is_self_billed(&document.document_type.code) {
             (&mut document.customer, &mut document.supplier)
         } else {
@@ -85,7 +85,7 @@ impl StoredInvoice {
             .registration
             .clone_from(&self.supplier.settings.registration_number);
         if customer.name.is_empty() {
-            *customer = read_party(&stated_customer(self.parts(catalog)), catalog);
+            *customer = read_party(&stated_customer(self.document_sources(catalog)), catalog);
         }
         let number = &self.invoice.customer.external_customer_no;
         customer.number = Some(number.clone());
@@ -114,10 +114,10 @@ impl StoredInvoice {
 
     /// Returns the document as a caller would send it to Submit.
     pub(crate) fn document(&self, catalog: &Catalog) -> Result<Map<String, Value>, ApiError> {
-        submission_body(self.parts(catalog)).map_err(ApiError::internal)
+        submission_body(self.document_sources(catalog)).map_err(ApiError::internal)
     }
 
-    fn parts<'a>(&'a self, catalog: &'a Catalog) -> DocumentSources<'a> {
+    fn document_sources<'a>(&'a self, catalog: &'a Catalog) -> DocumentSources<'a> {
         DocumentSources {
             invoice: &self.invoice,
             supplier: &self.supplier,
@@ -130,7 +130,7 @@ impl StoredInvoice {
 
 /// Returns the invoice that a credit note refers to. A reference to an invoice that is not stored here counts if it is
 /// an IRN, which holds the date.
-async fn corrected_invoice(
+async fn find_corrected_invoice(
     store: &Store,
     supplier: &Taxpayer,
     invoice: &Invoice,

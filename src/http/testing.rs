@@ -163,7 +163,7 @@ fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> T
 
 async fn start_app_on(database: TestStore) -> TestApp {
     let store = database.store.clone();
-    furnish(&store).await;
+    insert_fixtures(&store).await;
     let clock: SharedClock = Arc::new(MockClock::at(now()));
     let tree = Tree::new(clock.clone(), kinds::ALL);
     let arbiters = Arc::new(Arbiters::start(1));
@@ -181,7 +181,7 @@ async fn start_app_on(database: TestStore) -> TestApp {
             store: store.clone(),
             authority: authority.clone(),
             run_changes: notifiers.run_changes,
-            backlog: backlog(&taxpayers, &store, &authority, &clock),
+            backlog: queue_estimator(&taxpayers, &store, &authority, &clock),
         }),
         inbound: inbound(&store, &taxpayers, &authority),
         reconciliations: reconciliations(&store, &clock),
@@ -265,7 +265,7 @@ fn inbound(store: &Store, taxpayers: &Arc<TaxpayerHandle>, authority: &Authority
     ))
 }
 
-fn backlog(
+fn queue_estimator(
     taxpayers: &TaxpayerHandle,
     store: &Store,
     authority: &Authority,
@@ -328,7 +328,7 @@ pub(crate) fn new_key(text: &str) -> NewKey {
     SecretString::from(text).into()
 }
 
-async fn furnish(store: &Store) {
+async fn insert_fixtures(store: &Store) {
     let [one, two] = [("One", INTEGRATOR_KEY), ("Two", OTHER_INTEGRATOR_KEY)];
     let integrator = accounts::add_integrator(store, &new_integrator(one.0, one.1), now()).await;
     accounts::add_integrator(store, &new_integrator(two.0, two.1), now())
@@ -351,7 +351,7 @@ async fn furnish(store: &Store) {
     taxpayers::add(
         &tx,
         &Taxpayer::sample(TAXPAYER, integrator.unwrap()),
-        person(),
+        contact_person(),
     )
     .await
     .unwrap();
@@ -369,7 +369,7 @@ async fn furnish(store: &Store) {
     tx.commit().await.unwrap();
 }
 
-fn person() -> contact_row::Model {
+fn contact_person() -> contact_row::Model {
     contact_row::Model {
         taxpayer_id: TAXPAYER.0,
         id: 1,

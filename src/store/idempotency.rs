@@ -138,7 +138,7 @@ fn to_row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
 }
 
 /// Stores the key of a request that needed no command of a taxpayer. Returns false if the key is stored already.
-pub async fn keep_alone(
+pub async fn keep_without_command(
     store: &Store,
     entry: KeyEntry,
     now: Timestamp,
@@ -177,7 +177,7 @@ pub async fn release(store: &Store, claim: &IdempotencyClaim) -> Result<(), Stor
 
 /// True if one of these commands stored one of the claimed keys. Its transaction was then committed, even if the
 /// response to the commit was lost.
-pub(crate) async fn is_stored_by_any(
+pub(crate) async fn has_stored_claim(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
     commands: &[CommandId],
@@ -269,7 +269,9 @@ mod tests {
                 keep_one(store, &second, at(99)).await,
                 Err(StoreError::Duplicate(_))
             ));
-            keep_alone(store, second.clone(), at(99)).await.unwrap();
+            keep_without_command(store, second.clone(), at(99))
+                .await
+                .unwrap();
             assert_eq!(
                 find(store, &second.claim, at(99)).await.unwrap(),
                 known(&first)
@@ -327,16 +329,16 @@ mod tests {
             let tx = test.store.begin().await.unwrap();
             let command = one.command_id.unwrap();
             assert!(
-                is_stored_by_any(&tx, &[&one.claim], &[clock::new_id(), command])
+                has_stored_claim(&tx, &[&one.claim], &[clock::new_id(), command])
                     .await
                     .unwrap()
             );
             assert!(
-                !is_stored_by_any(&tx, &[&one.claim], &[clock::new_id()])
+                !has_stored_claim(&tx, &[&one.claim], &[clock::new_id()])
                     .await
                     .unwrap()
             );
-            assert!(!is_stored_by_any(&tx, &[], &[command]).await.unwrap());
+            assert!(!has_stored_claim(&tx, &[], &[command]).await.unwrap());
             let found = taken_keys(&tx, &[&one.claim], at(99)).await.unwrap();
             assert_eq!(found, std::slice::from_ref(&one.claim.id));
             assert!(

@@ -66,7 +66,7 @@ impl KeyCache {
         }
     }
 
-    pub(crate) fn process(&self) -> &str {
+    pub(crate) fn process_id(&self) -> &str {
         &self.process
     }
 
@@ -127,7 +127,7 @@ impl KeyCache {
     }
 
     /// Returns true if a request has looked for a key since the last call of this function.
-    pub(crate) fn take_used(&self) -> bool {
+    pub(crate) fn take_whether_used(&self) -> bool {
         self.is_used.swap(false, Ordering::Relaxed)
     }
 }

@@ -3,7 +3,7 @@
 
 use database::StoreError;
 use database::column::json;
-use database::sql::{self, Aliased, Dialect, Join, SqlOnce};
+use database::sql::{self, AliasedTable, Dialect, Join, SqlOnce};
 use sea_orm::{ConnectionTrait, EntityTrait, FromQueryResult, Statement};
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 
 /// A column by which rows of a taxpayer are looked up, with the type of its values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum NameColumn {
+pub(crate) enum LookupColumn {
     Text(&'static str),
     Number(&'static str),
 }
@@ -21,17 +21,20 @@ pub(crate) enum NameColumn {
 pub(crate) fn lookup_sql<E: EntityTrait>(
     dialect: &dyn Dialect,
     table: &'static str,
-    columns: &[NameColumn],
+    columns: &[LookupColumn],
 ) -> String {
     let found = sql::columns::<E>("r");
     let finders = columns.iter().enumerate().map(|(at, column)| {
         let given = dialect.json_elements(&format!("${}", at + 1), "given");
         let name = match column {
-            NameColumn::Text(column) => format!("r.{column} = given.value ->> 1"),
-            NameColumn::Number(column) => format!("r.{column} = CAST(given.value ->> 1 AS BIGINT)"),
+            LookupColumn::Text(column) => format!("r.{column} = given.value ->> 1"),
+            LookupColumn::Number(column) => {
+                format!("r.{column} = CAST(given.value ->> 1 AS BIGINT)")
+            }
         };
         let condition = format!("r.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) AND {name}");
-        let joined = dialect.lateral_join(Join::Inner, Aliased { table, alias: "r" }, &condition);
+        let joined =
+            dialect.lateral_join(Join::Inner, AliasedTable { table, alias: "r" }, &condition);
         format!("SELECT {found} FROM {given} {joined}")
     });
     finders.collect::<Vec<_>>().join(" UNION ALL ")
@@ -39,9 +42,9 @@ pub(crate) fn lookup_sql<E: EntityTrait>(
 
 /// The values to look up in one column, each paired with its taxpayer's id.
 #[derive(Debug, Default)]
-pub(crate) struct NameList<N>(Vec<(i64, N)>);
+pub(crate) struct LookupValues<N>(Vec<(i64, N)>);
 
-impl<N: Serialize> NameList<N> {
+impl<N: Serialize> LookupValues<N> {
     pub(crate) fn extend(&mut self, taxpayer: TaxpayerId, names: impl IntoIterator<Item = N>) {
         self.0
             .extend(names.into_iter().map(|name| (taxpayer.0, name)));

@@ -53,7 +53,7 @@ use sea_orm::{ConnectionTrait, DbBackend};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::ids::Ids;
 use crate::store::key_cache::KeyCache;
-use crate::store::payers::Payers;
+use crate::store::payers::PayerCache;
 
 /// Takes the lock that lets only one process migrate at a time. The number identifies the lock and is arbitrary.
 const LOCK_MIGRATION: &str = "SELECT pg_advisory_xact_lock(7295871046)";
@@ -67,7 +67,7 @@ pub struct Store {
     ids: Ids,
     vault: Arc<Vault>,
     key_cache: Arc<KeyCache>,
-    payers: Arc<Payers>,
+    payers: Arc<PayerCache>,
 }
 
 impl std::fmt::Debug for Store {
@@ -112,7 +112,7 @@ impl Store {
             database,
             vault: Arc::new(vault),
             key_cache: Arc::new(KeyCache::new()),
-            payers: Arc::new(Payers::default()),
+            payers: Arc::new(PayerCache::default()),
         }
     }
 
@@ -159,7 +159,7 @@ impl Store {
         self.payers.find(taxpayer)
     }
 
-    pub(crate) fn payers(&self) -> &Payers {
+    pub(crate) fn payers(&self) -> &PayerCache {
         &self.payers
     }
 
@@ -213,7 +213,7 @@ fn health_write() -> InsertStatement {
 
 #[cfg(test)]
 mod tests {
-    use database::sql::{Aliased, Join, dialect};
+    use database::sql::{AliasedTable, Join, dialect};
     use sea_orm::Statement;
 
     use super::*;
@@ -284,7 +284,7 @@ mod tests {
                 let dialect = dialect(backend);
                 let joined = dialect.lateral_join(
                     join,
-                    Aliased {
+                    AliasedTable {
                         table: "lanes",
                         alias: "l",
                     },

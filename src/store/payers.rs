@@ -9,9 +9,9 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 const TAXPAYERS_MAX: usize = 131_072;
 
 #[derive(Debug, Default)]
-pub(crate) struct Payers(DashMap<TaxpayerId, IntegratorId>);
+pub(crate) struct PayerCache(DashMap<TaxpayerId, IntegratorId>);
 
-impl Payers {
+impl PayerCache {
     pub(crate) fn find(&self, taxpayer: TaxpayerId) -> Option<IntegratorId> {
         self.0.get(&taxpayer).map(|payer| *payer)
     }
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn no_more_taxpayers_are_kept_than_the_bound() {
-        let payers = Payers::default();
+        let payers = PayerCache::default();
         for id in 0..i64::try_from(TAXPAYERS_MAX).unwrap() + 10 {
             payers.keep(TaxpayerId(id), IntegratorId(id));
         }

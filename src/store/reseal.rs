@@ -114,16 +114,16 @@ pub async fn reseal_columns(store: &Store) -> Result<Vec<ResealReport>, StoreErr
 
 /// The number of sealed texts that were read, and of those that no known key opens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OpenedSample {
+pub struct UnsealedSample {
     pub read: usize,
     pub unopened: usize,
 }
 
 /// Tries to open the first sealed texts of each column in `SEALED_COLUMNS`. Changes nothing.
-pub async fn open_sample(store: &Store) -> Result<OpenedSample, StoreError> {
-    let mut sample = OpenedSample::default();
+pub async fn open_sample(store: &Store) -> Result<UnsealedSample, StoreError> {
+    let mut sample = UnsealedSample::default();
     for texts in &SEALED_COLUMNS {
-        let mut rows = texts.rows_after(store, texts.before_first()).await?;
+        let mut rows = texts.rows_after(store, texts.value_before_first()).await?;
         // An empty list contains nothing sealed, so it says nothing about the key.
         rows.retain(|row| row.sealed != "[]");
         let is_shut =
@@ -166,7 +166,7 @@ impl SealedColumn {
             unopened: 0,
             unopened_owners: Vec::new(),
         };
-        let mut after = self.before_first();
+        let mut after = self.value_before_first();
         loop {
             let rows = self.rows_after(store, after).await?;
             let Some(last) = rows.last() else {
@@ -179,7 +179,7 @@ impl SealedColumn {
     }
 
     /// Returns a value that is less than the key of any row.
-    fn before_first(&self) -> Value {
+    fn value_before_first(&self) -> Value {
         if self.has_number {
             Value::from(i64::MIN)
         } else {

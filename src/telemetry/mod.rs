@@ -21,7 +21,7 @@ const SILENT_DIRECTIVE: &str = "actix_http=off";
 /// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
     let detail = std::env::var(FILTER_VARIABLE).unwrap_or_default();
-    let (filter, complaint) = filter(log.level, &detail);
+    let (filter, complaint) = log_filter(log.level, &detail);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(stderr);
@@ -47,7 +47,7 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
 
 /// Returns the log filter. If `detail` is not a valid filter, returns the filter for `level` alone, and the parse
 /// error.
-fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
+fn log_filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
     if detail.is_empty() {
         return (level_filter(level), None);
     }
@@ -58,7 +58,7 @@ fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
 }
 
 fn level_filter(level: LogLevel) -> EnvFilter {
-    let ours = EnvFilter::default().add_directive(threshold(level).into());
+    let ours = EnvFilter::default().add_directive(level_threshold(level).into());
     let quiet: Vec<_> = match level {
         LogLevel::Info => [SILENT_DIRECTIVE]
             .into_iter()
@@ -71,7 +71,7 @@ fn level_filter(level: LogLevel) -> EnvFilter {
     directives.fold(ours, EnvFilter::add_directive)
 }
 
-fn threshold(level: LogLevel) -> LevelFilter {
+fn level_threshold(level: LogLevel) -> LevelFilter {
     match level {
         LogLevel::Off => LevelFilter::OFF,
         LogLevel::Error => LevelFilter::ERROR,
@@ -89,18 +89,18 @@ mod tests {
     #[test]
     fn the_setting_decides_and_rust_log_wins() {
         assert_eq!(
-            filter(LogLevel::Warn, "").0.to_string(),
+            log_filter(LogLevel::Warn, "").0.to_string(),
             "actix_http=off,warn"
         );
         assert_eq!(
-            filter(LogLevel::Warn, "einvoice=debug").0.to_string(),
+            log_filter(LogLevel::Warn, "einvoice=debug").0.to_string(),
             "einvoice=debug"
         );
     }
 
     #[test]
     fn verbose_crates_are_quiet_at_info() {
-        let quiet = filter(LogLevel::Info, "").0.to_string();
+        let quiet = log_filter(LogLevel::Info, "").0.to_string();
         assert!(
             QUIET_DIRECTIVES
                 .iter()
@@ -112,13 +112,13 @@ mod tests {
             quiet.contains("actix_http=off"),
             "anybody could fill the log: {quiet}"
         );
-        assert_eq!(filter(LogLevel::Off, "").0.to_string(), "off");
-        assert_eq!(filter(LogLevel::Debug, "").0.to_string(), "debug");
+        assert_eq!(log_filter(LogLevel::Off, "").0.to_string(), "off");
+        assert_eq!(log_filter(LogLevel::Debug, "").0.to_string(), "debug");
     }
 
     #[test]
     fn an_invalid_rust_log_is_reported_and_not_used() {
-        let (filter, complaint) = filter(LogLevel::Warn, "einvoice=loud");
+        let (filter, complaint) = log_filter(LogLevel::Warn, "einvoice=loud");
         assert_eq!(filter.to_string(), "actix_http=off,warn");
         assert!(complaint.is_some());
     }

@@ -67,7 +67,7 @@ pub struct TraceExport {
 }
 
 /// The sending end of the queue of spans.
-struct Queue(mpsc::Sender<EndedSpan>);
+struct SpanQueue(mpsc::Sender<EndedSpan>);
 
 struct ExportLoop {
     spans: mpsc::Receiver<EndedSpan>,
@@ -91,7 +91,7 @@ pub fn start(
     let exporter = build_exporter(root, replica)?;
     let (sender, spans) = mpsc::channel(QUEUE_SPANS_MAX);
     let (flush_sender, flushes) = mpsc::channel(1);
-    if !set_sink(Box::new(Queue(sender))) {
+    if !set_sink(Box::new(SpanQueue(sender))) {
         return Ok(None);
     }
     let exporting = ExportLoop {
@@ -164,7 +164,7 @@ impl TraceExport {
     }
 }
 
-impl SpanSink for Queue {
+impl SpanSink for SpanQueue {
     fn take(&self, span: EndedSpan) {
         if self.0.try_send(span).is_err() {
             DROPPED_BY_QUEUE.fetch_add(1, Ordering::Relaxed);
@@ -201,7 +201,7 @@ impl ExportLoop {
         loop {
             let flush = tokio::select! {
                 Some(flush) = self.flushes.recv() => Some(flush),
-                () = fill(&mut self.spans, &mut batch) => None,
+                () = fill_batch(&mut self.spans, &mut batch) => None,
             };
             if flush.is_some() {
                 while let Ok(span) = self.spans.try_recv() {
@@ -250,7 +250,7 @@ impl ExportLoop {
 
 /// Waits for a span, and then a moment for more spans. Spans that were taken from the queue are in `batch`, even if the
 /// caller stops waiting.
-async fn fill(spans: &mut mpsc::Receiver<EndedSpan>, batch: &mut Vec<EndedSpan>) {
+async fn fill_batch(spans: &mut mpsc::Receiver<EndedSpan>, batch: &mut Vec<EndedSpan>) {
     if spans.recv_many(batch, BATCH_SPANS_MAX).await == 0 {
         return;
     }
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_full_queue_drops_spans_and_counts_them() {
         let (sender, mut spans) = mpsc::channel(1);
-        let queue = Queue(sender);
+        let queue = SpanQueue(sender);
         let before = DROPPED_BY_QUEUE.load(Ordering::Relaxed);
         queue.take(span());
         queue.take(span());
@@ -413,9 +413,9 @@ mod tests {
         }
         drop(sender);
         let mut batch = Vec::new();
-        fill(&mut spans, &mut batch).await;
+        fill_batch(&mut spans, &mut batch).await;
         assert_eq!(batch.len(), 3);
-        fill(&mut spans, &mut batch).await;
+        fill_batch(&mut spans, &mut batch).await;
         assert_eq!(batch.len(), 3, "the queue is closed");
     }
 

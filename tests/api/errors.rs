@@ -1,7 +1,7 @@
 //! Failures: the envelope, and what every answer carries.
 
 use serde_json::json;
-use testkit::answer::{Answer, stable};
+use testkit::answer::{Answer, stable_text};
 use testkit::client::Client;
 use testkit::documents;
 use testkit::edit::with;
@@ -225,7 +225,7 @@ async fn a_failure_names_its_request(world: &World) {
     let answer = Answer::to(request)
         .await
         .expect_refusal(401, "UNAUTHENTICATED");
-    insta::assert_snapshot!(stable(&answer.body, &[]), @r#"
+    insta::assert_snapshot!(stable_text(&answer.body, &[]), @r#"
             {
               "data": null,
               "doc_url": "/docs/errors/UNAUTHENTICATED",

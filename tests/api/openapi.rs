@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use einvoice::internals::EventKind;
 use reqwest::RequestBuilder;
 use reqwest::redirect::Policy;
-use sandbox::{FaultKind, FaultOrder, Inbound, Operation as Upstream};
+use sandbox::{FaultKind, FaultOrder, InboundInvoice, Operation as Upstream};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
@@ -369,13 +369,13 @@ impl<'w> Walk<'w> {
     }
 
     async fn receive_a_suppliers_invoice(&self) {
-        let planted = Inbound {
+        let planted = InboundInvoice {
             tin: Registration::demo().tin,
             irn: Some("INV9001-5A3F00C1-20260115".to_owned()),
             notify: Some(true),
-            ..Inbound::default()
+            ..InboundInvoice::default()
         };
-        self.world.authority.plant(&planted).unwrap();
+        self.world.authority.plant_invoice(&planted).unwrap();
         let arrived = async || {
             let inbox = self.call("list_supplier_invoices").await;
             inbox.data()["data"][0]["supplier_irn"].as_str().map(drop)

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use sandbox::{FaultKind, FaultOrder, Operation};
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission};
 use testkit::patience::eventually;
 use testkit::receiver::Receiver;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
+use crate::support::client::Client;
 use crate::support::database_queries::DatabaseQueries;
 use crate::support::deployment::Deployment;
 use crate::support::size::size;
@@ -114,15 +115,7 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
 
     // An operator may have it sent again.
     receiver.on_arrival(|_| {});
-    let path = format!(
-        "/ops/webhooks/dead-letters/{}/replay",
-        letters[0]["id"].as_str().unwrap()
-    );
-    let answer = operator
-        .call(Method::POST, &path, Some(&json!({})))
-        .await
-        .unwrap();
-    assert!(answer.status < 300, "{answer:?}");
+    replay_dead_letter(&operator, &letters[0]).await;
     eventually("the notification", async || {
         (fatal(&receiver) == 4).then_some(())
     })
@@ -298,6 +291,18 @@ async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend)
         );
     }
     deployment.intact_events().await;
+}
+
+async fn replay_dead_letter(operator: &Client, letter: &Value) {
+    let path = format!(
+        "/ops/webhooks/dead-letters/{}/replay",
+        letter["id"].as_str().unwrap()
+    );
+    let answer = operator
+        .call(Method::POST, &path, Some(&json!({})))
+        .await
+        .unwrap();
+    assert!(answer.status < 300, "{answer:?}");
 }
 
 /// Has an operator resume the only paused run.

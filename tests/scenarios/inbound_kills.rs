@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use sandbox::{FaultKind, Inbound, Operation};
+use sandbox::{FaultKind, InboundInvoice, Operation};
 use serde_json::{Value, json};
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
@@ -114,13 +114,17 @@ async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
 }
 
 fn plant_invoice(deployment: &Deployment, number: usize, notify: bool) -> String {
-    let inbound = Inbound {
+    let inbound = InboundInvoice {
         tin: TIN.into(),
         irn: Some(format!("SUP{number}-5A0D0001-20260115")),
         notify: Some(notify),
-        ..Inbound::default()
+        ..InboundInvoice::default()
     };
-    deployment.authority.state().plant(&inbound).unwrap()
+    deployment
+        .authority
+        .state()
+        .plant_invoice(&inbound)
+        .unwrap()
 }
 
 async fn wait_for_pending_call(deployment: &Deployment, operation: Operation, irn: &str) {

@@ -94,11 +94,11 @@ impl AddressPolicy {
 
     /// Returns true if a client may connect to this address and port.
     pub fn permits(&self, address: IpAddr, port: u16) -> bool {
-        self.allows(address, port) || (is_public(address) && !is_never_called(address))
+        self.is_in_allow_list(address, port) || (is_public(address) && !is_never_called(address))
     }
 
     /// Returns true if the allow-list contains this address and port. Never true for a cloud metadata address.
-    pub fn allows(&self, address: IpAddr, port: u16) -> bool {
+    pub fn is_in_allow_list(&self, address: IpAddr, port: u16) -> bool {
         !is_never_called(address)
             && self
                 .allowed
@@ -108,8 +108,8 @@ impl AddressPolicy {
 
     /// Returns true if the allow-list contains a loopback address with this port.
     pub(crate) fn allows_loopback(&self, port: u16) -> bool {
-        self.allows(Ipv4Addr::LOCALHOST.into(), port)
-            || self.allows(Ipv6Addr::LOCALHOST.into(), port)
+        self.is_in_allow_list(Ipv4Addr::LOCALHOST.into(), port)
+            || self.is_in_allow_list(Ipv6Addr::LOCALHOST.into(), port)
     }
 }
 

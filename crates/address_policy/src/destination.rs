@@ -59,7 +59,7 @@ impl AddressPolicy {
         }
         let host = url.host().ok_or(UrlFault::Malformed)?;
         let port = url.port_or_known_default().ok_or(UrlFault::Malformed)?;
-        if !self.may_be_reached(&host, port) {
+        if !self.is_host_permitted(&host, port) {
             return Err(UrlFault::AddressRefused);
         }
         if url.scheme() == "http" && !self.may_use_plain_http(&host, port) {
@@ -69,16 +69,16 @@ impl AddressPolicy {
     }
 
     /// Returns true if the host is a permitted address, or a name that may have one.
-    fn may_be_reached(&self, host: &Host<&str>, port: u16) -> bool {
+    fn is_host_permitted(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.permits((*address).into(), port),
             Host::Ipv6(address) => self.permits((*address).into(), port),
-            Host::Domain(name) => self.may_be_named(name, port),
+            Host::Domain(name) => self.is_name_permitted(name, port),
         }
     }
 
     /// Returns true for a public name, and for a private name that may lead to the allow-list.
-    fn may_be_named(&self, name: &str, port: u16) -> bool {
+    fn is_name_permitted(&self, name: &str, port: u16) -> bool {
         if is_loopback_name(name) {
             return self.allows_loopback(port);
         }
@@ -88,9 +88,9 @@ impl AddressPolicy {
     /// True if the host may be called over plain http: an allowed address, or a private name that may lead to one.
     fn may_use_plain_http(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
-            Host::Ipv4(address) => self.allows((*address).into(), port),
-            Host::Ipv6(address) => self.allows((*address).into(), port),
-            Host::Domain(name) => is_private_name(name) && self.may_be_named(name, port),
+            Host::Ipv4(address) => self.is_in_allow_list((*address).into(), port),
+            Host::Ipv6(address) => self.is_in_allow_list((*address).into(), port),
+            Host::Domain(name) => is_private_name(name) && self.is_name_permitted(name, port),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Authority {
 
     /// `GET /invoice/confirm/{irn}`: returns the state of a signed invoice. `NotFound` if the IRN is not signed.
     pub async fn confirm(&self, irn: &str) -> Result<Confirmation, AuthorityFailure> {
-        let path = format!("/invoice/confirm/{}", encode_part(irn)?);
+        let path = format!("/invoice/confirm/{}", encode_path_part(irn)?);
         self.send(
             AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn),
             parse_data,
@@ -71,7 +71,7 @@ impl Authority {
         payment_status: &str,
         reference: Option<&str>,
     ) -> Result<(), AuthorityFailure> {
-        let path = format!("/invoice/update/{}", encode_part(irn)?);
+        let path = format!("/invoice/update/{}", encode_path_part(irn)?);
         let body = match reference {
             Some(reference) => json!({ "payment_status": payment_status, "reference": reference }),
             None => json!({ "payment_status": payment_status }),
@@ -94,7 +94,7 @@ impl Authority {
 
     /// `GET /invoice/transmit/lookup/{irn}`: returns both parties, and whether their access points are online.
     pub async fn look_up_parties(&self, irn: &str) -> Result<Parties, AuthorityFailure> {
-        let path = format!("/invoice/transmit/lookup/{}", encode_part(irn)?);
+        let path = format!("/invoice/transmit/lookup/{}", encode_path_part(irn)?);
         let request = AuthorityRequest::new(Operation::Lookup, Method::GET, &path).for_irn(irn);
         self.send(request, |answer| Parties::read(&answer.data))
             .await
@@ -102,7 +102,7 @@ impl Authority {
 
     /// `POST /invoice/transmit/{irn}`: sends the invoice to the customer's access point.
     pub async fn transmit(&self, irn: &str) -> Result<(), AuthorityFailure> {
-        let path = format!("/invoice/transmit/{}", encode_part(irn)?);
+        let path = format!("/invoice/transmit/{}", encode_path_part(irn)?);
         let body = json!({});
         self.send(
             AuthorityRequest::new(Operation::Transmit, Method::POST, &path)
@@ -115,7 +115,7 @@ impl Authority {
 
     /// `PATCH /invoice/transmit/{irn}`: confirms the receipt of the invoice. May be repeated.
     pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
-        let path = format!("/invoice/transmit/{}", encode_part(irn)?);
+        let path = format!("/invoice/transmit/{}", encode_path_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
         let request = AuthorityRequest::new(Operation::Acknowledge, Method::PATCH, &path)
             .for_irn(irn)
@@ -127,10 +127,12 @@ impl Authority {
             .await;
         match result {
             Ok(message) => Ok(Acknowledgement {
-                was_already_acknowledged: says_already(&message),
+                was_already_acknowledged: says_already_acknowledged(&message),
                 message,
             }),
-            Err(AuthorityFailure::Refused { message, .. }) if says_already(&message) => {
+            Err(AuthorityFailure::Refused { message, .. })
+                if says_already_acknowledged(&message) =>
+            {
                 Ok(Acknowledgement {
                     message,
                     was_already_acknowledged: true,
@@ -149,12 +151,12 @@ impl Authority {
             .with_query("confirmed", query.confirmed)
             .with_query("from", query.from.as_deref())
             .with_query("to", query.to.as_deref());
-        self.send(request, |answer| InvoiceInTransit::list(&answer.data))
+        self.send(request, |answer| InvoiceInTransit::read_list(&answer.data))
             .await
     }
 
     /// `GET /invoice/{business_id}`: returns one page of this taxpayer's invoices at the authority.
-    pub async fn search(
+    pub async fn search_invoices(
         &self,
         business_id: &str,
         query: &SearchQuery,
@@ -162,7 +164,7 @@ impl Authority {
         let request = AuthorityRequest::new(
             Operation::Search,
             Method::GET,
-            &format!("/invoice/{}", encode_part(business_id)?),
+            &format!("/invoice/{}", encode_path_part(business_id)?),
         )
         .with_query("irn", query.irn.as_deref())
         .with_query("payment_status", query.payment_status.as_deref())
@@ -174,7 +176,7 @@ impl Authority {
 
     /// `GET /invoice/download/{irn}`: returns the encrypted document. `NotFound` if the IRN is not signed.
     pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, AuthorityFailure> {
-        let path = format!("/invoice/download/{}", encode_part(irn)?);
+        let path = format!("/invoice/download/{}", encode_path_part(irn)?);
         self.send(
             AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn),
             parse_data,
@@ -192,7 +194,7 @@ impl Authority {
 
     /// `GET /entity/{entity_id}`: returns the businesses of an entity. `NotFound` if no entity has this id.
     pub async fn fetch_entity(&self, id: &str) -> Result<Entity, AuthorityFailure> {
-        let path = format!("/entity/{}", encode_part(id)?);
+        let path = format!("/entity/{}", encode_path_part(id)?);
         self.send(
             AuthorityRequest::new(Operation::Entity, Method::GET, &path),
             parse_data,
@@ -212,7 +214,7 @@ impl Authority {
 }
 
 /// Encodes text as one segment of a path. Text such as `..` cannot be a segment: `NotFound`, and no call is made.
-fn encode_part(text: &str) -> Result<String, AuthorityFailure> {
+fn encode_path_part(text: &str) -> Result<String, AuthorityFailure> {
     encode_path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),
     })
@@ -238,7 +240,7 @@ fn acknowledgement_message(answer: &AuthorityAnswer) -> String {
     words.unwrap_or("ACKNOWLEDGED").to_owned()
 }
 
-fn says_already(message: &str) -> bool {
+fn says_already_acknowledged(message: &str) -> bool {
     let message = message.to_lowercase();
     message.contains("already") && message.contains("acknowledg")
 }
@@ -386,7 +388,7 @@ mod tests {
             size: Some(5),
             ..SearchQuery::default()
         };
-        let page = authority.search("b/c", &query).await.unwrap();
+        let page = authority.search_invoices("b/c", &query).await.unwrap();
         assert_eq!(
             (page.items, page.page.to_string()),
             (vec![json!("A")], r#"{"total":1.50}"#.to_owned())

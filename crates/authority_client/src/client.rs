@@ -136,7 +136,7 @@ impl Authority {
     }
 
     /// Returns the limit of every operation, in the order of [`Operation::ALL`].
-    pub fn limits(&self) -> Vec<LimitView> {
+    pub fn call_limits(&self) -> Vec<LimitView> {
         self.inner.admission.limit_views()
     }
 

@@ -22,12 +22,12 @@ pub fn read_answer(text: &[u8]) {
     );
     let _ = answer.names_field();
     drop((
-        InvoiceInTransit::list(&answer.data),
+        InvoiceInTransit::read_list(&answer.data),
         Parties::read(&answer.data),
     ));
-    shape::<Confirmation>(&answer);
-    shape::<SearchPage>(&answer);
-    shape::<Entity>(&answer);
+    read_data_as::<Confirmation>(&answer);
+    read_data_as::<SearchPage>(&answer);
+    read_data_as::<Entity>(&answer);
     if let Ok(document) = serde_json::from_value::<EncryptedDocument>(answer.data) {
         drop(document.decrypt(&"0a1b2c3d-0000-4000-8000-000000000000".into()));
     }
@@ -46,6 +46,6 @@ pub fn read_answer(text: &[u8]) {
     }
 }
 
-fn shape<T: DeserializeOwned>(answer: &AuthorityAnswer) {
+fn read_data_as<T: DeserializeOwned>(answer: &AuthorityAnswer) {
     drop(serde_json::from_value::<T>(answer.data.clone()));
 }

@@ -132,7 +132,7 @@ impl Party {
 
 impl InvoiceInTransit {
     /// Reads a list of IRNs or of objects with `irn`. The list is `data` itself, its `items` or its `invoices`.
-    pub(crate) fn list(data: &Value) -> Option<Vec<Self>> {
+    pub(crate) fn read_list(data: &Value) -> Option<Vec<Self>> {
         let below = |name: &str| data.get(name)?.as_array();
         let entries = data
             .as_array()
@@ -170,23 +170,27 @@ mod tests {
             irn: "A".into(),
             message: Some("TRANSMITTING".into()),
         };
-        assert_eq!(InvoiceInTransit::list(&json!(["A"])), Some(vec![bare]));
+        assert_eq!(InvoiceInTransit::read_list(&json!(["A"])), Some(vec![bare]));
         let entry = json!({"irn": "A", "message": "TRANSMITTING"});
         assert_eq!(
-            InvoiceInTransit::list(&json!([entry])),
+            InvoiceInTransit::read_list(&json!([entry])),
             Some(vec![with_message.clone()])
         );
         assert_eq!(
-            InvoiceInTransit::list(&json!({"items": [entry]})),
+            InvoiceInTransit::read_list(&json!({"items": [entry]})),
             Some(vec![with_message.clone()])
         );
         assert_eq!(
-            InvoiceInTransit::list(&json!({"invoices": [entry]})),
+            InvoiceInTransit::read_list(&json!({"invoices": [entry]})),
             Some(vec![with_message])
         );
-        assert_eq!(InvoiceInTransit::list(&json!([])), Some(vec![]));
+        assert_eq!(InvoiceInTransit::read_list(&json!([])), Some(vec![]));
         for unreadable in [json!(null), json!({}), json!([1]), json!([{}]), json!("A")] {
-            assert_eq!(InvoiceInTransit::list(&unreadable), None, "{unreadable}");
+            assert_eq!(
+                InvoiceInTransit::read_list(&unreadable),
+                None,
+                "{unreadable}"
+            );
         }
     }
 

@@ -75,7 +75,7 @@ pub fn count(number: u32) -> i32 {
 }
 
 /// Returns the text trimmed and in lower case, for comparisons that ignore case.
-pub fn caseless(text: &str) -> String {
+pub fn fold_case(text: &str) -> String {
     text.trim().to_lowercase()
 }
 

@@ -2,7 +2,7 @@
 //! several callers that share a transaction.
 
 use sea_orm::sqlx::Error as SqlxError;
-use sea_orm::{DbErr, RuntimeErr};
+use sea_orm::{DbErr, RuntimeErr, SqlErr};
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
@@ -41,7 +41,7 @@ pub enum StoreError {
 impl From<DbErr> for StoreError {
     fn from(error: DbErr) -> Self {
         match error.sql_err() {
-            Some(sea_orm::SqlErr::UniqueConstraintViolation(what)) => Self::Duplicate(what),
+            Some(SqlErr::UniqueConstraintViolation(what)) => Self::Duplicate(what),
             _ if is_permanent(&error) => Self::Broken(error),
             _ => Self::Unavailable(error),
         }
@@ -121,8 +121,12 @@ fn code(error: &DbErr) -> Option<String> {
     }
 }
 
-/// True if a retry would fail in the same way.
+/// True if a retry would fail in the same way. A row that exists already is no such error: another transaction may have
+/// added it since the caller looked, and the caller then reads it and decides anew.
 pub(super) fn is_permanent(error: &DbErr) -> bool {
+    if is_duplicate(error) {
+        return false;
+    }
     match driver_error(error) {
         Some(SqlxError::Database(error)) => {
             error.code().is_some_and(|code| is_code_permanent(&code))
@@ -138,6 +142,11 @@ pub(super) fn is_permanent(error: &DbErr) -> bool {
         Some(_) => false,
         None => matches!(error, DbErr::Type(_) | DbErr::Json(_)),
     }
+}
+
+/// True if a unique index refused a row.
+fn is_duplicate(error: &DbErr) -> bool {
+    matches!(error.sql_err(), Some(SqlErr::UniqueConstraintViolation(_)))
 }
 
 fn is_code_permanent(code: &str) -> bool {
@@ -231,6 +240,36 @@ mod tests {
             "13",
         ] {
             assert!(!is_code_permanent(passing), "{passing}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_row_that_another_transaction_has_added_is_no_fault_of_its_statement() {
+        for test in stores().await {
+            let add = "INSERT INTO counters (name, next) VALUES";
+            for (sql, is_fault) in [
+                (format!("{add} ('first', 1)"), false),
+                (
+                    "UPDATE counters SET name = 'first' WHERE name = 'second'".to_owned(),
+                    false,
+                ),
+                (format!("{add} ('third', NULL)"), true),
+                (format!("{add} ('third', 1, 2)"), true),
+            ] {
+                let tx = test.store.begin().await.unwrap();
+                let rows = format!("{add} ('first', 1), ('second', 1)");
+                tx.execute_unprepared(&rows).await.unwrap();
+                let error = tx.execute_unprepared(&sql).await.unwrap_err();
+                tx.rollback().await.unwrap();
+                assert_eq!(is_permanent(&error), is_fault, "{sql}: {error}");
+                let error = StoreError::from(error);
+                assert_eq!(
+                    matches!(error, StoreError::Duplicate(_)),
+                    !is_fault,
+                    "{error}"
+                );
+                assert!(error.may_concern_one_member(), "{error}");
+            }
         }
     }
 

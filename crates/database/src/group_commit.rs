@@ -128,7 +128,7 @@ impl WriterPool {
             let (own, watch) = self.pool.begin(options).await?;
             return Ok((TransactionKind::Dedicated(own), watch));
         };
-        let mut held = timeout(BUSY_WAIT, turns.next())
+        let mut held = timeout(BUSY_WAIT, turns.next_turn())
             .await
             .map_err(|_| busy_error())?;
         if held
@@ -141,7 +141,9 @@ impl WriterPool {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
             // Transactions that already wait for the lock get it before this task and can still join the group.
             let last = turns.clone();
-            turns.runtime.spawn(async move { drop(last.take().await) });
+            turns
+                .runtime
+                .spawn(async move { drop(last.commit_open_group().await) });
         }
         let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy_error())?;
         group.begin_member().await?;
@@ -161,7 +163,7 @@ impl WriterPool {
     /// Commits the open group and closes the connections.
     pub(crate) async fn close(self) -> Result<(), StoreError> {
         if let Some(turns) = &self.turns
-            && let Ok(turn) = timeout(BUSY_WAIT, turns.next()).await
+            && let Ok(turn) = timeout(BUSY_WAIT, turns.next_turn()).await
         {
             drop(turns.commit(turn).await);
         }
@@ -248,13 +250,13 @@ impl CommitGroup {
 
 impl Turns {
     /// Waits for the next turn, in which a group may be open.
-    fn next(&self) -> impl Future<Output = Turn> + use<> {
+    fn next_turn(&self) -> impl Future<Output = Turn> + use<> {
         Arc::clone(&self.group).lock_owned()
     }
 
     /// Waits for a turn and commits the open group.
-    pub(crate) async fn take(&self) -> Result<Turn, StoreError> {
-        self.commit(self.next().await).await
+    pub(crate) async fn commit_open_group(&self) -> Result<Turn, StoreError> {
+        self.commit(self.next_turn().await).await
     }
 
     /// Returns a receiver that changes with each commit from now on.

@@ -120,8 +120,8 @@ impl KeptConnections {
     /// query. Call this while the pool closes.
     pub(crate) fn close(&self) {
         match self {
-            Self::Sqlite(kept) => drop(kept.lock_free().take()),
-            Self::Postgres(kept) => drop(kept.lock_free().take()),
+            Self::Sqlite(kept) => drop(kept.lock_free_connections().take()),
+            Self::Postgres(kept) => drop(kept.lock_free_connections().take()),
         }
     }
 }
@@ -146,32 +146,32 @@ where
     }
 
     async fn query_one(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        let (mut held, _place) = self.take().await?;
-        let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
+        let (mut held, _place) = self.take_connection().await?;
+        let query = query_with(AssertSqlSafe(statement.sql), bound_values(statement.values));
         let row = query
             .fetch_optional(&mut *held.connection)
             .await
             .map_err(query_error)?;
-        self.keep(held);
+        self.keep_connection(held);
         Ok(row.map(QueryResult::from))
     }
 
     async fn query_all(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        let (mut held, _place) = self.take().await?;
-        let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
+        let (mut held, _place) = self.take_connection().await?;
+        let query = query_with(AssertSqlSafe(statement.sql), bound_values(statement.values));
         let rows = query
             .fetch_all(&mut *held.connection)
             .await
             .map_err(query_error)?;
-        self.keep(held);
+        self.keep_connection(held);
         Ok(rows.into_iter().map(QueryResult::from).collect())
     }
 
     // The connection of an `execute` is not kept: the statement may have changed its state.
 
     async fn execute(&self, statement: Statement) -> Result<DB::QueryResult, DbErr> {
-        let (mut held, _place) = self.take().await?;
-        let query = query_with(AssertSqlSafe(statement.sql), values(statement.values));
+        let (mut held, _place) = self.take_connection().await?;
+        let query = query_with(AssertSqlSafe(statement.sql), bound_values(statement.values));
         query
             .execute(&mut *held.connection)
             .await
@@ -179,7 +179,7 @@ where
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<DB::QueryResult, DbErr> {
-        let (mut held, _place) = self.take().await?;
+        let (mut held, _place) = self.take_connection().await?;
         Executor::execute(
             &mut *held.connection,
             raw_sql(AssertSqlSafe(sql.to_owned())),
@@ -188,7 +188,7 @@ where
         .map_err(query_error)
     }
 
-    async fn take(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
+    async fn take_connection(&self) -> Result<(KeptConnection<DB>, SemaphorePermit<'_>), DbErr> {
         let started = Instant::now();
         let taken = self.acquire().await;
         self.waits.record(started.elapsed());
@@ -200,7 +200,7 @@ where
             .await
             .map_err(|_| acquire_timeout())?;
         let place = place.map_err(|_| acquire_timeout())?;
-        let free = self.lock_free().as_mut().and_then(Vec::pop);
+        let free = self.lock_free_connections().as_mut().and_then(Vec::pop);
         let tested = match free {
             Some(held) if held.used_at.elapsed() > UNTESTED_IDLE_MAX => {
                 self.test_connection(held).await
@@ -231,24 +231,24 @@ where
         answer.ok().map(|()| held)
     }
 
-    fn keep(&self, mut held: KeptConnection<DB>) {
+    fn keep_connection(&self, mut held: KeptConnection<DB>) {
         if self.liveness.is_doubted() || held.taken_at.elapsed() > KEPT_FOR {
             return;
         }
         held.used_at = Instant::now();
-        if let Some(free) = self.lock_free().as_mut() {
+        if let Some(free) = self.lock_free_connections().as_mut() {
             free.push(held);
         }
     }
 }
 
 impl<DB: Database> DriverConnections<DB> {
-    fn lock_free(&self) -> std::sync::MutexGuard<'_, Option<Vec<KeptConnection<DB>>>> {
+    fn lock_free_connections(&self) -> std::sync::MutexGuard<'_, Option<Vec<KeptConnection<DB>>>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn values(values: Option<Values>) -> SqlxValues {
+fn bound_values(values: Option<Values>) -> SqlxValues {
     SqlxValues(values.unwrap_or(Values(Vec::new())))
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct LogCopies {
 impl LogCopies {
     /// Starts the task. `turns` tells it of each commit.
     pub(crate) fn begin(pool: Pool, turns: Turns) -> Self {
-        let copier = Copier {
+        let copier = LogCopier {
             pool: pool.clone(),
             turns,
         };
@@ -71,27 +71,27 @@ impl LogCopies {
     }
 }
 
-struct Copier {
+struct LogCopier {
     pool: Pool,
     turns: Turns,
 }
 
 /// The pages in the log, and how many of them are copied.
 #[derive(Clone, Copy)]
-struct Log {
+struct LogPages {
     pages: u32,
     copied: u32,
 }
 
-impl Log {
+impl LogPages {
     /// Returns the number of pages that are not copied yet. SQLite reads the two numbers one after the other, and
     /// another process may copy meanwhile, so `copied` may exceed `pages`.
-    fn left(self) -> u32 {
+    fn uncopied_pages(self) -> u32 {
         self.pages.saturating_sub(self.copied)
     }
 }
 
-impl Copier {
+impl LogCopier {
     async fn run(self) {
         let mut commits = self.turns.commits();
         let mut seen = 0;
@@ -113,37 +113,37 @@ impl Copier {
     /// Copies the log if it has grown enough since it had `seen` pages. Returns the `seen` of the next call: the number
     /// of pages after the copying, which is not zero if a long transaction still reads from the log.
     async fn copy_if_long(&self, seen: u32) -> Result<u32, StoreError> {
-        let log = self.ask(LOOK).await?;
+        let log = self.run_log_pragma(LOOK).await?;
         // A shorter log than before means that SQLite has overwritten it from its start.
         let counted_from = if log.pages < seen { 0 } else { seen };
         if log.pages - counted_from < COPY_AFTER_PAGES {
             return Ok(counted_from);
         }
-        self.copy_most(log).await?;
-        let turn = self.turns.take().await?;
-        let log = self.ask(COPY_AND_BEGIN_ANEW).await?;
+        self.copy_most_pages(log).await?;
+        let turn = self.turns.commit_open_group().await?;
+        let log = self.run_log_pragma(COPY_AND_BEGIN_ANEW).await?;
         drop(turn);
         Ok(log.pages)
     }
 
     /// Copies in rounds, while the writer goes on, until few pages are left or the rounds hardly become shorter.
-    async fn copy_most(&self, mut log: Log) -> Result<(), DbErr> {
+    async fn copy_most_pages(&self, mut log: LogPages) -> Result<(), DbErr> {
         let mut left_before = u32::MAX;
         for round in 0..ROUNDS_MAX {
-            let left = log.left();
+            let left = log.uncopied_pages();
             let is_at_end = left <= LAST_ROUND_PAGES_MAX || left > left_before / 4 * 3;
             if round >= ROUNDS_MIN && is_at_end {
                 break;
             }
             left_before = left;
             drop(timeout(COMMIT_WAIT, self.turns.commits().changed()).await);
-            self.ask(COPY).await?;
-            log = self.ask(LOOK).await?;
+            self.run_log_pragma(COPY).await?;
+            log = self.run_log_pragma(LOOK).await?;
         }
         Ok(())
     }
 
-    async fn ask(&self, pragma: &str) -> Result<Log, DbErr> {
+    async fn run_log_pragma(&self, pragma: &str) -> Result<LogPages, DbErr> {
         let statement = Statement::from_string(self.pool.backend(), pragma);
         let row = self.pool.query_one_raw(statement).await?;
         let row = row.ok_or_else(|| DbErr::RecordNotFound(pragma.to_owned()))?;
@@ -152,7 +152,7 @@ impl Copier {
             let count: i64 = row.try_get_by_index(column)?;
             Ok::<_, DbErr>(u32::try_from(count).unwrap_or_default())
         };
-        Ok(Log {
+        Ok(LogPages {
             pages: count(1)?,
             copied: count(2)?,
         })
@@ -187,7 +187,11 @@ mod tests {
     #[test]
     fn a_log_of_which_more_is_copied_than_it_had_has_nothing_left() {
         for (pages, copied, left) in [(5, 3, 2), (5, 5, 0), (5, 8, 0), (0, 0, 0)] {
-            assert_eq!(Log { pages, copied }.left(), left, "{pages}, {copied}");
+            assert_eq!(
+                LogPages { pages, copied }.uncopied_pages(),
+                left,
+                "{pages}, {copied}"
+            );
         }
     }
 

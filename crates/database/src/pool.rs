@@ -54,7 +54,7 @@ struct PoolInner {
     backend: DbBackend,
     deadlines: Deadlines,
     runtime: Handle,
-    current: RwLock<Generation>,
+    current: RwLock<PoolGeneration>,
     waits: ReadWaits,
     /// Held while the connections are replaced, so that only one task replaces them.
     replacing: Mutex<()>,
@@ -63,13 +63,13 @@ struct PoolInner {
 /// The present connections. When all of them are given up, a new generation replaces them. `liveness` records whether
 /// they still answer.
 #[derive(Clone)]
-struct Generation {
+struct PoolGeneration {
     connections: DatabaseConnection,
     kept: Option<Arc<DroppedInRuntime<KeptConnections>>>,
     liveness: Arc<Liveness>,
 }
 
-impl Generation {
+impl PoolGeneration {
     fn kept_connections(&self) -> Option<&KeptConnections> {
         self.kept.as_ref().and_then(|kept| kept.get())
     }
@@ -204,7 +204,7 @@ impl Pool {
         let waits = ReadWaits::default();
         let kept =
             keeps_connections.then(|| keep_connections(&connections, &liveness, &waits, &runtime));
-        let current = RwLock::new(Generation {
+        let current = RwLock::new(PoolGeneration {
             connections,
             kept,
             liveness,
@@ -231,13 +231,13 @@ impl Pool {
         &self,
         options: TransactionOptions,
     ) -> Result<(DatabaseTransaction, CallGuard), DbErr> {
-        let (Generation { connections, .. }, watch) = self.connections().await?;
+        let (PoolGeneration { connections, .. }, watch) = self.connections().await?;
         let begun = Box::pin(async { connections.begin_with_options(options).await });
         let begun = self.check_silence(&watch, watch.call(Duration::MAX, begun).await)?;
         Ok((begun, watch))
     }
 
-    async fn call<T, F>(&self, call: impl FnOnce(Generation) -> F) -> Result<T, DbErr>
+    async fn call<T, F>(&self, call: impl FnOnce(PoolGeneration) -> F) -> Result<T, DbErr>
     where
         F: Future<Output = Result<T, DbErr>> + Send,
     {
@@ -259,7 +259,7 @@ impl Pool {
     /// all connections, and a query that waits for one of them does not show that the database is silent.
     pub async fn check(&self) -> Result<(), DbErr> {
         let mut query = pin!(self.execute_unprepared("SELECT 1"));
-        while self.current().liveness.is_unanswered_for(BUSY_WAIT) {
+        while self.generation().liveness.is_unanswered_for(BUSY_WAIT) {
             if let Ok(answer) = timeout(ANSWER_LOOK_EVERY, &mut query).await {
                 return answer.map(drop);
             }
@@ -267,8 +267,8 @@ impl Pool {
         Ok(())
     }
 
-    async fn connections(&self) -> Result<(Generation, CallGuard), DbErr> {
-        let mut current = self.current();
+    async fn connections(&self) -> Result<(PoolGeneration, CallGuard), DbErr> {
+        let mut current = self.generation();
         if current.liveness.is_silent() && self.0.backend == DbBackend::Postgres {
             tracing::warn!("database connections do not answer; replacing the pool");
             current = Box::pin(self.replace_silent()).await?;
@@ -282,7 +282,7 @@ impl Pool {
         Ok((current, watch))
     }
 
-    fn current(&self) -> Generation {
+    fn generation(&self) -> PoolGeneration {
         self.0
             .current
             .read()
@@ -291,9 +291,9 @@ impl Pool {
     }
 
     /// Replaces the connections if they are marked as silent. Closes the old connections in the background.
-    async fn replace_silent(&self) -> Result<Generation, DbErr> {
+    async fn replace_silent(&self) -> Result<PoolGeneration, DbErr> {
         let _one = self.0.replacing.lock().await;
-        let old = self.current();
+        let old = self.generation();
         if !old.liveness.is_silent() {
             return Ok(old);
         }
@@ -304,7 +304,7 @@ impl Pool {
             .0
             .keeps_connections
             .then(|| keep_connections(&connections, &liveness, &self.0.waits, &self.0.runtime));
-        let new = Generation {
+        let new = PoolGeneration {
             connections,
             kept,
             liveness,
@@ -323,7 +323,7 @@ impl Pool {
     /// Replaces the PostgreSQL connections. Call this after the runtime in which they were opened has ended.
     pub(crate) async fn renew(&self) -> Result<(), DbErr> {
         if self.0.backend == DbBackend::Postgres {
-            self.current().liveness.mark_silent();
+            self.generation().liveness.mark_silent();
             self.replace_silent().await?;
         }
         Ok(())
@@ -335,7 +335,7 @@ impl Pool {
 
     /// Closes the connections. Returns an error if some connections did not close in time and were dropped.
     pub(crate) async fn close(&self) -> Result<(), DbErr> {
-        let closed = timeout(CLOSE_WAIT, self.current().close()).await;
+        let closed = timeout(CLOSE_WAIT, self.generation().close()).await;
         closed.unwrap_or_else(|_| {
             Err(DbErr::Custom(format!(
                 "connections were not closed within {CLOSE_WAIT:?}"

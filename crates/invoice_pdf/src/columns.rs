@@ -6,7 +6,7 @@ use trade_document::Line;
 use crate::Template;
 use crate::figures::{write_amount, write_number};
 use crate::fonts::Fonts;
-use crate::sums::{name_code, name_tax};
+use crate::sums::{code_label, tax_label};
 use crate::text::{Room, printable_text};
 
 /// The space left and right of a cell's text, in thousandths of an em.
@@ -47,8 +47,8 @@ impl Columns {
                 FIGURE_MAX,
             ));
             amount = amount.max(widest(&[write_amount(line.amount, currency)], FIGURE_MAX));
-            unit = unit.max(widest(&[name_code(&line.unit).to_owned()], WORD_MAX));
-            tax = tax.max(widest(&[name_tax(&line.tax)], WORD_MAX));
+            unit = unit.max(widest(&[code_label(&line.unit).to_owned()], WORD_MAX));
+            tax = tax.max(widest(&[tax_label(&line.tax)], WORD_MAX));
         }
         let widths = [position, quantity, unit, price, tax, amount].map(|width| width + INSET);
         let item = page_width(template)

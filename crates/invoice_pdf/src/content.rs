@@ -5,13 +5,13 @@ use serde::Serialize;
 use trade_document::{Line, Party, TaxSubtotal};
 
 use crate::columns::{Columns, WORD_ROOM, printable_figure};
-use crate::facts::{SENTENCE, list_corrected, list_facts, name_document};
+use crate::facts::{SENTENCE, document_title, list_corrected_invoices, list_facts};
 use crate::figures::{write_amount, write_number};
 use crate::labelled::Labelled;
 use crate::sums::{
-    SUM, describe_payment, list_sums, name_charge, name_code, name_tax, signed_amount,
+    SUM, charge_label, code_label, describe_payment, list_sums, signed_amount, tax_label,
 };
-use crate::text::{Room, fit, printable_lines, printable_text};
+use crate::text::{Room, fit_text, printable_lines, printable_text};
 use crate::{Sheet, Standing};
 
 /// The space for a text in a third of the page's width. The narrowest place of a party is as wide.
@@ -106,7 +106,7 @@ impl Content {
         let look = sheet.look;
         let currency = document.currency.as_str();
         let columns = Columns::for_lines(&document.lines, currency, look.template);
-        let title = name_document(&document.document_type);
+        let title = document_title(&document.document_type);
         let file_title = format!("{title} {}", document.number);
         let lines = document.lines.iter().enumerate();
         let lines = lines.map(|(index, line)| {
@@ -121,8 +121,8 @@ impl Content {
             foot: printable_text(&foot, SUM),
             number: printable_text(&document.number, THIRD),
             irn: printable_text(document.irn.as_deref().unwrap_or_default(), IRN),
-            file_title: fit(&file_title, PROPERTY_CHARACTERS_MAX),
-            author: fit(&document.supplier.name, PROPERTY_CHARACTERS_MAX),
+            file_title: fit_text(&file_title, PROPERTY_CHARACTERS_MAX),
+            author: fit_text(&document.supplier.name, PROPERTY_CHARACTERS_MAX),
             standing: match sheet.standing {
                 Standing::Draft => "draft",
                 Standing::Signed => "signed",
@@ -135,7 +135,7 @@ impl Content {
             verify_link: verify_link.to_owned(),
             verify_text: printable_text(verify_link, PROOF),
             has_ubl: sheet.ubl.is_some(),
-            corrects: list_corrected(&document.references),
+            corrects: list_corrected_invoices(&document.references),
             facts: list_facts(document),
             supplier: PartyContent::from_party(&document.supplier),
             customer: PartyContent::from_party(&document.customer),
@@ -172,7 +172,7 @@ impl PartyContent {
             ("Telephone ", party.telephone.as_deref()),
         ];
         let details = details.into_iter().filter_map(|(label, text)| {
-            let text = fit(text?, THIRD.characters_max);
+            let text = fit_text(text?, THIRD.characters_max);
             (!text.is_empty()).then(|| printable_text(&format!("{label}{text}"), THIRD))
         });
         Self {
@@ -204,7 +204,7 @@ impl LineContent {
         ];
         details.extend(line.charges.iter().map(|charge| {
             let amount = write_amount(signed_amount(charge), currency);
-            printable_text(&format!("{}: {amount}", name_charge(charge)), room)
+            printable_text(&format!("{}: {amount}", charge_label(charge)), room)
         }));
         details.retain(|detail| !detail.is_empty());
         let detail_bytes: usize = details.iter().map(String::len).sum();
@@ -217,10 +217,10 @@ impl LineContent {
             name: printable_text(&line.name, room),
             details,
             quantity: printable_figure(&write_number(line.quantity)),
-            unit: printable_text(name_code(&line.unit), WORD_ROOM),
+            unit: printable_text(code_label(&line.unit), WORD_ROOM),
             price: printable_figure(&write_amount(line.price, currency)),
             per: per.unwrap_or_default(),
-            tax: printable_text(&name_tax(&line.tax), WORD_ROOM),
+            tax: printable_text(&tax_label(&line.tax), WORD_ROOM),
             amount: printable_figure(&write_amount(line.amount, currency)),
         }
     }
@@ -229,7 +229,7 @@ impl LineContent {
 impl TaxContent {
     fn from_subtotal(subtotal: &TaxSubtotal, currency: &str) -> Self {
         Self {
-            name: printable_text(&name_tax(&subtotal.tax), SUM),
+            name: printable_text(&tax_label(&subtotal.tax), SUM),
             base: printable_text(&write_amount(subtotal.base, currency), SUM),
             amount: printable_text(&write_amount(subtotal.amount, currency), SUM),
         }

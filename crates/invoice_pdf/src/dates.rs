@@ -27,7 +27,7 @@ pub fn write_date(date: Date) -> String {
 }
 
 /// Writes the date and time at which a document was issued.
-pub fn write_issue(date: Date, time: Option<Time>) -> String {
+pub fn write_issue_date(date: Date, time: Option<Time>) -> String {
     match time {
         Some(time) => format!(
             "{}, {:02}:{:02}",
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(write_date(date(2026, 3, 4)), "4 March 2026");
         assert_eq!(write_date(date(2026, 12, 31)), "31 December 2026");
         assert_eq!(
-            write_issue(date(2026, 1, 1), Some(time(9, 5, 59, 0))),
+            write_issue_date(date(2026, 1, 1), Some(time(9, 5, 59, 0))),
             "1 January 2026, 09:05"
         );
     }

@@ -2,9 +2,9 @@
 
 use trade_document::{Coded, Reference, ReferenceKind, TradeDocument};
 
-use crate::dates::{write_date, write_issue, write_period};
+use crate::dates::{write_date, write_issue_date, write_period};
 use crate::labelled::Labelled;
-use crate::text::{Room, fit, printable_text};
+use crate::text::{Room, fit_text, printable_text};
 
 /// The space for a fact in a quarter of the page's width.
 pub const FACT: Room = Room {
@@ -18,7 +18,7 @@ pub const SENTENCE: Room = Room {
 };
 
 /// Returns the title, such as "Credit note".
-pub fn name_document(document_type: &Coded) -> String {
+pub fn document_title(document_type: &Coded) -> String {
     if document_type.name.is_empty() {
         printable_text(&format!("Document of type {}", document_type.code), FACT)
     } else {
@@ -27,7 +27,7 @@ pub fn name_document(document_type: &Coded) -> String {
 }
 
 /// Returns a sentence for each document that this one corrects.
-pub fn list_corrected(references: &[Reference]) -> Vec<String> {
+pub fn list_corrected_invoices(references: &[Reference]) -> Vec<String> {
     references
         .iter()
         .filter(|reference| reference.kind == ReferenceKind::Preceding)
@@ -45,7 +45,7 @@ pub fn list_facts(document: &TradeDocument) -> Vec<Labelled> {
     let dated = [
         (
             "Issued",
-            Some(write_issue(document.issue_date, document.issue_time)),
+            Some(write_issue_date(document.issue_date, document.issue_time)),
         ),
         ("Due", document.due_date.map(write_date)),
         ("Delivered", document.delivery_date.map(write_date)),
@@ -62,7 +62,7 @@ pub fn list_facts(document: &TradeDocument) -> Vec<Labelled> {
         .filter(|reference| reference.kind != ReferenceKind::Preceding)
         .map(|reference| {
             (
-                name_reference(reference.kind),
+                reference_label(reference.kind),
                 Some(write_reference(reference)),
             )
         });
@@ -74,14 +74,14 @@ pub fn list_facts(document: &TradeDocument) -> Vec<Labelled> {
 }
 
 fn write_reference(reference: &Reference) -> String {
-    let id = fit(&reference.id, FACT.characters_max);
+    let id = fit_text(&reference.id, FACT.characters_max);
     match reference.issue_date {
         Some(date) => format!("{id} of {}", write_date(date)),
         None => id,
     }
 }
 
-const fn name_reference(kind: ReferenceKind) -> &'static str {
+const fn reference_label(kind: ReferenceKind) -> &'static str {
     match kind {
         ReferenceKind::Preceding => "Corrects",
         ReferenceKind::Order => "Order",

@@ -7,7 +7,7 @@ use crate::dates::write_date;
 use crate::facts::SENTENCE;
 use crate::figures::{write_amount, write_percent};
 use crate::labelled::Labelled;
-use crate::text::{Room, fit, printable_text};
+use crate::text::{Room, fit_text, printable_text};
 
 /// The space for a label or an amount in the totals.
 pub const SUM: Room = Room {
@@ -18,7 +18,7 @@ pub const SUM: Room = Room {
 const REASON_CHARACTERS_MAX: usize = 120;
 
 /// Returns the name of a code, or the code itself if it has no name.
-pub fn name_code(coded: &Coded) -> &str {
+pub fn code_label(coded: &Coded) -> &str {
     if coded.name.is_empty() {
         &coded.code
     } else {
@@ -27,8 +27,8 @@ pub fn name_code(coded: &Coded) -> &str {
 }
 
 /// Returns a tax in words, such as "VAT 7.5 %".
-pub fn name_tax(tax: &Tax) -> String {
-    let name = name_code(&tax.category);
+pub fn tax_label(tax: &Tax) -> String {
+    let name = code_label(&tax.category);
     match tax.percent {
         Some(percent) => format!("{name} {}", write_percent(percent)),
         None => name.to_owned(),
@@ -36,7 +36,7 @@ pub fn name_tax(tax: &Tax) -> String {
 }
 
 /// Returns a discount or fee in words, such as "Discount 10 %, loyalty".
-pub fn name_charge(charge: &Charge) -> String {
+pub fn charge_label(charge: &Charge) -> String {
     let mut name = if charge.is_fee { "Fee" } else { "Discount" }.to_owned();
     if let Some(rate) = charge.rate {
         name.push(' ');
@@ -44,11 +44,11 @@ pub fn name_charge(charge: &Charge) -> String {
     }
     if let Some(reason) = &charge.reason {
         name.push_str(", ");
-        name.push_str(&fit(reason, REASON_CHARACTERS_MAX));
+        name.push_str(&fit_text(reason, REASON_CHARACTERS_MAX));
     }
     if let Some(tax) = &charge.tax {
         name.push_str(" (");
-        name.push_str(&name_tax(tax));
+        name.push_str(&tax_label(tax));
         name.push(')');
     }
     name
@@ -74,7 +74,7 @@ pub fn list_sums(document: &TradeDocument) -> Vec<Labelled> {
         sums.push(sum("Sum of lines", totals.lines));
     }
     let charges = document.charges.iter();
-    sums.extend(charges.map(|charge| sum(&name_charge(charge), signed_amount(charge))));
+    sums.extend(charges.map(|charge| sum(&charge_label(charge), signed_amount(charge))));
     sums.push(sum("Total without tax", totals.tax_exclusive));
     sums.push(sum("Tax", document.tax()));
     sums.push(sum("Total with tax", totals.tax_inclusive));
@@ -90,7 +90,7 @@ pub fn list_sums(document: &TradeDocument) -> Vec<Labelled> {
 /// Returns a sentence for each means of payment, and the payment terms.
 pub fn describe_payment(document: &TradeDocument) -> Vec<String> {
     let means = document.payment_means.iter().map(|payment| {
-        let name = name_code(&payment.means);
+        let name = code_label(&payment.means);
         match payment.due_date {
             Some(date) => format!("{name}, due {}", write_date(date)),
             None => name.to_owned(),

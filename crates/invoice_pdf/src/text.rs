@@ -31,7 +31,7 @@ pub fn printable_text(text: &str, room: Room) -> String {
     if is_right_to_left(text) {
         printed.push(RIGHT_TO_LEFT);
     }
-    for (position, word) in fit(text, room.characters_max).split(' ').enumerate() {
+    for (position, word) in fit_text(text, room.characters_max).split(' ').enumerate() {
         if position > 0 {
             printed.push(' ');
         }
@@ -73,7 +73,7 @@ pub fn printable_lines(text: &str, room: Room, lines_max: usize) -> Vec<String> 
 }
 
 /// Returns a text with its white space folded and without invisible characters. Replaces characters that no font has.
-pub fn fit(text: &str, characters_max: usize) -> String {
+pub fn fit_text(text: &str, characters_max: usize) -> String {
     let fonts = Fonts::get();
     let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
     let mut fitted = String::with_capacity(visible.len());
@@ -101,7 +101,9 @@ pub fn fit(text: &str, characters_max: usize) -> String {
 
 /// True if the fonts have every letter of a text. For a missing letter the page shows `REPLACEMENT`.
 pub fn can_print(text: &str) -> bool {
-    text.is_ascii() || text.contains(REPLACEMENT) || !fit(text, usize::MAX).contains(REPLACEMENT)
+    text.is_ascii()
+        || text.contains(REPLACEMENT)
+        || !fit_text(text, usize::MAX).contains(REPLACEMENT)
 }
 
 /// Returns the base letter of a cluster whose marks its font does not have.

@@ -14,9 +14,9 @@ use crate::world::PageWorld;
 use crate::{Logo, PdfError, Sheet, Template};
 
 /// Empties typst's cache when it is dropped, also after a failure or a panic. The cache would grow with each document.
-struct Eviction;
+struct CacheEviction;
 
-impl Drop for Eviction {
+impl Drop for CacheEviction {
     fn drop(&mut self) {
         comemo::evict(0);
     }
@@ -103,7 +103,7 @@ fn typeset_pages(
     date: Date,
     time: Option<Time>,
 ) -> Result<Vec<u8>, PdfError> {
-    let _eviction = Eviction;
+    let _eviction = CacheEviction;
     let standards = PdfStandards::new(&[PdfStandard::A_3a])
         .map_err(|error| PdfError::Internal(error.message().to_string()))?;
     let options = PdfOptions {
@@ -304,7 +304,7 @@ mod tests {
 
     /// Sets a document. Returns the text of each page; panics if a text leaves the page.
     fn read_pages(sheet: &Sheet<'_>) -> Vec<String> {
-        let _eviction = Eviction;
+        let _eviction = CacheEviction;
         let pages = lay_out(&to_world(sheet).unwrap()).unwrap();
         let read = |page: &typst_layout::Page| {
             let mut text = String::new();
@@ -447,7 +447,7 @@ mod tests {
                 verify_link: None,
                 ..sheet(&document, &look)
             };
-            let _eviction = Eviction;
+            let _eviction = CacheEviction;
             let pages = lay_out(&to_world(&draft).unwrap()).unwrap();
             assert!(pages.pages().len() > 1);
             for page in pages.pages() {

@@ -64,16 +64,16 @@ fn show_ending<S: serde::Serializer>(ending: &Ending, serializer: S) -> Result<S
 }
 
 #[derive(Default)]
-pub(crate) struct CallLog(Mutex<Lines>);
+pub(crate) struct CallLog(Mutex<LoggedCalls>);
 
 #[derive(Default)]
-struct Lines {
+struct LoggedCalls {
     /// The number of the oldest entry that is still kept.
     first: u64,
     records: VecDeque<CallRecord>,
 }
 
-impl Lines {
+impl LoggedCalls {
     fn push(&mut self, record: CallRecord) -> u64 {
         if self.records.len() == CALLS_MAX {
             self.records.pop_front();
@@ -97,7 +97,7 @@ impl Lines {
 
 impl CallLog {
     /// Adds a call that has just arrived. Its ending is "pending" until the returned `Recording` is dropped.
-    pub(crate) fn begin(&self, request: &Arrival<'_>) -> Recording<'_> {
+    pub(crate) fn begin(&self, request: &ArrivedCall<'_>) -> Recording<'_> {
         let line = self.lock().push(CallRecord {
             method: request.method.to_owned(),
             path: request.path.to_owned(),
@@ -124,13 +124,13 @@ impl CallLog {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lines> {
+    fn lock(&self) -> MutexGuard<'_, LoggedCalls> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The part of a log entry that is known when the call arrives.
-pub(crate) struct Arrival<'a> {
+pub(crate) struct ArrivedCall<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) operation: Option<Operation>,

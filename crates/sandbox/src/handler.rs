@@ -11,7 +11,7 @@ use actix_web::{
 };
 
 use crate::call::Call;
-use crate::calls::{Arrival, Ending, Recording};
+use crate::calls::{ArrivedCall, Ending, Recording};
 use crate::clock;
 use crate::faults::{Effect, FaultContext, FaultKind, fault_for_all, is_offline, magic_effect};
 use crate::operations;
@@ -33,20 +33,20 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
 
 async fn answer(request: HttpRequest, body: Bytes, state: Data<State>) -> HttpResponse {
     let call = Call::read(&request, &body);
-    let mut recording = state.calls.begin(&Arrival {
+    let mut recording = state.calls.begin(&ArrivedCall {
         method: request.method().as_str(),
         path: request.path(),
         operation: call.as_ref().map(|call| call.operation),
         irn: call.as_ref().and_then(Call::irn),
     });
     let Some(mut call) = call else {
-        return send(&mut recording, &Refusal::unknown_route().reply("", ""));
+        return record_and_respond(&mut recording, &Refusal::unknown_route().reply("", ""));
     };
     if let Some(refusal) = refuse_keys(&call, &state) {
-        return send(&mut recording, &fail(&call, &state, &refusal));
+        return record_and_respond(&mut recording, &refusal_reply(&call, &state, &refusal));
     }
     match count_and_find_fault(&mut call, &state) {
-        None => send(&mut recording, &serve(&call, &state).await),
+        None => record_and_respond(&mut recording, &serve(&call, &state).await),
         Some(effect) => apply_fault(&request, &call, &state, effect, &mut recording).await,
     }
 }
@@ -65,7 +65,7 @@ fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
         .open()
         .tally
         .count(call.operation, irn.as_deref().unwrap_or_default());
-    let moment = moment(call);
+    let moment = fault_context(call);
     if let Some(Err(error)) = fault_for_all(&moment).map(|order| state.add_fault(order)) {
         tracing::warn!(error, "a magic word gave an invalid fault");
     }
@@ -80,7 +80,7 @@ fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     effect
 }
 
-fn moment(call: &Call) -> FaultContext<'_> {
+fn fault_context(call: &Call) -> FaultContext<'_> {
     FaultContext {
         operation: call.operation,
         irn: call.irn(),
@@ -99,7 +99,7 @@ async fn apply_fault(
 ) -> HttpResponse {
     let reply = match (spoil::early_refusal(&effect), effect.kind) {
         (Some(refusal), _) => {
-            let mut reply = fail(call, state, &refusal);
+            let mut reply = refusal_reply(call, state, &refusal);
             reply.retry_after_s = effect.retry_after();
             Some(reply)
         }
@@ -124,7 +124,10 @@ async fn apply_fault(
 
 /// Waits for a free slot and performs the operation. Answers after the operation's latency.
 async fn serve(call: &Call, state: &State) -> AuthorityReply {
-    let slot = state.latencies.acquire(state.seed(), &moment(call)).await;
+    let slot = state
+        .latencies
+        .acquire(state.seed(), &fault_context(call))
+        .await;
     let reply = perform(call, state);
     if let Some(slot) = slot {
         slot.sleep().await;
@@ -139,11 +142,11 @@ fn perform(call: &Call, state: &State) -> AuthorityReply {
             let data = state.dialect().data(call.operation, data);
             AuthorityReply::success(call.operation.success_code(), &data)
         }
-        Err(refusal) => fail(call, state, &refusal),
+        Err(refusal) => refusal_reply(call, state, &refusal),
     }
 }
 
-fn fail(call: &Call, state: &State, refusal: &Refusal) -> AuthorityReply {
+fn refusal_reply(call: &Call, state: &State, refusal: &Refusal) -> AuthorityReply {
     let name = call.operation.name();
     let id = format!("{name}-{}", clock::now().as_nanosecond());
     refusal
@@ -152,7 +155,7 @@ fn fail(call: &Call, state: &State, refusal: &Refusal) -> AuthorityReply {
         .reply(&id, &format!("{name}_handler"))
 }
 
-fn send(recording: &mut Recording<'_>, reply: &AuthorityReply) -> HttpResponse {
+fn record_and_respond(recording: &mut Recording<'_>, reply: &AuthorityReply) -> HttpResponse {
     recording.ending = Ending::Answered(reply.status);
     plain_response(reply)
 }

@@ -27,7 +27,7 @@ mod state;
 mod wire;
 
 pub use calls::CallRecord;
-pub use control::Inbound;
+pub use control::InboundInvoice;
 pub use dialect::Dialect;
 pub use faults::{FaultKind, FaultOrder, MAGIC_WORDS, MagicWord};
 pub use latencies::{LatencyOrder, Percentiles, UniformLatency};

@@ -31,21 +31,22 @@ const FILES: [(&str, &str); 11] = [
 ];
 
 pub(crate) static INVOICE_TYPES: LazyLock<HashSet<String>> =
-    LazyLock::new(|| codes("invoice-types"));
+    LazyLock::new(|| list_codes("invoice-types"));
 pub(crate) static PAYMENT_MEANS: LazyLock<HashSet<String>> =
-    LazyLock::new(|| codes("payment-means"));
+    LazyLock::new(|| list_codes("payment-means"));
 pub(crate) static TAX_CATEGORIES: LazyLock<HashSet<String>> =
-    LazyLock::new(|| codes("tax-categories"));
-pub(crate) static CURRENCIES: LazyLock<HashSet<String>> = LazyLock::new(|| codes("currencies"));
+    LazyLock::new(|| list_codes("tax-categories"));
+pub(crate) static CURRENCIES: LazyLock<HashSet<String>> =
+    LazyLock::new(|| list_codes("currencies"));
 
 /// Returns the rows of the list with this name; `None` if there is no such list.
-pub(crate) fn rows(list: &str) -> Option<Value> {
+pub(crate) fn list_rows(list: &str) -> Option<Value> {
     let (_, text) = FILES.into_iter().find(|(name, _)| *name == list)?;
     strict_json::from_trusted(text).ok()
 }
 
-fn codes(list: &str) -> HashSet<String> {
-    let rows = rows(list).unwrap_or_default();
+fn list_codes(list: &str) -> HashSet<String> {
+    let rows = list_rows(list).unwrap_or_default();
     rows.as_array()
         .into_iter()
         .flatten()
@@ -61,7 +62,7 @@ mod tests {
     fn every_list_is_a_filled_array_and_the_checked_ones_have_codes() {
         for (name, _) in FILES {
             assert!(
-                rows(name).is_some_and(|rows| !rows.as_array().unwrap().is_empty()),
+                list_rows(name).is_some_and(|rows| !rows.as_array().unwrap().is_empty()),
                 "{name}"
             );
         }

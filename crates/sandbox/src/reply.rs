@@ -97,7 +97,7 @@ impl Refusal {
     }
 
     /// Returns a server error. Its member `error` is plain text, as in the server errors of the real authority.
-    pub(crate) fn breakdown(status: u16, words: &str) -> Self {
+    pub(crate) fn server_error(status: u16, words: &str) -> Self {
         Self {
             status,
             words: words.to_owned(),

@@ -18,10 +18,10 @@ const GARBAGE_BODY: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 pub(crate) fn early_refusal(effect: &Effect) -> Option<Refusal> {
     Some(match effect.kind {
         FaultKind::ServerError => {
-            Refusal::breakdown(effect.status.unwrap_or(500), "internal server error")
+            Refusal::server_error(effect.status.unwrap_or(500), "internal server error")
         }
         FaultKind::Outage => {
-            Refusal::breakdown(effect.status.unwrap_or(503), "service unavailable")
+            Refusal::server_error(effect.status.unwrap_or(503), "service unavailable")
         }
         FaultKind::Busy => Refusal::ambiguous(effect.status.unwrap_or(400)),
         FaultKind::Throttled => Refusal::new(429, "too many requests"),
@@ -33,10 +33,10 @@ pub(crate) fn early_refusal(effect: &Effect) -> Option<Refusal> {
 /// Returns the HTTP response for this answer. `Garbage`, `Xml` and `MissingFields` spoil the body and keep the status.
 pub(crate) fn spoilt_response(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     match kind {
-        FaultKind::Garbage => text(reply, "text/html", GARBAGE_BODY.to_owned()),
+        FaultKind::Garbage => text_response(reply, "text/html", GARBAGE_BODY.to_owned()),
         FaultKind::Xml => {
             let body = format!("<response><code>{}</code></response>", reply.status);
-            text(reply, "application/xml", body)
+            text_response(reply, "application/xml", body)
         }
         FaultKind::MissingFields => plain_response(&AuthorityReply::bare(
             reply.status,
@@ -48,19 +48,19 @@ pub(crate) fn spoilt_response(kind: FaultKind, reply: &AuthorityReply) -> HttpRe
 
 /// Returns the HTTP response for this answer, without a fault.
 pub(crate) fn plain_response(reply: &AuthorityReply) -> HttpResponse {
-    let mut response = HttpResponse::build(status(reply));
+    let mut response = HttpResponse::build(status_code(reply));
     if let Some(seconds) = reply.retry_after_s {
         response.insert_header((RETRY_AFTER, seconds));
     }
     response.json(&reply.body)
 }
 
-fn text(reply: &AuthorityReply, content_type: &str, body: String) -> HttpResponse {
-    HttpResponse::build(status(reply))
+fn text_response(reply: &AuthorityReply, content_type: &str, body: String) -> HttpResponse {
+    HttpResponse::build(status_code(reply))
         .insert_header((CONTENT_TYPE, content_type))
         .body(body)
 }
 
-fn status(reply: &AuthorityReply) -> StatusCode {
+fn status_code(reply: &AuthorityReply) -> StatusCode {
     StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }

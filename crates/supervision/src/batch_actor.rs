@@ -224,7 +224,7 @@ impl<W: Worker> Handler<Passivate> for BatchActor<W> {
     type Result = ();
 
     fn handle(&mut self, asked: Passivate, ctx: &mut Context<Self>) {
-        if self.queue.is_empty() && self.context.leave(&asked) {
+        if self.queue.is_empty() && self.context.leave_registry(&asked) {
             ctx.stop();
         }
     }

@@ -79,7 +79,7 @@ where
     fn restart_after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.record_panic(&panic.text);
-            let Some(wait) = self.budget.spend(Instant::now()) else {
+            let Some(wait) = self.budget.spend_restart(Instant::now()) else {
                 return self.escalate(&panic);
             };
             match panics::catch(|| actor.restart()) {

@@ -14,7 +14,7 @@ use timing::CommandId;
 
 use super::node_state::{NodeKind, NodeState};
 use super::quarantine::{QuarantineRecord, UnstoredCommand};
-use super::recent::Measured;
+use super::recent::ActorMeasures;
 use super::tree::Tree;
 use super::watchdog::{BatchLoad, Heartbeat};
 
@@ -110,7 +110,7 @@ impl NodeInner {
     }
 
     pub(crate) fn state(&self) -> NodeState {
-        match (self.condition().state, self.heartbeat.level()) {
+        match (self.lock_status().state, self.heartbeat.level()) {
             (NodeState::Running, BatchLoad::Busy) => NodeState::Busy,
             (NodeState::Running, BatchLoad::Stuck) => NodeState::Stuck,
             (state, _) => state,
@@ -137,7 +137,7 @@ impl NodeInner {
         Some(self.last_batch_us.load(Ordering::Relaxed)).filter(|took| *took > 0)
     }
 
-    pub(crate) fn condition(&self) -> MutexGuard<'_, NodeStatus> {
+    pub(crate) fn lock_status(&self) -> MutexGuard<'_, NodeStatus> {
         self.condition
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -167,12 +167,12 @@ impl Node {
 
     #[cfg(test)]
     pub(crate) fn restarts(&self) -> u32 {
-        self.inner.condition().restarts
+        self.inner.lock_status().restarts
     }
 
     pub(crate) fn last_panic(&self) -> Option<String> {
         self.inner
-            .condition()
+            .lock_status()
             .last_panic
             .as_deref()
             .map(str::to_owned)
@@ -184,7 +184,7 @@ impl Node {
 
     /// Returns the time of the escalation in microseconds since the tree was created, or `None` without an escalation.
     pub(crate) fn failed_at(&self) -> Option<u64> {
-        self.inner.condition().failed_at()
+        self.inner.lock_status().failed_at()
     }
 
     /// Stores for operators the number of commands in the actor's queue, and the time at which the oldest command was
@@ -200,7 +200,7 @@ impl Node {
     /// still runs.
     pub fn mark_batch_started(&self, command: &'static str, commands: usize, waited: Duration) {
         self.mark_batch_finished();
-        let mut condition = self.inner.condition();
+        let mut condition = self.inner.lock_status();
         condition.command = command;
         condition.commands = u32::try_from(commands).unwrap_or(u32::MAX);
         drop(condition);
@@ -219,15 +219,15 @@ impl Node {
     }
 
     /// Ends the batch in progress and returns its figures; `None` if there is none.
-    fn end_batch(&self, moment: u64) -> Option<Measured> {
+    fn end_batch(&self, moment: u64) -> Option<ActorMeasures> {
         let since = self.inner.heartbeat.finish(self.name())?;
         let took = moment.saturating_sub(since).max(1);
         self.inner.last_batch_us.store(took, Ordering::Relaxed);
-        Some(Measured {
+        Some(ActorMeasures {
             wait_us: self.inner.wait_us(),
             handle_us: took,
             depth: u64::try_from(self.inner.depth()).unwrap_or(u64::MAX),
-            ..Measured::default()
+            ..ActorMeasures::default()
         })
     }
 
@@ -273,19 +273,19 @@ impl Node {
     }
 
     pub(crate) fn mark_running(&self) {
-        self.inner.condition().state = NodeState::Running;
+        self.inner.lock_status().state = NodeState::Running;
     }
 
     pub(crate) fn record_panic(&self, text: &str) {
         let moment = self.tree.micros_at(Instant::now());
-        let measured = Measured {
+        let measured = ActorMeasures {
             panics: 1,
             ..self.end_batch(moment).unwrap_or_default()
         };
         let cause: Box<str> = text.chars().take(PANIC_CHARS_MAX).collect();
         self.tree
             .record_panic(&self.inner, moment, &cause, measured);
-        let mut condition = self.inner.condition();
+        let mut condition = self.inner.lock_status();
         condition.state = NodeState::Restarting;
         condition.moment = moment;
         condition.last_panic = Some(cause);
@@ -296,15 +296,15 @@ impl Node {
     /// Records that the actor recovered from its panic and will restart after `wait`.
     pub(crate) fn record_restart(&self, wait: Duration) {
         let moment = self.tree.micros_at(Instant::now());
-        let mut condition = self.inner.condition();
+        let mut condition = self.inner.lock_status();
         condition.restarts = condition.restarts.saturating_add(1);
         condition.moment = moment.saturating_add(micros(wait));
         drop(condition);
         self.tree.counters().restarts.up();
         self.tree.counters().by_kind.record_restart(self.inner.kind);
-        let measured = Measured {
+        let measured = ActorMeasures {
             restarts: 1,
-            ..Measured::default()
+            ..ActorMeasures::default()
         };
         self.tree.record_measured(&self.inner, moment, measured);
     }
@@ -312,7 +312,7 @@ impl Node {
     pub(crate) fn mark_failed(&self, reason: &str) {
         self.mark_batch_finished();
         let moment = self.tree.micros_at(Instant::now());
-        let mut condition = self.inner.condition();
+        let mut condition = self.inner.lock_status();
         condition.state = NodeState::Failed;
         condition.moment = moment;
         drop(condition);
@@ -325,7 +325,7 @@ impl Node {
     /// Marks the node as stopped, unless it has failed. A node of a transient kind is also removed from the tree.
     pub(crate) fn mark_stopped(&self) {
         self.mark_batch_finished();
-        let mut condition = self.inner.condition();
+        let mut condition = self.inner.lock_status();
         if condition.state == NodeState::Failed {
             return;
         }

@@ -49,7 +49,7 @@ impl RestartBudget {
     }
 
     /// Counts one panic at `now`. Returns the delay before the restart, or `None` if the budget is spent.
-    pub fn spend(&mut self, now: Instant) -> Option<Duration> {
+    pub fn spend_restart(&mut self, now: Instant) -> Option<Duration> {
         while self
             .panics
             .front()
@@ -59,11 +59,11 @@ impl RestartBudget {
         }
         self.panics.push_back(now);
         (self.panics.len() <= self.policy.restarts_max)
-            .then(|| equal_jitter(self.wait(), clock::system_rng().random()))
+            .then(|| equal_jitter(self.next_wait(), clock::system_rng().random()))
     }
 
     /// Returns the delay before it is reduced at random.
-    fn wait(&self) -> Duration {
+    fn next_wait(&self) -> Duration {
         let doublings = u32::try_from(self.panics.len().saturating_sub(1))
             .unwrap_or(u32::MAX)
             .min(20);
@@ -83,9 +83,13 @@ mod tests {
         let mut budget = RestartBudget::new(RestartPolicy::default());
         let start = Instant::now();
         for second in 0..3 {
-            assert!(budget.spend(start + Duration::from_secs(second)).is_some());
+            assert!(
+                budget
+                    .spend_restart(start + Duration::from_secs(second))
+                    .is_some()
+            );
         }
-        assert_eq!(budget.spend(start + Duration::from_secs(59)), None);
+        assert_eq!(budget.spend_restart(start + Duration::from_secs(59)), None);
     }
 
     #[test]
@@ -93,10 +97,18 @@ mod tests {
         let mut budget = RestartBudget::new(RestartPolicy::default());
         let start = Instant::now();
         for second in 0..3 {
-            assert!(budget.spend(start + Duration::from_secs(second)).is_some());
+            assert!(
+                budget
+                    .spend_restart(start + Duration::from_secs(second))
+                    .is_some()
+            );
         }
-        assert!(budget.spend(start + Duration::from_mins(1)).is_some());
-        assert_eq!(budget.spend(start + Duration::from_mins(1)), None);
+        assert!(
+            budget
+                .spend_restart(start + Duration::from_mins(1))
+                .is_some()
+        );
+        assert_eq!(budget.spend_restart(start + Duration::from_mins(1)), None);
     }
 
     #[test]
@@ -108,12 +120,12 @@ mod tests {
         let mut budget = RestartBudget::new(policy);
         let start = Instant::now();
         for whole_ms in [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000] {
-            let wait = budget.spend(start).unwrap();
+            let wait = budget.spend_restart(start).unwrap();
             let whole = Duration::from_millis(whole_ms);
             assert!(wait <= whole && wait >= whole / 2, "{wait:?} for {whole:?}");
         }
         for _ in 0..30 {
-            assert!(budget.spend(start).unwrap() <= policy.backoff_max);
+            assert!(budget.spend_restart(start).unwrap() <= policy.backoff_max);
         }
     }
 }

@@ -161,7 +161,7 @@ impl<C, R> WorkQueue<C, R> {
         let mut entries: Vec<_> = self.waiting.drain(..batch_size.max(1)).collect();
         let tasks = entries
             .iter_mut()
-            .filter_map(|entry| start(&mut entry.envelope))
+            .filter_map(|entry| start_task(&mut entry.envelope))
             .collect();
         let committing = Arc::new(AtomicBool::new(false));
         self.in_flight = Some(InFlightBatch {
@@ -219,7 +219,7 @@ impl<C, R> WorkQueue<C, R> {
     }
 }
 
-fn start<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
+fn start_task<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
     let command = envelope.command()?;
     envelope.mark_started();
     Some(Task {

@@ -124,7 +124,7 @@ impl Ranking<'_> {
     /// measure 0.
     pub fn top<A: AsRef<ActorFigures>>(self, mut actors: Vec<A>, max: usize) -> Vec<A> {
         actors.retain(|actor| self.includes(actor.as_ref()));
-        actors.sort_by_key(|actor| Reverse(self.key(actor.as_ref())));
+        actors.sort_by_key(|actor| Reverse(self.ranking_key(actor.as_ref())));
         actors.truncate(max);
         actors
     }
@@ -149,7 +149,7 @@ impl Ranking<'_> {
         }
     }
 
-    fn key(self, actor: &ActorFigures) -> RankingKey {
+    fn ranking_key(self, actor: &ActorFigures) -> RankingKey {
         let older_first = Reverse(actor.started_at);
         (self.measure(actor), actor.trouble(), older_first)
     }
@@ -169,7 +169,7 @@ pub fn choose_worst(actors: &[ActorFigures], max: usize) -> Vec<&ActorFigures> {
             let mut indexes: Vec<usize> = (0..actors.len())
                 .filter(|index| ranking.includes(&actors[*index]))
                 .collect();
-            indexes.sort_by_key(|index| Reverse(ranking.key(&actors[*index])));
+            indexes.sort_by_key(|index| Reverse(ranking.ranking_key(&actors[*index])));
             ranked.extend(indexes.into_iter().take(max).enumerate());
         }
     }
@@ -181,7 +181,7 @@ pub fn choose_worst(actors: &[ActorFigures], max: usize) -> Vec<&ActorFigures> {
 }
 
 /// Returns the actors that are among the first `max` of their kind by any ranking, in no particular order.
-pub(crate) fn leaders(actors: Vec<ActorFigures>, max: usize) -> Vec<ActorFigures> {
+pub(crate) fn leading_actors(actors: Vec<ActorFigures>, max: usize) -> Vec<ActorFigures> {
     if max == 0 {
         return Vec::new();
     }
@@ -198,7 +198,7 @@ pub(crate) fn leaders(actors: Vec<ActorFigures>, max: usize) -> Vec<ActorFigures
                     .collect();
                 if ranked.len() > max {
                     ranked.select_nth_unstable_by_key(max, |index| {
-                        Reverse(ranking.key(&actors[*index]))
+                        Reverse(ranking.ranking_key(&actors[*index]))
                     });
                 }
                 for index in ranked.into_iter().take(max) {
@@ -357,7 +357,7 @@ mod tests {
                 actor.mailbox_depth = usize::try_from(number * 37 % 100).unwrap();
             }));
         }
-        let chosen = leaders(actors.clone(), 3);
+        let chosen = leading_actors(actors.clone(), 3);
         assert!(chosen.len() <= 9, "{}", chosen.len());
         for by in Measure::ALL {
             for window in Window::ALL {
@@ -367,6 +367,6 @@ mod tests {
                 assert_eq!(ranking.top(chosen.clone(), 3), of_all, "{ranking:?}");
             }
         }
-        assert_eq!(leaders(actors, 0), []);
+        assert_eq!(leading_actors(actors, 0), []);
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const KEPT_BY_MEASURE: usize = 20;
 
 /// At this number of actors of a kind, a span drops all but the worst. This is rare, because at most half of them
 /// remain.
-const CUT_AT: usize = 2 * Measured::COUNT * KEPT_BY_MEASURE;
+const CUT_AT: usize = 2 * ActorMeasures::COUNT * KEPT_BY_MEASURE;
 
 const SECOND_US: u64 = 1_000_000;
 const MINUTE_US: u64 = 60 * SECOND_US;
@@ -23,7 +23,7 @@ pub(crate) const WINDOWS_US: [u64; 3] = [MINUTE_US, 5 * MINUTE_US, 60 * MINUTE_U
 
 /// The worst figures of one actor within a period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Measured {
+pub(crate) struct ActorMeasures {
     pub(crate) wait_us: u64,
     pub(crate) handle_us: u64,
     pub(crate) depth: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Measured {
     pub(crate) restarts: u64,
 }
 
-impl Measured {
+impl ActorMeasures {
     const COUNT: usize = 4;
 
     /// Returns the values by which a span chooses the actors that it keeps. A restart follows a panic, so it needs no
@@ -61,39 +61,39 @@ impl Measured {
 }
 
 /// The figures of one actor in each of the windows.
-pub(crate) type Windows = [Measured; WINDOWS_US.len()];
+pub(crate) type Windows = [ActorMeasures; WINDOWS_US.len()];
 
 /// The figures of actors by kind and name.
 pub(crate) type WindowsByName = HashMap<&'static str, HashMap<Box<str>, Windows>>;
 
 /// The worst actors of the last hour.
 #[derive(Debug)]
-pub(crate) struct Recent {
+pub(crate) struct WorstActors {
     /// Spans of ten seconds, for the windows of one and of five minutes. `long` has spans of a minute, for the window
     /// of an hour.
-    short: Spans,
-    long: Spans,
+    short: ActorSpans,
+    long: ActorSpans,
 }
 
-impl Default for Recent {
+impl Default for WorstActors {
     fn default() -> Self {
         Self {
-            short: Spans::new(10 * SECOND_US, WINDOWS_US[1]),
-            long: Spans::new(MINUTE_US, WINDOWS_US[2]),
+            short: ActorSpans::new(10 * SECOND_US, WINDOWS_US[1]),
+            long: ActorSpans::new(MINUTE_US, WINDOWS_US[2]),
         }
     }
 }
 
-impl Recent {
+impl WorstActors {
     pub(crate) fn record(
         &mut self,
         kind: &'static str,
         name: &str,
         moment: u64,
-        measured: Measured,
+        measured: ActorMeasures,
     ) {
         for spans in [&mut self.short, &mut self.long] {
-            spans.at(moment).record(kind, name, measured);
+            spans.span_at(moment).record(kind, name, measured);
         }
     }
 
@@ -124,15 +124,15 @@ impl Recent {
 
 /// Consecutive spans of equal length, the newest last. Spans without an event are absent.
 #[derive(Debug)]
-struct Spans {
+struct ActorSpans {
     length_us: u64,
     /// The length of the longest window that is read from these spans.
     window_us: u64,
-    spans: VecDeque<Span>,
+    spans: VecDeque<ActorSpan>,
 }
 
 #[derive(Debug)]
-struct Span {
+struct ActorSpan {
     /// The number of the span since the tree was created.
     number: u64,
     by_kind: HashMap<&'static str, KeptActors>,
@@ -140,12 +140,12 @@ struct Span {
 
 #[derive(Debug, Default)]
 struct KeptActors {
-    actors: HashMap<Box<str>, Measured>,
+    actors: HashMap<Box<str>, ActorMeasures>,
     /// The smallest values that were kept at the last cut. An actor that exceeds none of them is not among the worst.
-    floor: [u64; Measured::COUNT],
+    floor: [u64; ActorMeasures::COUNT],
 }
 
-impl Spans {
+impl ActorSpans {
     fn new(length_us: u64, window_us: u64) -> Self {
         Self {
             length_us,
@@ -156,7 +156,7 @@ impl Spans {
 
     /// Returns the span of a moment, and drops the spans that are in no window any more. If another thread has already
     /// begun a newer span, returns that one.
-    fn at(&mut self, moment: u64) -> &mut Span {
+    fn span_at(&mut self, moment: u64) -> &mut ActorSpan {
         let number = moment / self.length_us;
         let first = self.first_number(moment, self.window_us);
         while self.spans.front().is_some_and(|span| span.number < first) {
@@ -166,7 +166,7 @@ impl Spans {
             if let Some(ended) = self.spans.back_mut() {
                 ended.by_kind.values_mut().for_each(KeptActors::cut);
             }
-            self.spans.push_back(Span {
+            self.spans.push_back(ActorSpan {
                 number,
                 by_kind: HashMap::new(),
             });
@@ -200,8 +200,8 @@ impl Spans {
     }
 }
 
-impl Span {
-    fn record(&mut self, kind: &'static str, name: &str, measured: Measured) {
+impl ActorSpan {
+    fn record(&mut self, kind: &'static str, name: &str, measured: ActorMeasures) {
         let kept = self.by_kind.entry(kind).or_default();
         if let Some(before) = kept.actors.get_mut(name) {
             before.merge(measured);
@@ -234,7 +234,7 @@ impl KeptActors {
         }
         // Many actors may have the same value as the floor. Only as many as there is room for are kept, so that memory
         // stays bounded.
-        let mut room = [KEPT_BY_MEASURE; Measured::COUNT];
+        let mut room = [KEPT_BY_MEASURE; ActorMeasures::COUNT];
         for (room, (index, floor)) in room.iter_mut().zip(self.floor.iter().enumerate()) {
             let above = self
                 .actors
@@ -264,15 +264,15 @@ mod tests {
 
     const KIND: &str = "account";
 
-    fn waited(wait_us: u64) -> Measured {
-        Measured {
+    fn waited(wait_us: u64) -> ActorMeasures {
+        ActorMeasures {
             wait_us,
-            ..Measured::default()
+            ..ActorMeasures::default()
         }
     }
 
     /// Returns the waits of an actor in the windows of one minute, five minutes and an hour.
-    fn waits(recent: &Recent, name: &str, second: u64) -> [u64; 3] {
+    fn waits(recent: &WorstActors, name: &str, second: u64) -> [u64; 3] {
         let found = recent.windows(second * SECOND_US);
         let windows = found.get(KIND).and_then(|names| names.get(name));
         windows
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_maximum_leaves_each_window_when_its_time_is_over() {
-        let mut recent = Recent::default();
+        let mut recent = WorstActors::default();
         recent.record(KIND, "t", 1_000 * SECOND_US, waited(70));
         recent.record(KIND, "t", 1_200 * SECOND_US, waited(40));
         recent.record(KIND, "t", 1_200 * SECOND_US, waited(30));
@@ -308,8 +308,8 @@ mod tests {
 
     #[test]
     fn panics_and_restarts_are_added_up_and_maxima_are_not() {
-        let mut recent = Recent::default();
-        let failed = Measured {
+        let mut recent = WorstActors::default();
+        let failed = ActorMeasures {
             wait_us: 5,
             handle_us: 7,
             depth: 2,
@@ -320,7 +320,7 @@ mod tests {
             recent.record(KIND, "t", second * SECOND_US, failed);
         }
         let found = recent.windows(45 * SECOND_US)[KIND]["t"];
-        let expected = Measured {
+        let expected = ActorMeasures {
             panics: 3,
             restarts: 3,
             ..failed
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_moment_of_a_slower_thread_belongs_to_the_newest_span() {
-        let mut recent = Recent::default();
+        let mut recent = WorstActors::default();
         recent.record(KIND, "t", 20 * SECOND_US, waited(1));
         recent.record(KIND, "u", 19 * SECOND_US, waited(2));
         assert_eq!(waits(&recent, "u", 20), [2; 3]);
@@ -339,16 +339,16 @@ mod tests {
 
     #[test]
     fn of_a_hundred_thousand_actors_only_the_worst_are_kept() {
-        let mut recent = Recent::default();
+        let mut recent = WorstActors::default();
         for minute in 0..70 {
             for number in 0..100_000_u64 {
                 // The order is mixed, so that the worst do not all come first or last.
                 let mixed = number * 48_271 % 100_003;
-                let measured = Measured {
+                let measured = ActorMeasures {
                     wait_us: mixed,
                     handle_us: 100_003 - mixed,
                     depth: 1,
-                    ..Measured::default()
+                    ..ActorMeasures::default()
                 };
                 if minute == 69 || number % 100 == 0 {
                     recent.record(KIND, &number.to_string(), minute * MINUTE_US, measured);
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn many_equal_actors_stay_bounded() {
-        let mut recent = Recent::default();
+        let mut recent = WorstActors::default();
         for number in 0..10_000 {
             recent.record(KIND, &number.to_string(), 0, waited(5));
         }

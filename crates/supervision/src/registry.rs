@@ -62,7 +62,7 @@ pub struct RegistrySettings {
     pub policy: RestartPolicy,
 }
 
-/// The values that an actor gets at its start. The actor must call `leave` before it stops.
+/// The values that an actor gets at its start. The actor must call `leave_registry` before it stops.
 pub struct StartContext {
     pub generation: u64,
     pub arbiter: ArbiterHandle,
@@ -73,7 +73,7 @@ pub struct StartContext {
 
 impl StartContext {
     /// Removes the actor's handle, unless a command was posted since the request. Returns true if the actor may stop.
-    pub fn leave(&self, asked: &Passivate) -> bool {
+    pub fn leave_registry(&self, asked: &Passivate) -> bool {
         let left = asked.generation == self.generation && (self.leave)(asked);
         if left {
             let counters = self.node.tree().counters();

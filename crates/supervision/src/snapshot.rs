@@ -12,8 +12,8 @@ use super::figures::{ActorFigures, ActorGroup, BatchFigures, TreeSnapshot, Windo
 use super::node::NodeInner;
 use super::node_state::{NodeKind, NodeState};
 use super::panic_log::PanicLog;
-use super::ranking::{Trouble, leaders};
-use super::recent::{KEPT_BY_MEASURE, Measured, Windows, WindowsByName};
+use super::ranking::{Trouble, leading_actors};
+use super::recent::{ActorMeasures, KEPT_BY_MEASURE, Windows, WindowsByName};
 use super::tree::Tree;
 
 /// The time of a snapshot on two clocks: that of the tree, and the wall clock.
@@ -40,15 +40,15 @@ impl Moment {
 }
 
 /// An actor in memory that may be listed. Its figures are computed only if it is listed.
-struct Candidate {
+struct ListCandidate {
     trouble: Trouble,
     inner: Arc<NodeInner>,
     windows: Windows,
 }
 
-struct Group {
+struct CountedGroup {
     counted: ActorGroup,
-    worst: Vec<Candidate>,
+    worst: Vec<ListCandidate>,
 }
 
 /// Rounds down to whole milliseconds.
@@ -74,14 +74,14 @@ impl Tree {
             self.recent().windows(moment.micros)
         };
         // The kind is part of the key, because all kinds that the tree does not know have one rank.
-        let mut groups: BTreeMap<(usize, NodeKind, usize), Group> = BTreeMap::new();
+        let mut groups: BTreeMap<(usize, NodeKind, usize), CountedGroup> = BTreeMap::new();
         let mut top = Vec::new();
         self.for_each_node(|inner| {
-            let candidate = Candidate::new(inner, &mut recent, moment.micros);
+            let candidate = ListCandidate::new(inner, &mut recent, moment.micros);
             let key = (self.rank(inner.kind), inner.kind, inner.shard);
             let group = groups
                 .entry(key)
-                .or_insert_with(|| Group::new(inner.kind, inner.shard));
+                .or_insert_with(|| CountedGroup::new(inner.kind, inner.shard));
             group.count(&candidate.trouble);
             if actors_max == 0 {
                 return;
@@ -93,7 +93,7 @@ impl Tree {
         });
         top.extend(stopped_actors(recent));
         let panics = self.panics();
-        let mut top = leaders(top, actors_max.min(KEPT_BY_MEASURE));
+        let mut top = leading_actors(top, actors_max.min(KEPT_BY_MEASURE));
         for actor in &mut top {
             add_panics(actor, &panics);
         }
@@ -114,7 +114,7 @@ impl Tree {
     }
 }
 
-impl Candidate {
+impl ListCandidate {
     /// Moves the actor's windows out of `recent`, where those of stopped actors then remain. The batch in progress and
     /// the waiting commands count in each window.
     fn new(inner: &Arc<NodeInner>, recent: &mut WindowsByName, moment: u64) -> Self {
@@ -123,11 +123,11 @@ impl Candidate {
             .and_then(|names| names.remove(inner.name()));
         let mut windows = recorded.unwrap_or_default();
         let since = inner.heartbeat().running_since();
-        let present = Measured {
+        let present = ActorMeasures {
             wait_us: inner.oldest_wait_us(moment),
             handle_us: since.map_or(0, |since| moment.saturating_sub(since).max(1)),
             depth: u64::try_from(inner.depth()).unwrap_or(u64::MAX),
-            ..Measured::default()
+            ..ActorMeasures::default()
         };
         for window in &mut windows {
             window.merge(present);
@@ -153,7 +153,7 @@ impl Candidate {
             inner,
             windows,
         } = self;
-        let condition = inner.condition();
+        let condition = inner.lock_status();
         let batch = (trouble.age_us > 0).then(|| BatchFigures {
             command: condition.command.to_owned(),
             commands: condition.commands,
@@ -209,7 +209,7 @@ fn add_panics(actor: &mut ActorFigures, panics: &PanicLog) {
     actor.panics = panics.last(&actor.kind, &actor.name);
 }
 
-impl Group {
+impl CountedGroup {
     fn new(kind: NodeKind, shard: usize) -> Self {
         Self {
             counted: ActorGroup {
@@ -229,7 +229,7 @@ impl Group {
     }
 
     /// Adds an actor to the list. A list longer than twice the limit is cut to the worst actors, to limit memory.
-    fn add(&mut self, actor: Candidate, actors_max: usize) {
+    fn add(&mut self, actor: ListCandidate, actors_max: usize) {
         self.worst.push(actor);
         if self.worst.len() > actors_max.saturating_mul(2) {
             self.sort_and_cut(actors_max);

@@ -17,7 +17,7 @@ use super::node::{Node, NodeInner};
 use super::node_state::{NodeKind, NodeState};
 use super::panic_log::PanicLog;
 use super::quarantine::Quarantine;
-use super::recent::{Measured, Recent};
+use super::recent::{ActorMeasures, WorstActors};
 use super::watchdog::BatchLoad;
 
 /// The number of actors of one kind that are processing a batch.
@@ -49,7 +49,7 @@ struct TreeInner {
     ids: AtomicU64,
     nodes: DashMap<u64, Arc<NodeInner>>,
     failures: Mutex<BTreeMap<u64, String>>,
-    recent: Mutex<Recent>,
+    recent: Mutex<WorstActors>,
     panics: Mutex<PanicLog>,
     counters: Arc<Counters>,
     quarantine: Quarantine,
@@ -160,7 +160,7 @@ impl Tree {
     }
 
     /// Records what an actor did, for the figures of the last hour.
-    pub(crate) fn record_measured(&self, node: &NodeInner, moment: u64, measured: Measured) {
+    pub(crate) fn record_measured(&self, node: &NodeInner, moment: u64, measured: ActorMeasures) {
         self.recent()
             .record(node.kind.name(), node.name(), moment, measured);
     }
@@ -171,7 +171,7 @@ impl Tree {
         node: &NodeInner,
         moment: u64,
         cause: &str,
-        measured: Measured,
+        measured: ActorMeasures,
     ) {
         self.0.counters.panics.up();
         let kind = node.kind.name();
@@ -179,7 +179,7 @@ impl Tree {
         self.record_measured(node, moment, measured);
     }
 
-    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
+    pub(crate) fn recent(&self) -> MutexGuard<'_, WorstActors> {
         lock(&self.0.recent)
     }
 

@@ -124,13 +124,13 @@ pub fn scan(
             BatchLoad::Stuck => found.stuck += 1,
         }
         if level != before {
-            report(tree, node.name(), level);
+            log_load(tree, node.name(), level);
         }
     });
     found
 }
 
-fn report(tree: &Tree, actor: &str, level: BatchLoad) {
+fn log_load(tree: &Tree, actor: &str, level: BatchLoad) {
     match level {
         BatchLoad::Light => {}
         BatchLoad::Busy => tracing::warn!(actor, "actor is busy with a long batch"),

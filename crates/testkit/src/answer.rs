@@ -164,7 +164,7 @@ impl Answer {
 }
 
 /// Returns a value as text for a snapshot. The fields at `pointers`, which differ from run to run, become `…`.
-pub fn stable(value: &Value, pointers: &[&str]) -> String {
+pub fn stable_text(value: &Value, pointers: &[&str]) -> String {
     let mut value = value.clone();
     for pointer in pointers {
         *value.pointer_mut(pointer).unwrap() = json!("…");

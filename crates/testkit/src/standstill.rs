@@ -17,12 +17,12 @@ const LATE: Duration = Duration::from_millis(500);
 const TIMES_MAX: usize = 5;
 
 /// A thread of its own that measures how late it is woken up. It ends when this value is dropped.
-struct Watch {
+struct StandstillWatch {
     late: Arc<AtomicBool>,
     _end: Sender<()>,
 }
 
-impl Watch {
+impl StandstillWatch {
     fn start() -> Self {
         let late = Arc::<AtomicBool>::default();
         let (end, ended) = mpsc::channel();
@@ -46,7 +46,7 @@ impl Watch {
 /// passed on.
 pub async fn without_standstill(act: impl AsyncFn()) {
     for _ in 1..TIMES_MAX {
-        let watch = Watch::start();
+        let watch = StandstillWatch::start();
         match AssertUnwindSafe(act()).catch_unwind().await {
             Ok(()) => return,
             Err(panic) if !watch.was_late() => resume_unwind(panic),

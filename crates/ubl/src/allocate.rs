@@ -6,14 +6,14 @@ use trade_document::{Charge, Line, Tax, TradeDocument};
 
 use crate::codes::currency_digits;
 use crate::fault::{Cause, Change, Fault};
-use crate::read::net;
+use crate::read::net_charges;
 
 /// The maximum number of decimal digits of a price (spec.md, "Limits" of the service).
 const PRICE_DIGITS: u32 = 6;
 
 /// A document without discounts and fees of its own, and a description of each change that led to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allocated {
+pub struct AllocatedDocument {
     pub document: TradeDocument,
     pub changes: Vec<Change>,
 }
@@ -22,7 +22,7 @@ pub struct Allocated {
 /// parts are rounded so that they add up exactly (largest remainder method). A discount or fee that names no tax is
 /// divided among all lines. A fee becomes a line of its own if no line has its tax. Fails if a discount is larger than
 /// its lines.
-pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
+pub fn allocate_charges(document: &TradeDocument) -> Result<AllocatedDocument, Vec<Fault>> {
     let mut document = document.clone();
     let mut changes = Vec::new();
     let mut faults = Vec::new();
@@ -30,7 +30,7 @@ pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
     // Fees come first: they raise the amounts of the lines, so that a larger discount fits into them.
     of_document.sort_by_key(|charge| !charge.is_fee);
     for charge in of_document {
-        match allocate_one(&mut document, &charge) {
+        match allocate_charge(&mut document, &charge) {
             Ok(sentence) => {
                 changes.push(Change {
                     cause: Cause::Allocation,
@@ -52,10 +52,10 @@ pub fn allocate(document: &TradeDocument) -> Result<Allocated, Vec<Fault>> {
     }
     let amounts = document.lines.iter().map(|line| line.amount);
     document.totals.lines = amounts.sum();
-    Ok(Allocated { document, changes })
+    Ok(AllocatedDocument { document, changes })
 }
 
-fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String, String> {
+fn allocate_charge(document: &mut TradeDocument, charge: &Charge) -> Result<String, String> {
     let word = if charge.is_fee { "fee" } else { "discount" };
     let reason = charge.reason.clone().unwrap_or_else(|| word.to_owned());
     let mut lines: Vec<_> = document
@@ -66,7 +66,7 @@ fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String,
                 && charge
                     .tax
                     .as_ref()
-                    .is_none_or(|tax| is_same(tax, &line.tax))
+                    .is_none_or(|tax| is_same_tax(tax, &line.tax))
         })
         .collect();
     let sum: Decimal = lines.iter().map(|line| line.amount).sum();
@@ -97,7 +97,7 @@ fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String,
         .chain([&charge.amount])
         .map(|amount| amount.normalize().scale());
     let digits = digits.fold(currency_digits(&document.currency), u32::max);
-    let shares = divide(charge.amount, &weights, digits).ok_or_else(|| {
+    let shares = divide_amount(charge.amount, &weights, digits).ok_or_else(|| {
         format!(
             "The {word} of {} is too large to be divided.",
             charge.amount
@@ -123,7 +123,7 @@ fn allocate_one(document: &mut TradeDocument, charge: &Charge) -> Result<String,
     ))
 }
 
-pub(crate) fn is_same(one: &Tax, other: &Tax) -> bool {
+pub(crate) fn is_same_tax(one: &Tax, other: &Tax) -> bool {
     one.category.code == other.category.code
         && one.percent.unwrap_or_default() == other.percent.unwrap_or_default()
 }
@@ -152,7 +152,7 @@ fn fee_line(name: &str, amount: Decimal, tax: &Tax) -> Line {
 /// digits, and the parts add up to the amount exactly: they are rounded down, and the missing units go to those with
 /// the largest remainders, the first of equal ones. If the amount does not exceed the sum of the weights, no part
 /// exceeds its weight. `None` if the numbers are too large.
-fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decimal>> {
+fn divide_amount(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decimal>> {
     let sum: Decimal = weights.iter().sum();
     let unit = Decimal::new(1, digits);
     let mut parts = Vec::with_capacity(weights.len());
@@ -178,11 +178,11 @@ fn divide(amount: Decimal, weights: &[Decimal], digits: u32) -> Option<Vec<Decim
 /// Rewrites each line so that its amount is exactly quantity × price − at most one discount. Fees, base quantities and
 /// rounded fractions are folded into the price. If the price has to rise, it becomes the next higher price with six
 /// decimal digits.
-pub fn fold_fees(document: &TradeDocument) -> Allocated {
+pub fn fold_fees(document: &TradeDocument) -> AllocatedDocument {
     let mut document = document.clone();
     let mut changes = Vec::new();
     for (index, line) in document.lines.iter_mut().enumerate() {
-        if is_simple(line) {
+        if is_simple_line(line) {
             continue;
         }
         let before = line.price;
@@ -191,13 +191,13 @@ pub fn fold_fees(document: &TradeDocument) -> Allocated {
             .iter()
             .filter_map(|charge| charge.reason.clone())
             .collect();
-        simplify(line);
+        simplify_line(line);
         let sentence = format!(
             "Line {}: price {} became {} and the discount {}; the amount {} stays.",
             index + 1,
             before.normalize(),
             line.price.normalize(),
-            net(&line.charges).abs(),
+            net_charges(&line.charges).abs(),
             line.amount
         );
         if let (Some(charge), false) = (line.charges.first_mut(), reasons.is_empty()) {
@@ -209,11 +209,11 @@ pub fn fold_fees(document: &TradeDocument) -> Allocated {
             sentence,
         });
     }
-    Allocated { document, changes }
+    AllocatedDocument { document, changes }
 }
 
 /// True if the amount of the line is exactly quantity × price − at most one discount.
-fn is_simple(line: &Line) -> bool {
+fn is_simple_line(line: &Line) -> bool {
     let has_simple_charges = match &*line.charges {
         [] => true,
         [charge] => !charge.is_fee,
@@ -222,10 +222,10 @@ fn is_simple(line: &Line) -> bool {
     let product = line.quantity.checked_mul(line.price);
     line.base_quantity == Decimal::ONE
         && has_simple_charges
-        && product.is_some_and(|product| product + net(&line.charges) == line.amount)
+        && product.is_some_and(|product| product + net_charges(&line.charges) == line.amount)
 }
 
-fn simplify(line: &mut Line) {
+fn simplify_line(line: &mut Line) {
     let price = exact_price(line).unwrap_or_else(|| {
         line.quantity = Decimal::ONE;
         line.amount
@@ -268,7 +268,7 @@ mod tests {
     fn divide_texts(amount: &str, weights: &[&str], digits: u32) -> Vec<String> {
         let decimal = |text: &str| text.parse::<Decimal>().unwrap();
         let weights: Vec<_> = weights.iter().map(|weight| decimal(weight)).collect();
-        let parts = divide(decimal(amount), &weights, digits).unwrap();
+        let parts = divide_amount(decimal(amount), &weights, digits).unwrap();
         parts
             .iter()
             .map(|part| part.normalize().to_string())
@@ -292,6 +292,9 @@ mod tests {
     #[test]
     fn numbers_beyond_the_range_are_not_divided() {
         let largest = Decimal::MAX;
-        assert_eq!(divide(largest, &[Decimal::TEN, Decimal::TEN], 2), None);
+        assert_eq!(
+            divide_amount(largest, &[Decimal::TEN, Decimal::TEN], 2),
+            None
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde::{Deserialize, Serialize};
 use trade_document::TradeDocument;
 
-use crate::element::{Attribute, Element, numbers, step};
+use crate::element::{Attribute, Element, number_repeated_names, step};
 use crate::fixed_texts::IRN_DESCRIPTION;
 use crate::order;
 use crate::parse::{CAC, CBC, EXT, Limits, parse};
@@ -40,8 +40,10 @@ impl UnmappedPart {
     }
 }
 
-/// Returns the parts of a document after some of its fields were emptied: the elements that these fields would have
-/// written, with their own parts inside, and the other parts.
+/// Returns the unmapped parts of `emptied`, a copy of `document` with some of its fields emptied. `parts` are those of
+/// `document`. Each element directly below the root that `emptied` no longer writes, or writes differently, becomes a
+/// part that contains the parts inside it. The other parts stay as they are. If a document cannot be written, returns
+/// `parts`.
 pub fn empty_fields(
     document: &TradeDocument,
     emptied: &TradeDocument,
@@ -61,7 +63,7 @@ pub fn empty_fields(
         .iter()
         .cloned()
         .partition(|part| !part.is_root_child() && names.contains(part.root_child()));
-    merge(&mut whole, &own);
+    merge_parts(&mut whole, &own);
     let path = format!("/{}", whole.name);
     let elements = gone.iter().map(|(place, _)| UnmappedPart {
         path: path.clone(),
@@ -88,9 +90,9 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
     let children = element.children.iter().filter(|child| !child.is_gone());
     let touched = children
         .clone()
-        .filter(|child| is_touched(child) && !is_irn_reference(child));
+        .filter(|child| is_mapped(child) && !is_irn_reference(child));
     let touched: Vec<_> = touched.collect();
-    let all = numbers(touched.iter().map(|child| &*child.name));
+    let all = number_repeated_names(touched.iter().map(|child| &*child.name));
     for (child, number) in touched.into_iter().zip(all) {
         collect_in(
             child,
@@ -98,7 +100,7 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
             parts,
         );
     }
-    for child in children.filter(|child| !is_touched(child) && has_content(child)) {
+    for child in children.filter(|child| !is_mapped(child) && has_content(child)) {
         parts.push(UnmappedPart {
             path: path.to_owned(),
             value: serialize_fragment(child),
@@ -106,8 +108,8 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
     }
 }
 
-fn is_touched(element: &Element) -> bool {
-    element.is_read() || element.is_gone() || element.children.iter().any(is_touched)
+fn is_mapped(element: &Element) -> bool {
+    element.is_read() || element.is_gone() || element.children.iter().any(is_mapped)
 }
 
 fn has_content(element: &Element) -> bool {
@@ -119,7 +121,7 @@ fn has_content(element: &Element) -> bool {
 /// Puts the parts back into a tree that the writer made. A part that has no place there is left out: an element that
 /// the document has itself, a child of an element that no longer exists, or an element that this kind of document does
 /// not allow.
-pub(crate) fn merge(root: &mut Element, parts: &[UnmappedPart]) {
+pub(crate) fn merge_parts(root: &mut Element, parts: &[UnmappedPart]) {
     // The reader did not count the reference that holds the IRN, so it is taken out while paths with numbers are
     // resolved.
     let irn = root.children.iter().position(is_irn_reference);
@@ -156,12 +158,12 @@ fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Optio
     let steps = path.trim_start_matches('/').split('/').skip(1);
     let mut parent = root;
     for step in steps {
-        parent = descend(parent, lines, step, is_credit_note)?;
+        parent = child_at_step(parent, lines, step, is_credit_note)?;
     }
     let Some(name) = attribute else {
         let mut element = parse_fragment(&part.value)?;
         let is_type = ["cbc:InvoiceTypeCode", "cbc:CreditNoteTypeCode"].contains(&&*element.name);
-        element.name = translate(&element.name, is_credit_note);
+        element.name = translate_name(&element.name, is_credit_note);
         // The type code of an invoice does not fit a credit note, and the other way round.
         if is_type && !path.starts_with(&format!("/{}", parent.name)) {
             return None;
@@ -186,7 +188,7 @@ fn remove_odd_rates(element: &mut Element) {
 
 /// Returns the child at a step of a path. Adds an empty one if it is the next of its name. `lines` holds the positions
 /// of the lines among the root's children, so that documents with many lines are fast.
-fn descend<'a>(
+fn child_at_step<'a>(
     parent: &'a mut Element,
     lines: &[usize],
     step: &str,
@@ -196,14 +198,14 @@ fn descend<'a>(
         Some((name, number)) => (name, number.parse().ok()?),
         None => (step, 1_usize),
     };
-    let name = translate(name, is_credit_note);
+    let name = translate_name(name, is_credit_note);
     let index = number.checked_sub(1)?;
     if is_line(&name) {
         return parent.children.get_mut(*lines.get(index)?);
     }
     let count = parent.children_named(&name).count();
     if index == count {
-        let place = order::place(&parent.name, &name)?;
+        let place = order::child_place(&parent.name, &name)?;
         if count > 0 && !place.repeats {
             return None;
         }
@@ -221,7 +223,7 @@ fn is_line(name: &str) -> bool {
 }
 
 /// Translates the names that differ between an invoice and a credit note.
-fn translate(name: &str, is_credit_note: bool) -> String {
+fn translate_name(name: &str, is_credit_note: bool) -> String {
     let pairs = [
         ("cac:InvoiceLine", "cac:CreditNoteLine"),
         ("cbc:InvoicedQuantity", "cbc:CreditedQuantity"),
@@ -249,7 +251,7 @@ fn set_attribute(element: &mut Element, name: &str, value: &str) {
 }
 
 fn add_element(parent: &mut Element, element: Element) -> Option<()> {
-    let repeats = match order::place(&parent.name, &element.name) {
+    let repeats = match order::child_place(&parent.name, &element.name) {
         Some(place) => place.repeats,
         None if order::is_known(&parent.name) => return None,
         None => true,

@@ -6,24 +6,29 @@ use trade_document::Coded;
 
 /// The outermost element of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Root {
+pub(crate) enum RootKind {
     Invoice,
     CreditNote,
 }
 
 /// The authority's document types that UBL has, too: code, name, root element and code of UNTDID 1001. If several rows
 /// have the same UBL code, reading it gives the first row. The authority's 380 and 381 are swapped in UNTDID.
-const DOCUMENT_TYPES: [(&str, &str, Root, &str); 10] = [
-    ("381", "Commercial Invoice", Root::Invoice, "380"),
-    ("380", "Credit Note", Root::CreditNote, "381"),
-    ("384", "Debit Note", Root::Invoice, "383"),
-    ("394", "Self-billed Invoice", Root::Invoice, "389"),
-    ("385", "Self Billed", Root::Invoice, "389"),
-    ("386", "Factored", Root::Invoice, "393"),
-    ("390", "Proforma", Root::Invoice, "325"),
-    ("392", "Consignment", Root::Invoice, "395"),
-    ("393", "Self-billed Credit Note", Root::CreditNote, "261"),
-    ("397", "Final Settlement", Root::Invoice, "218"),
+const DOCUMENT_TYPES: [(&str, &str, RootKind, &str); 10] = [
+    ("381", "Commercial Invoice", RootKind::Invoice, "380"),
+    ("380", "Credit Note", RootKind::CreditNote, "381"),
+    ("384", "Debit Note", RootKind::Invoice, "383"),
+    ("394", "Self-billed Invoice", RootKind::Invoice, "389"),
+    ("385", "Self Billed", RootKind::Invoice, "389"),
+    ("386", "Factored", RootKind::Invoice, "393"),
+    ("390", "Proforma", RootKind::Invoice, "325"),
+    ("392", "Consignment", RootKind::Invoice, "395"),
+    (
+        "393",
+        "Self-billed Credit Note",
+        RootKind::CreditNote,
+        "261",
+    ),
+    ("397", "Final Settlement", RootKind::Invoice, "218"),
 ];
 
 /// The codes of UNTDID 1001 that mean a credit note, even in an element `Invoice`.
@@ -47,7 +52,7 @@ pub(crate) fn credit_code(own: &str) -> &'static str {
 }
 
 /// Returns the root element and the UBL code of one of the authority's document types.
-pub(crate) fn document_type(code: &str) -> Option<(Root, &'static str)> {
+pub(crate) fn document_type(code: &str) -> Option<(RootKind, &'static str)> {
     DOCUMENT_TYPES
         .iter()
         .find(|(own, ..)| *own == code)
@@ -56,14 +61,18 @@ pub(crate) fn document_type(code: &str) -> Option<(Root, &'static str)> {
 
 /// Returns the authority's document type for a UBL code, and true if both mean the same. `name` is the attribute with
 /// that name: the writer stores the type's name there, because two types may have the same code.
-pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) -> (Coded, bool) {
-    let same = |row: &&(&str, &str, Root, &str)| row.2 == root && row.3 == foreign;
+pub(crate) fn read_document_type(
+    root: RootKind,
+    foreign: &str,
+    name: Option<&str>,
+) -> (Coded, bool) {
+    let same = |row: &&(&str, &str, RootKind, &str)| row.2 == root && row.3 == foreign;
     let by_name = DOCUMENT_TYPES
         .iter()
         .filter(same)
         .find(|row| Some(row.1) == name);
     let exact = by_name.or_else(|| DOCUMENT_TYPES.iter().find(same));
-    let is_charge = root == Root::Invoice;
+    let is_charge = root == RootKind::Invoice;
     let is_self_billed = SELF_BILLED_INVOICES.contains(&foreign);
     let (own, title) = match (exact, root) {
         (Some(row), _) => (row.0, row.1),
@@ -71,8 +80,10 @@ pub(crate) fn read_document_type(root: Root, foreign: &str, name: Option<&str>) 
         (None, _) if is_self_billed || SELF_BILLED_CREDITS.contains(&foreign) => {
             ("393", "Self-billed Credit Note")
         }
-        (None, Root::Invoice) if DEBIT_CODES.contains(&foreign) => ("384", "Debit Note"),
-        (None, Root::Invoice) if !CREDIT_CODES.contains(&foreign) => ("381", "Commercial Invoice"),
+        (None, RootKind::Invoice) if DEBIT_CODES.contains(&foreign) => ("384", "Debit Note"),
+        (None, RootKind::Invoice) if !CREDIT_CODES.contains(&foreign) => {
+            ("381", "Commercial Invoice")
+        }
         (None, _) => ("380", "Credit Note"),
     };
     let name = match (exact, name) {
@@ -356,27 +367,27 @@ mod tests {
 
     #[test]
     fn the_swapped_codes_are_swapped() {
-        assert_eq!(document_type("381"), Some((Root::Invoice, "380")));
-        assert_eq!(document_type("380"), Some((Root::CreditNote, "381")));
+        assert_eq!(document_type("381"), Some((RootKind::Invoice, "380")));
+        assert_eq!(document_type("380"), Some((RootKind::CreditNote, "381")));
     }
 
     #[test]
     fn a_credit_code_in_an_invoice_means_a_credit_note() {
-        let (coded, is_exact) = read_document_type(Root::Invoice, "381", None);
+        let (coded, is_exact) = read_document_type(RootKind::Invoice, "381", None);
         assert_eq!((&*coded.code, is_exact), ("380", false));
-        let (coded, is_exact) = read_document_type(Root::Invoice, "386", None);
+        let (coded, is_exact) = read_document_type(RootKind::Invoice, "386", None);
         assert_eq!((&*coded.code, is_exact), ("381", false));
     }
 
     #[test]
     fn what_the_buyer_issued_stays_self_billed() {
         for (root, foreign, own) in [
-            (Root::Invoice, "389", "394"),
-            (Root::Invoice, "501", "394"),
-            (Root::Invoice, "261", "393"),
-            (Root::Invoice, "502", "393"),
-            (Root::CreditNote, "261", "393"),
-            (Root::CreditNote, "389", "393"),
+            (RootKind::Invoice, "389", "394"),
+            (RootKind::Invoice, "501", "394"),
+            (RootKind::Invoice, "261", "393"),
+            (RootKind::Invoice, "502", "393"),
+            (RootKind::CreditNote, "261", "393"),
+            (RootKind::CreditNote, "389", "393"),
         ] {
             assert_eq!(
                 read_document_type(root, foreign, None).0.code,

@@ -105,14 +105,14 @@ impl Element {
     /// Returns the text with its white space folded, and marks it as read. `None` if there is no
     /// text.
     pub fn folded_text(&self) -> Option<String> {
-        let text = fold(&self.text);
+        let text = fold_spaces(&self.text);
         self.mark_read();
         (!text.is_empty()).then_some(text)
     }
 
     /// Returns the text with the white space of each line folded, and marks it as read.
     pub fn folded_lines(&self) -> Option<String> {
-        let lines: Vec<_> = self.text.lines().map(fold).collect();
+        let lines: Vec<_> = self.text.lines().map(fold_spaces).collect();
         self.mark_read();
         let text = lines.join("\n").trim().to_owned();
         (!text.is_empty()).then_some(text)
@@ -121,7 +121,7 @@ impl Element {
     /// Returns the text at a path with its white space folded, without marking it.
     pub fn peek_at(&self, path: &str) -> String {
         self.at(path)
-            .map(|element| fold(&element.text))
+            .map(|element| fold_spaces(&element.text))
             .unwrap_or_default()
     }
 
@@ -188,7 +188,7 @@ pub(crate) fn step(name: &str, number: u32) -> String {
 }
 
 /// Numbers the elements of each name that occurs more than once, from one. The numbers of the others are zero.
-pub(crate) fn numbers<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<u32> {
+pub(crate) fn number_repeated_names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<u32> {
     let mut totals = HashMap::new();
     for name in names.clone() {
         *totals.entry(name).or_insert(0) += 1;
@@ -208,6 +208,6 @@ pub(crate) fn numbers<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<u
 }
 
 /// Replaces every run of white space by one blank, and removes white space at both ends.
-pub(crate) fn fold(text: &str) -> String {
+pub(crate) fn fold_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -112,8 +112,8 @@ impl fmt::Display for Change {
 
 /// The reason why a document cannot be written as UBL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unwritable {
-    #[error("UBL has no invoice for {}", name_type(.code, .name))]
+pub enum UnwritableDocument {
+    #[error("UBL has no invoice for {}", type_label(.code, .name))]
     DocumentType { code: String, name: String },
     #[error("UBL has no tax category for {0}")]
     TaxCategory(String),
@@ -126,7 +126,7 @@ pub enum Unwritable {
 }
 
 /// Returns the words for a document type of which the code or the name may be unknown.
-fn name_type(code: &str, name: &str) -> String {
+fn type_label(code: &str, name: &str) -> String {
     match (code.is_empty(), name.is_empty()) {
         (true, true) => "a document without a document type".to_owned(),
         (true, false) => format!("the document type {name}"),

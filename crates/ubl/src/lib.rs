@@ -20,10 +20,10 @@ mod serialize;
 mod untaxed;
 mod write;
 
-pub use allocate::{Allocated, allocate, fold_fees};
+pub use allocate::{AllocatedDocument, allocate_charges, fold_fees};
 pub use beside::{UnmappedPart, empty_fields};
-pub use fault::{Cause, Change, Fault, Unwritable};
+pub use fault::{Cause, Change, Fault, UnwritableDocument};
 pub use parse::Limits;
 pub use read::{ReadDocument, read, read_with_units};
 pub use untaxed::{SplitCharges, split_untaxed};
-pub use write::{write, write_with};
+pub use write::{write, write_with_parts};

@@ -241,20 +241,20 @@ const CHILDREN: [(&[&str], &str); 32] = [
 
 /// The position of a child in the order of its parent's children, and whether it may occur more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ChildPlace {
     pub position: usize,
     pub repeats: bool,
 }
 
 /// Returns the place of a child; `None` if this parent is not in the table or has no such child.
-pub(crate) fn place(parent: &str, child: &str) -> Option<Place> {
+pub(crate) fn child_place(parent: &str, child: &str) -> Option<ChildPlace> {
     let (_, children) = find_type(parent)?;
     children
         .split(' ')
         .enumerate()
         .find_map(|(position, name)| {
             let repeats = name.ends_with('*');
-            (name.trim_end_matches('*') == child).then_some(Place { position, repeats })
+            (name.trim_end_matches('*') == child).then_some(ChildPlace { position, repeats })
         })
 }
 
@@ -268,14 +268,14 @@ fn find_type(parent: &str) -> Option<&'static (&'static [&'static str], &'static
 }
 
 /// Puts the children of an element and of all elements in it into the order of the schemas.
-pub(crate) fn sort(element: &mut Element) {
+pub(crate) fn sort_children(element: &mut Element) {
     if is_known(&element.name) {
         let parent = element.name.clone();
-        element
-            .children
-            .sort_by_cached_key(|child| place(&parent, &child.name).map(|place| place.position));
+        element.children.sort_by_cached_key(|child| {
+            child_place(&parent, &child.name).map(|place| place.position)
+        });
     }
-    element.children.iter_mut().for_each(sort);
+    element.children.iter_mut().for_each(sort_children);
 }
 
 #[cfg(test)]
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_two_kinds_of_lines_have_their_own_order() {
-        let position = |parent, child| place(parent, child).unwrap().position;
+        let position = |parent, child| child_place(parent, child).unwrap().position;
         for (parent, earlier, later) in [
             ("cac:InvoiceLine", "cac:AllowanceCharge", "cac:TaxTotal"),
             ("cac:CreditNoteLine", "cac:TaxTotal", "cac:AllowanceCharge"),
@@ -296,7 +296,7 @@ mod tests {
                 "{parent}"
             );
         }
-        assert_eq!(place("CreditNote", "cbc:DueDate"), None);
-        assert!(place("Invoice", "cbc:Note").unwrap().repeats);
+        assert_eq!(child_place("CreditNote", "cbc:DueDate"), None);
+        assert!(child_place("Invoice", "cbc:Note").unwrap().repeats);
     }
 }

@@ -8,7 +8,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::{Namespace, ResolveResult};
 use quick_xml::reader::NsReader;
 
-use crate::element::{Element, numbers};
+use crate::element::{Element, number_repeated_names};
 use crate::fault::{Cause, Fault};
 
 pub(crate) const CBC: &str = "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2";
@@ -57,7 +57,7 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Element, Fault> {
         );
         return Err(fault(Cause::Limit, sentence));
     }
-    let text = decode(bytes)?;
+    let text = decode_text(bytes)?;
     Parser {
         limits,
         open: Vec::new(),
@@ -65,7 +65,7 @@ pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Element, Fault> {
         count: 0,
         lines: 0,
     }
-    .run(&text)
+    .parse_root(&text)
 }
 
 struct Parser<'a> {
@@ -78,7 +78,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn run(mut self, text: &str) -> Result<Element, Fault> {
+    fn parse_root(mut self, text: &str) -> Result<Element, Fault> {
         let mut reader = NsReader::from_str(text);
         reader
             .resolver_mut()
@@ -98,18 +98,18 @@ impl Parser<'_> {
                 }
                 Event::Empty(start) => {
                     let element = self.element(&reader, &start)?;
-                    self.close(element)?;
+                    self.close_element(element)?;
                 }
                 Event::End(_) => {
                     if let Some(element) = self.open.pop() {
-                        self.close(element)?;
+                        self.close_element(element)?;
                     }
                 }
-                Event::Text(text) => self.text(&text.xml10_content())?,
-                Event::CData(text) => self.text(&text.xml10_content())?,
+                Event::Text(text) => self.add_text(&text.xml10_content())?,
+                Event::CData(text) => self.add_text(&text.xml10_content())?,
                 Event::GeneralRef(reference) => {
-                    let character = resolve(&reference)?;
-                    self.text(character.encode_utf8(&mut [0; 4]))?;
+                    let character = resolve_reference(&reference)?;
+                    self.add_text(character.encode_utf8(&mut [0; 4]))?;
                 }
                 Event::DocType(_) => {
                     let sentence =
@@ -133,7 +133,7 @@ impl Parser<'_> {
     fn element(&mut self, reader: &NsReader<&[u8]>, start: &BytesStart) -> Result<Element, Fault> {
         let (namespace, local) = reader.resolver().resolve_element(start.name());
         let mut element = Element::new(&canonical_name(&namespace, local.as_ref())?);
-        self.count_one()?;
+        self.count_node()?;
         element.id = u32::try_from(self.count).unwrap_or(u32::MAX);
         if self.open.len() >= self.limits.depth_max {
             let sentence = format!(
@@ -163,7 +163,7 @@ impl Parser<'_> {
             {
                 continue;
             }
-            self.count_one()?;
+            self.count_node()?;
             let value = attribute
                 .normalized_value(XmlVersion::Explicit1_0)
                 .map_err(|error| {
@@ -178,7 +178,7 @@ impl Parser<'_> {
         Ok(element)
     }
 
-    fn count_one(&mut self) -> Result<(), Fault> {
+    fn count_node(&mut self) -> Result<(), Fault> {
         self.count += 1;
         if self.count > self.limits.elements_max {
             let sentence = format!(
@@ -190,8 +190,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn close(&mut self, mut element: Element) -> Result<(), Fault> {
-        let all = numbers(element.children.iter().map(|child| &*child.name));
+    fn close_element(&mut self, mut element: Element) -> Result<(), Fault> {
+        let all = number_repeated_names(element.children.iter().map(|child| &*child.name));
         for (child, number) in element.children.iter_mut().zip(all) {
             child.number = number;
         }
@@ -206,7 +206,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Fault> {
+    fn add_text(&mut self, text: &str) -> Result<(), Fault> {
         match self.open.last_mut() {
             Some(element) => element.text.push_str(text),
             None if text.trim().is_empty() => {}
@@ -245,7 +245,7 @@ fn check_length(name: &str) -> Result<&str, Fault> {
 }
 
 /// Returns the character of a reference such as `&amp;` or `&#233;`.
-fn resolve(reference: &BytesRef) -> Result<char, Fault> {
+fn resolve_reference(reference: &BytesRef) -> Result<char, Fault> {
     let character = match &*reference.xml10_content() {
         "amp" => Some('&'),
         "lt" => Some('<'),
@@ -264,7 +264,7 @@ fn resolve(reference: &BytesRef) -> Result<char, Fault> {
 }
 
 /// Returns the text of UTF-8, UTF-16 with a byte order mark, or ISO 8859-1 if the XML declares it.
-fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
+fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
     let (bytes, is_utf_16_be) = match bytes {
         [0xFE, 0xFF, text @ ..] => (text, Some(true)),
         [0xFF, 0xFE, text @ ..] => (text, Some(false)),

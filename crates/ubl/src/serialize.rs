@@ -3,11 +3,11 @@
 use quick_xml::escape::{escape, partial_escape};
 
 use crate::element::Element;
-use crate::fault::Unwritable;
+use crate::fault::UnwritableDocument;
 use crate::parse::{CAC, CBC, CREDIT_NOTE, EXT, INVOICE};
 
 /// Writes a whole document, each element on a line of its own.
-pub(crate) fn serialize_document(root: &Element) -> Result<String, Unwritable> {
+pub(crate) fn serialize_document(root: &Element) -> Result<String, UnwritableDocument> {
     check_characters(root)?;
     let namespace = if root.name == "Invoice" {
         INVOICE
@@ -91,11 +91,11 @@ fn split_foreign(name: &str) -> Option<(&str, &str)> {
 }
 
 /// Refuses the characters that XML 1.0 forbids (section 2.2, Characters).
-fn check_characters(element: &Element) -> Result<(), Unwritable> {
+fn check_characters(element: &Element) -> Result<(), UnwritableDocument> {
     let attributes = element.attributes.iter().map(|attribute| &*attribute.value);
     for text in attributes.chain([&*element.text]) {
         if let Some(character) = text.chars().find(|character| !is_allowed(*character)) {
-            return Err(Unwritable::Character {
+            return Err(UnwritableDocument::Character {
                 element: element.name.clone(),
                 character: u32::from(character),
             });

@@ -4,8 +4,8 @@
 use rust_decimal::Decimal;
 use trade_document::{Charge, TradeDocument};
 
-use crate::allocate::is_same;
-use crate::read::net;
+use crate::allocate::is_same_tax;
+use crate::read::net_charges;
 
 /// A document, and the discounts and fees on it that are applied after its tax.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,18 +22,18 @@ pub fn split_untaxed(mut document: TradeDocument) -> SplitCharges {
     let (after_tax, rest): (Vec<_>, Vec<_>) = charges.into_iter().partition(|charge| {
         charge.tax.as_ref().is_some_and(|tax| {
             let is_zero = tax.percent.unwrap_or_default().is_zero();
-            is_zero && !lines.iter().any(|line| is_same(tax, &line.tax))
+            is_zero && !lines.iter().any(|line| is_same_tax(tax, &line.tax))
         })
     });
     document.charges = rest;
-    let added = net(&after_tax);
+    let added = net_charges(&after_tax);
     document.totals.tax_exclusive -= added;
     document.totals.tax_inclusive -= added;
     for charge in &after_tax {
         let tax = charge.tax.clone().unwrap_or_default();
-        let base = net(std::slice::from_ref(charge));
+        let base = net_charges(std::slice::from_ref(charge));
         let mut taxes = document.taxes.iter_mut();
-        if let Some(subtotal) = taxes.find(|subtotal| is_same(&tax, &subtotal.tax)) {
+        if let Some(subtotal) = taxes.find(|subtotal| is_same_tax(&tax, &subtotal.tax)) {
             subtotal.base -= base;
         }
     }
@@ -43,7 +43,7 @@ pub fn split_untaxed(mut document: TradeDocument) -> SplitCharges {
             || document
                 .lines
                 .iter()
-                .any(|line| is_same(&subtotal.tax, &line.tax))
+                .any(|line| is_same_tax(&subtotal.tax, &line.tax))
     });
     SplitCharges {
         document,

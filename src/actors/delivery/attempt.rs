@@ -193,7 +193,7 @@ impl DeliveryDeps {
         to: &DeliveryTarget,
         post: PostRequest<'_>,
     ) -> AttemptResult {
-        let token = match self.token_for(to, None).await {
+        let token = match self.access_token_for(to, None).await {
             Ok(token) => token,
             Err(fault) => return AttemptResult::from_auth_fault(fault),
         };
@@ -202,7 +202,7 @@ impl DeliveryDeps {
         if attempt.status != Some(UNAUTHORIZED) {
             return attempt;
         }
-        match self.token_for(to, Some(token)).await {
+        match self.access_token_for(to, Some(token)).await {
             Ok(fresh) => {
                 post_with_credentials(client, Credentials::bearer(fresh.expose()), post).await
             }
@@ -210,7 +210,7 @@ impl DeliveryDeps {
         }
     }
 
-    async fn token_for(
+    async fn access_token_for(
         &self,
         to: &DeliveryTarget,
         refused: Option<SecretText>,

@@ -41,12 +41,12 @@ struct QueuedRequest<W: BatchWork> {
 }
 
 /// Sends requests to the actor that runs the batches.
-pub(super) struct Batches<W: BatchWork> {
+pub(super) struct BatchSender<W: BatchWork> {
     queue: mpsc::UnboundedSender<QueuedRequest<W>>,
     _actor: Addr<BatchRunner<W>>,
 }
 
-impl<W: BatchWork> Batches<W> {
+impl<W: BatchWork> BatchSender<W> {
     /// Starts the actor under supervision.
     pub(super) fn start(work: W, tree: &Tree, arbiters: &Arbiters) -> Self {
         let (queue, requests) = mpsc::unbounded_channel();
@@ -222,7 +222,7 @@ mod tests {
         install_hook();
         let arbiters = Arbiters::start(1);
         let tree = Tree::new(Arc::new(MockClock::at(Timestamp::UNIX_EPOCH)), kinds::ALL);
-        let batches = Batches::start(Halves, &tree, &arbiters);
+        let batches = BatchSender::start(Halves, &tree, &arbiters);
         let halves = async |numbers: [i32; 6]| {
             let answers = join_all(numbers.map(|number| batches.ask(number))).await;
             answers.into_iter().map(Result::ok).collect::<Vec<_>>()

@@ -76,14 +76,14 @@ impl DeliveryDeps {
         deliveries: &HashSet<Uuid>,
     ) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
-        let recorded = to_working_on(deliveries);
+        let recorded = to_in_flight_text(deliveries);
         leases::write_note(&tx, lease, LaneNote::WorkingOn(recorded.as_deref())).await?;
         tx.commit().await
     }
 }
 
 /// Returns the text that the lane stores for these deliveries; `None` if there are none.
-pub(super) fn to_working_on(deliveries: &HashSet<Uuid>) -> Option<String> {
+pub(super) fn to_in_flight_text(deliveries: &HashSet<Uuid>) -> Option<String> {
     let ids: Vec<_> = deliveries.iter().map(Uuid::to_string).collect();
     (!ids.is_empty()).then(|| ids.join(" "))
 }

@@ -12,7 +12,7 @@ use webhook_client::SecretFault;
 use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::batches::BatchWork;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::in_flight::{InFlight, max_in_flight};
+use crate::actors::delivery::in_flight::{DeliveriesInFlight, max_in_flight};
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::Event;
@@ -34,9 +34,9 @@ pub(super) struct DueWork {
     pub(super) at: Timestamp,
 }
 
-pub(super) struct DueReader(pub(super) Arc<DeliveryDeps>);
+pub(super) struct DueWorkReader(pub(super) Arc<DeliveryDeps>);
 
-impl BatchWork for DueReader {
+impl BatchWork for DueWorkReader {
     type Request = EndpointKey;
     /// `None` if there is no endpoint with this key.
     type Answer = Option<DueWork>;
@@ -92,7 +92,7 @@ impl LoadedWork {
     pub(super) fn new(
         found: DueWork,
         deps: &DeliveryDeps,
-        in_flight: &InFlight,
+        in_flight: &DeliveriesInFlight,
     ) -> Result<Self, SecretFault> {
         let DueWork {
             mut recipient,

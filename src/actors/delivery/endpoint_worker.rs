@@ -18,12 +18,12 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use webhook_client::PostRequest;
 
-use crate::actors::delivery::batches::Batches;
+use crate::actors::delivery::batches::BatchSender;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::due_work::DueReader;
+use crate::actors::delivery::due_work::DueWorkReader;
 use crate::actors::delivery::due_work::LoadedWork;
 use crate::actors::delivery::error::DeliveryError;
-use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight};
+use crate::actors::delivery::in_flight::{CompletedAttempt, DeliveriesInFlight};
 use crate::actors::delivery::outcome::HealthChange;
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
@@ -48,20 +48,20 @@ const GATHER_WINDOW: Duration = Duration::from_millis(2);
 const REPLAY_EVERY_ROUNDS: u32 = 8;
 
 /// The batched reads and writes that all endpoints share.
-pub(super) struct SharedWork {
-    pub(super) due_reader: Batches<DueReader>,
-    pub(super) outcome_writer: Batches<OutcomeWriter>,
+pub(super) struct SharedBatches {
+    pub(super) due_reader: BatchSender<DueWorkReader>,
+    pub(super) outcome_writer: BatchSender<OutcomeWriter>,
 }
 
 pub(super) struct EndpointWorker {
     deps: Arc<DeliveryDeps>,
-    shared: Arc<SharedWork>,
+    shared: Arc<SharedBatches>,
     /// The lease of the endpoint's lane.
     lease: Lease,
     endpoint: EndpointKey,
     /// Cancelled when the lane has been leased again: then `lease` is no longer held.
     lease_end: CancellationToken,
-    in_flight: InFlight,
+    in_flight: DeliveriesInFlight,
     poll_after: Duration,
     /// Counts the rounds in which a replay was open and a slot was free.
     rounds: u32,
@@ -70,7 +70,7 @@ pub(super) struct EndpointWorker {
 impl EndpointWorker {
     pub(super) fn new(
         deps: Arc<DeliveryDeps>,
-        shared: Arc<SharedWork>,
+        shared: Arc<SharedBatches>,
         lease: Lease,
         endpoint: EndpointKey,
         lease_end: CancellationToken,
@@ -81,7 +81,7 @@ impl EndpointWorker {
             lease,
             endpoint,
             lease_end,
-            in_flight: InFlight::default(),
+            in_flight: DeliveriesInFlight::default(),
             poll_after: POLL_INITIAL,
             rounds: 0,
         }
@@ -132,20 +132,20 @@ impl EndpointWorker {
         };
         let Some(found) = found else {
             return self
-                .write(OutcomeReport::without_endpoint(&self.lease, self.endpoint))
+                .write_outcomes(OutcomeReport::without_endpoint(&self.lease, self.endpoint))
                 .await;
         };
         let mut work = LoadedWork::new(found, &self.deps, &self.in_flight)?;
         if work.slots > 0 && work.to.is_replaying {
-            self.replay(&mut work).await?;
+            self.continue_replay(&mut work).await?;
         }
         loop {
             self.start_attempts(&mut work).await?;
-            self.wait(new_work.as_mut()).await?;
+            self.wait_for_progress(new_work.as_mut()).await?;
             let handled = if self.in_flight.is_writing() {
                 WorkStatus::More
             } else {
-                self.report(&mut work).await?
+                self.report_completed_attempts(&mut work).await?
             };
             if self.deps.is_closing() {
                 // Nothing more is loaded during shutdown: this round waits for the attempts in flight.
@@ -163,7 +163,7 @@ impl EndpointWorker {
     /// Removes deliveries that must wait for an open replay, and queues the next part of one replay if slots are free.
     /// Skips a replay while an event that it has yet to queue is in flight, until the outcome of that attempt is
     /// written.
-    async fn replay(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+    async fn continue_replay(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let deps = Arc::clone(&self.deps);
         let free_slots = self.in_flight.free_slots(work.slots);
         work.has_all_due = false;
@@ -174,7 +174,10 @@ impl EndpointWorker {
         }
         let mut replays = replays::open_for_endpoint(deps.store.reader(), self.endpoint).await?;
         let next = std::mem::take(&mut work.next);
-        work.next = deps.keep_order(next.into(), &replays).await?.into();
+        work.next = deps
+            .hold_back_for_replay(next.into(), &replays)
+            .await?
+            .into();
         self.rounds = self.rounds.wrapping_add(1);
         if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
             replays.retain(|replay| !self.in_flight.has_earlier_event(replay));
@@ -213,7 +216,7 @@ impl EndpointWorker {
                 .await?;
         }
         for next in starting {
-            self.start(work, next, None);
+            self.start_attempt(work, next, None);
         }
         Ok(())
     }
@@ -231,11 +234,11 @@ impl EndpointWorker {
         self.deps
             .record_in_flight(&self.lease, &HashSet::from([next.0.id]))
             .await?;
-        self.start(work, next, Some(turn));
+        self.start_attempt(work, next, Some(turn));
         Ok(())
     }
 
-    fn start(&mut self, work: &LoadedWork, next: (Delivery, Event), turn: Option<Turn>) {
+    fn start_attempt(&mut self, work: &LoadedWork, next: (Delivery, Event), turn: Option<Turn>) {
         let (delivery, event) = next;
         self.poll_after = POLL_INITIAL;
         if delivery.is_suspect() {
@@ -266,7 +269,10 @@ impl EndpointWorker {
 
     /// Waits for a finished attempt, new work or the poll interval. Returns at once if finished attempts can be written
     /// now.
-    async fn wait(&mut self, new_work: impl FusedFuture<Output = ()>) -> Result<(), DeliveryError> {
+    async fn wait_for_progress(
+        &mut self,
+        new_work: impl FusedFuture<Output = ()>,
+    ) -> Result<(), DeliveryError> {
         if self.in_flight.has_completed() && !self.in_flight.is_writing() {
             return Ok(());
         }
@@ -285,7 +291,10 @@ impl EndpointWorker {
     }
 
     /// Writes the outcomes of finished attempts. Disables an endpoint that answered 410 or has failed for too long.
-    async fn report(&mut self, work: &mut LoadedWork) -> Result<WorkStatus, DeliveryError> {
+    async fn report_completed_attempts(
+        &mut self,
+        work: &mut LoadedWork,
+    ) -> Result<WorkStatus, DeliveryError> {
         let completed = self.in_flight.take_completed();
         let endpoint = &work.to.endpoint;
         let has_all_due = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
@@ -321,15 +330,15 @@ impl EndpointWorker {
         // would change the record, too.
         if health.is_healthy() && rest.is_none() && !work.to.is_replaying && !has_suspect {
             let shared = Arc::clone(&self.shared);
-            self.in_flight.write(
+            self.in_flight.start_write(
                 ids,
                 async move { shared.outcome_writer.write(report).await },
             );
             return Ok(WorkStatus::More);
         }
-        let handled = self.write(report).await?;
+        let handled = self.write_outcomes(report).await?;
         self.in_flight.forget(&ids);
-        if let Some(streak) = health.first_park() {
+        if let Some(streak) = health.streak_at_first_park() {
             deps.incidents.record_parked_endpoint(endpoint, streak);
         }
         if let Some(reason) = health.reason_to_disable() {
@@ -348,7 +357,7 @@ impl EndpointWorker {
         Ok(handled)
     }
 
-    async fn write(&self, report: OutcomeReport) -> Result<WorkStatus, DeliveryError> {
+    async fn write_outcomes(&self, report: OutcomeReport) -> Result<WorkStatus, DeliveryError> {
         match self.shared.outcome_writer.write(report).await? {
             LaneStatus::Held => Ok(WorkStatus::More),
             LaneStatus::Released => Ok(WorkStatus::Released),

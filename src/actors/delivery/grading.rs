@@ -46,7 +46,7 @@ struct TestSeries {
 
 /// The signature of a test message: correct, or wrong in one way.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Signing {
+enum TestSignature {
     Right,
     WithOtherSecret,
     Absent,
@@ -88,7 +88,7 @@ impl DeliveryDeps {
     /// out.
     async fn run_check(&self, series: &mut TestSeries, check: GradeCheck) -> Option<AttemptResult> {
         let mut worst: Option<AttemptResult> = None;
-        for (event, signing) in series.messages(check, self.clock.now()) {
+        for (event, signing) in series.test_messages(check, self.clock.now()) {
             if series.left.is_zero() {
                 return None;
             }
@@ -110,9 +110,9 @@ impl DeliveryDeps {
         &self,
         series: &TestSeries,
         event: &Event,
-        signing: Signing,
+        signing: TestSignature,
     ) -> AttemptResult {
-        let age = if signing == Signing::Old {
+        let age = if signing == TestSignature::Old {
             OLD_TIMESTAMP_AGE
         } else {
             Duration::ZERO
@@ -130,14 +130,16 @@ impl DeliveryDeps {
         };
         self.send(outgoing, |message| {
             let mut headers = match signing {
-                Signing::WithOtherSecret => {
+                TestSignature::WithOtherSecret => {
                     message.headers(&[SigningSecret::generate(&mut clock::system_rng())])
                 }
-                Signing::Right | Signing::Absent | Signing::Old => {
+                TestSignature::Right | TestSignature::Absent | TestSignature::Old => {
                     message.headers(&series.to.secrets)
                 }
             };
-            headers.retain(|(name, _)| signing != Signing::Absent || *name != "webhook-signature");
+            headers.retain(|(name, _)| {
+                signing != TestSignature::Absent || *name != "webhook-signature"
+            });
             headers
         })
         .await
@@ -145,7 +147,7 @@ impl DeliveryDeps {
 }
 
 impl TestSeries {
-    fn messages(&self, check: GradeCheck, now: Timestamp) -> Vec<(Event, Signing)> {
+    fn test_messages(&self, check: GradeCheck, now: Timestamp) -> Vec<(Event, TestSignature)> {
         let made = |sequence, moment| {
             test_event(
                 &self.to.endpoint,
@@ -156,24 +158,29 @@ impl TestSeries {
         };
         let plain = || made(0, now);
         match check {
-            GradeCheck::Good | GradeCheck::Duplicate => vec![(self.first.clone(), Signing::Right)],
+            GradeCheck::Good | GradeCheck::Duplicate => {
+                vec![(self.first.clone(), TestSignature::Right)]
+            }
             GradeCheck::Reordered => vec![
-                (made(2, now), Signing::Right),
-                (made(1, now), Signing::Right),
+                (made(2, now), TestSignature::Right),
+                (made(1, now), TestSignature::Right),
             ],
             GradeCheck::Delayed => {
                 let then = now
                     .saturating_sub(DELAYED_EVENT_AGE)
                     .unwrap_or(Timestamp::MIN);
-                vec![(made(0, then), Signing::Right)]
+                vec![(made(0, then), TestSignature::Right)]
             }
-            GradeCheck::BadSignature => vec![(plain(), Signing::WithOtherSecret)],
-            GradeCheck::MissingSignature => vec![(plain(), Signing::Absent)],
-            GradeCheck::OldTimestamp => vec![(plain(), Signing::Old)],
+            GradeCheck::BadSignature => vec![(plain(), TestSignature::WithOtherSecret)],
+            GradeCheck::MissingSignature => vec![(plain(), TestSignature::Absent)],
+            GradeCheck::OldTimestamp => vec![(plain(), TestSignature::Old)],
             GradeCheck::LargeBody => {
                 let mut data = check_data(check, &self.subject);
                 data["filler"] = Value::from("x".repeat(FILLER_BYTES));
-                vec![(test_event(&self.to.endpoint, 0, now, data), Signing::Right)]
+                vec![(
+                    test_event(&self.to.endpoint, 0, now, data),
+                    TestSignature::Right,
+                )]
             }
             GradeCheck::Speed => Vec::new(),
         }

@@ -1,5 +1,5 @@
 //! The deliveries in flight of one endpoint. A delivery is in flight from the start of its attempt until the outcome is
-//! stored. Attempts and writes of outcomes run as tasks of their own, which end when `InFlight` is dropped.
+//! stored. Attempts and writes of outcomes run as tasks of their own, which end when `DeliveriesInFlight` is dropped.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -38,7 +38,7 @@ enum FinishedTask {
 }
 
 #[derive(Default)]
-pub(super) struct InFlight {
+pub(super) struct DeliveriesInFlight {
     tasks: JoinSet<FinishedTask>,
     running: HashMap<Id, Uuid>,
     completed: Vec<CompletedAttempt>,
@@ -57,7 +57,7 @@ pub(super) fn max_in_flight(slots: usize) -> usize {
     slots.saturating_mul(2)
 }
 
-impl InFlight {
+impl DeliveriesInFlight {
     /// Returns how many more attempts may start if `slots` attempts may run concurrently.
     pub(super) fn free_slots(&self, slots: usize) -> usize {
         if self.is_isolated {
@@ -127,7 +127,7 @@ impl InFlight {
 
     /// Starts the task `report`, which writes the outcomes of the deliveries `ids`. When the write is done, the
     /// deliveries no longer count as in flight.
-    pub(super) fn write(
+    pub(super) fn start_write(
         &mut self,
         ids: Vec<Uuid>,
         report: impl Future<Output = Result<LaneStatus, DeliveryError>> + 'static,
@@ -148,7 +148,7 @@ impl InFlight {
     /// Waits for the next finished attempt or write. Returns at once if no attempt and no write is running.
     pub(super) async fn next_finished(&mut self) -> Result<(), DeliveryError> {
         if let Some(ended) = self.tasks.join_next_with_id().await {
-            self.collect(ended)?;
+            self.collect_task(ended)?;
         }
         self.collect_finished()
     }
@@ -158,12 +158,12 @@ impl InFlight {
     /// attempts.
     pub(super) fn collect_finished(&mut self) -> Result<(), DeliveryError> {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
-            self.collect(ended)?;
+            self.collect_task(ended)?;
         }
         Ok(())
     }
 
-    fn collect(
+    fn collect_task(
         &mut self,
         ended: Result<(Id, FinishedTask), JoinError>,
     ) -> Result<(), DeliveryError> {
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    async fn finish_attempts(in_flight: &mut InFlight, numbers: std::ops::Range<u128>) {
+    async fn finish_attempts(in_flight: &mut DeliveriesInFlight, numbers: std::ops::Range<u128>) {
         for number in numbers {
             let delivery = delivery(number);
             in_flight.start(
@@ -242,7 +242,7 @@ mod tests {
 
     #[actix_rt::test]
     async fn a_finished_attempt_is_held_until_its_outcome_is_written() {
-        let mut in_flight = InFlight::default();
+        let mut in_flight = DeliveriesInFlight::default();
         finish_attempts(&mut in_flight, 0..2).await;
         assert_eq!(
             (in_flight.has_running(), in_flight.free_slots(2)),
@@ -255,7 +255,7 @@ mod tests {
             .map(|one| one.delivery.id)
             .collect();
         let (commit, committed) = oneshot::channel();
-        in_flight.write(ids, async { Ok(committed.await.unwrap()) });
+        in_flight.start_write(ids, async { Ok(committed.await.unwrap()) });
         finish_attempts(&mut in_flight, 2..4).await;
         assert!(in_flight.is_writing() && in_flight.holds(&delivery(0)));
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
             let endpoint = Endpoint::new(1, TaxpayerId(7), String::new(), now);
             Replay::new(Uuid::nil(), &endpoint, range, 9, now)
         };
-        let mut in_flight = InFlight::default();
+        let mut in_flight = DeliveriesInFlight::default();
         finish_attempts(&mut in_flight, 5..6).await;
         in_flight.take_completed();
         assert_eq!(
@@ -294,8 +294,8 @@ mod tests {
 
     #[actix_rt::test]
     async fn a_failed_write_stops_the_deliveries() {
-        let mut in_flight = InFlight::default();
-        in_flight.write(Vec::new(), ready(Err(StoreError::Stale.into())));
+        let mut in_flight = DeliveriesInFlight::default();
+        in_flight.start_write(Vec::new(), ready(Err(StoreError::Stale.into())));
         assert!(matches!(
             in_flight.next_finished().await,
             Err(DeliveryError::Store(StoreError::Stale))
@@ -304,7 +304,7 @@ mod tests {
 
     #[actix_rt::test]
     async fn an_attempt_that_panics_stops_the_deliveries() {
-        let mut in_flight = InFlight::default();
+        let mut in_flight = DeliveriesInFlight::default();
         in_flight.start(Uuid::nil(), 1, async { panic!("a defect") });
         assert!(matches!(
             in_flight.next_finished().await,

@@ -169,7 +169,7 @@ impl HealthChange {
     }
 
     /// Returns the streak of failures if these attempts parked the endpoint for the first time in it.
-    pub(super) fn first_park(&self) -> Option<&FailureStreak> {
+    pub(super) fn streak_at_first_park(&self) -> Option<&FailureStreak> {
         self.after
             .as_ref()
             .filter(|after| after.is_first_park(self.before.as_ref()))
@@ -178,7 +178,7 @@ impl HealthChange {
     /// Returns the notice for the taxpayer's people: the endpoint was parked because it keeps failing, or it works
     /// again after that. `None` if there is no news.
     pub(super) fn notice(&self, endpoint: &Endpoint, now: Timestamp) -> Option<Notice> {
-        let (kind, detail) = match self.first_park() {
+        let (kind, detail) = match self.streak_at_first_park() {
             Some(streak) => (NoticeKind::EndpointFailing, failure_words(streak)),
             None if self.has_recovered() => (NoticeKind::EndpointWorks, String::new()),
             None => return None,

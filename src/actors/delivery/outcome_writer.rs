@@ -13,8 +13,8 @@ use tokio::time::sleep;
 use uuid::Uuid;
 use webhook_client::AttemptOutcome;
 
-use crate::actors::delivery::batches::{BatchWork, Batches};
-use crate::actors::delivery::crash::to_working_on;
+use crate::actors::delivery::batches::{BatchSender, BatchWork};
+use crate::actors::delivery::crash::to_in_flight_text;
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::incidents::{DeadLetterCause, Incidents};
@@ -120,7 +120,7 @@ impl OutcomeWriter {
     }
 }
 
-impl Batches<OutcomeWriter> {
+impl BatchSender<OutcomeWriter> {
     /// Writes a report durably. Fails with `Stale` if the lease is no longer held.
     pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, DeliveryError> {
         let report = Arc::new(report);
@@ -165,7 +165,7 @@ impl BatchWork for OutcomeWriter {
             .iter()
             .flat_map(|report| report.outcomes.iter().cloned())
             .collect();
-        deliveries::record(&tx, &outcomes, now).await?;
+        deliveries::record_attempts(&tx, &outcomes, now).await?;
         for report in &held_reports {
             if let Some((endpoint, streak)) = &report.failure_streak {
                 webhooks::set_failure_streak(&tx, endpoint, streak.as_ref()).await?;
@@ -174,7 +174,7 @@ impl BatchWork for OutcomeWriter {
                 delivery_queue::make_due_now(&tx, report.endpoint, now).await?;
             }
             if let Some(recorded) = &report.still_recorded {
-                let recorded = to_working_on(recorded);
+                let recorded = to_in_flight_text(recorded);
                 leases::write_note(&tx, &report.lease, LaneNote::WorkingOn(recorded.as_deref()))
                     .await?;
             }
@@ -215,7 +215,7 @@ async fn idle_lane_releases(
         return Ok(Vec::new());
     }
     let keys: Vec<_> = resting.iter().map(|(report, _)| report.endpoint).collect();
-    let is_replaying = delivery_queue::replaying_by_active_endpoint(tx, &keys).await?;
+    let is_replaying = delivery_queue::has_replay_by_active_endpoint(tx, &keys).await?;
     let due = delivery_queue::next_due_by_endpoint(tx, &keys).await?;
     let releases = resting.into_iter().filter_map(|(report, circuit_state)| {
         let delay = idle_time(report.endpoint, circuit_state, &is_replaying, &due, now);

@@ -10,10 +10,10 @@ use supervision::{Arbiters, TaskEnd, Tree, hash_key, run_task};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::actors::delivery::batches::Batches;
+use crate::actors::delivery::batches::BatchSender;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::actors::delivery::due_work::DueReader;
-use crate::actors::delivery::endpoint_worker::{EndpointWorker, SharedWork};
+use crate::actors::delivery::due_work::DueWorkReader;
+use crate::actors::delivery::endpoint_worker::{EndpointWorker, SharedBatches};
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::delivery::serving::ServedEndpoints;
@@ -24,7 +24,7 @@ use crate::store::lanes::Lease;
 
 pub struct DeliveryPool {
     deps: Arc<DeliveryDeps>,
-    shared: Arc<SharedWork>,
+    shared: Arc<SharedBatches>,
     tree: Tree,
     arbiters: Arc<Arbiters>,
     endpoints: TaskTracker,
@@ -33,11 +33,11 @@ pub struct DeliveryPool {
 
 impl DeliveryPool {
     pub fn new(deps: Arc<DeliveryDeps>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Arc<Self> {
-        let due_reader = DueReader(Arc::clone(&deps));
+        let due_reader = DueWorkReader(Arc::clone(&deps));
         let outcome_writer = OutcomeWriter::new(&deps);
-        let shared = SharedWork {
-            due_reader: Batches::start(due_reader, tree, arbiters),
-            outcome_writer: Batches::start(outcome_writer, tree, arbiters),
+        let shared = SharedBatches {
+            due_reader: BatchSender::start(due_reader, tree, arbiters),
+            outcome_writer: BatchSender::start(outcome_writer, tree, arbiters),
         };
         Arc::new(Self {
             deps,

@@ -18,7 +18,7 @@ use crate::store::webhooks::replays;
 impl DeliveryDeps {
     /// Removes from `next` the deliveries that must wait for a replay: deliveries of events that the replay has not
     /// reached yet, and deliveries of newer events of the same IRNs.
-    pub(super) async fn keep_order(
+    pub(super) async fn hold_back_for_replay(
         &self,
         mut next: Vec<(Delivery, Event)>,
         replays: &[Replay],
@@ -37,7 +37,7 @@ impl DeliveryDeps {
             if irns.is_empty() {
                 continue;
             }
-            let ahead = replays::irns_ahead(self.store.reader(), replay, irns).await?;
+            let ahead = replays::irns_still_to_queue(self.store.reader(), replay, irns).await?;
             next.retain(|(delivery, _)| {
                 !is_newer(delivery) || delivery.irn().is_none_or(|irn| !ahead.contains(irn))
             });
@@ -61,7 +61,7 @@ impl DeliveryDeps {
         leases::fence(&tx, from_ref(lease), IfTaken::Await)
             .await?
             .require(lease)?;
-        let replay = replays::queue(&tx, replay, &endpoint.enabled_kinds(), now).await?;
+        let replay = replays::queue_next_batch(&tx, replay, &endpoint.enabled_kinds(), now).await?;
         tx.commit().await?;
         let taxpayer = endpoint.taxpayer_id;
         let queued = replay.queued;

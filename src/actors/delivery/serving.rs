@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use crate::store::lanes::Lease;
 
 #[derive(Default)]
-pub(super) struct ServedEndpoints(Arc<DashMap<String, Task>>);
+pub(super) struct ServedEndpoints(Arc<DashMap<String, ServingTask>>);
 
 /// The task that serves an endpoint.
 #[derive(Clone)]
-struct Task {
+struct ServingTask {
     epoch: i64,
     /// Cancelled when the lane was leased again.
     lease_end: CancellationToken,
@@ -24,15 +24,15 @@ struct Task {
 
 /// An endpoint that counts as served until this value is dropped.
 pub(super) struct ServedEndpoint {
-    serving: Arc<DashMap<String, Task>>,
+    serving: Arc<DashMap<String, ServingTask>>,
     lane: String,
-    task: Task,
+    task: ServingTask,
 }
 
 impl ServedEndpoints {
     /// Begins to serve an endpoint. Waits for the end of a task that served it under a former lease.
     pub(super) async fn begin(&self, lease: &Lease) -> ServedEndpoint {
-        let task = Task {
+        let task = ServingTask {
             epoch: lease.epoch,
             lease_end: CancellationToken::new(),
             task_end: CancellationToken::new(),

@@ -154,7 +154,7 @@ impl TokenRefresh {
             return Err(fault);
         }
         slot.token = None;
-        let fetched = self.fetch(slot, request).await;
+        let fetched = self.fetch_token(slot, request).await;
         slot.fault = fetched
             .as_ref()
             .err()
@@ -165,7 +165,7 @@ impl TokenRefresh {
     /// Fetches a token with the settings that are stored now, because they may contain a newer refresh token than the
     /// attempt knows. If the server rejects the refresh token and another process has stored a newer one since, tries
     /// once more with the newer one.
-    async fn fetch(
+    async fn fetch_token(
         &self,
         slot: &mut TokenSlot,
         request: &TokenRequest,

@@ -31,10 +31,10 @@ pub(crate) struct Arrival {
 
 /// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has called `open`.
 #[derive(Debug, Clone, Default)]
-pub struct DirectDispatch(Arc<OnceLock<DirectTarget>>);
+pub struct DirectDispatch(Arc<OnceLock<DispatcherConnection>>);
 
 #[derive(Debug)]
-struct DirectTarget {
+struct DispatcherConnection {
     owner: String,
     lease: Duration,
     slots: Arc<Semaphore>,
@@ -46,7 +46,7 @@ struct DirectTarget {
 /// A worker slot that is reserved for one lane.
 #[derive(Debug)]
 pub struct ReservedSlot<'a> {
-    open: &'a DirectTarget,
+    open: &'a DispatcherConnection,
     slot: OwnedSemaphorePermit,
 }
 
@@ -66,7 +66,7 @@ impl DirectDispatch {
         let blocked = Arc::clone(blocked);
         // Only the first dispatcher is connected; a second one would receive no lanes. There is no second one, because
         // each lane kind has only one dispatcher.
-        let _ = self.0.set(DirectTarget {
+        let _ = self.0.set(DispatcherConnection {
             owner,
             lease,
             slots_max: slots.available_permits(),

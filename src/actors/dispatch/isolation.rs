@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::store::lanes::abandoned::EndedLanes;
-use crate::store::lanes::claim::{self, Claimable};
+use crate::store::lanes::claim::{self, ClaimableLanes};
 
 /// Work that still waits after this time gives its turn up, because it then waits for an answer from outside. A
 /// computation keeps the turn, however long it takes, because this time is checked only while the work waits. If the
@@ -45,8 +45,9 @@ impl Turns {
     }
 }
 
-/// Runs work to its end. If a turn is given, it is kept until the work has ended or still waits after `TURN_MAX`. Call
-/// this in the task that does the work: only then a long computation keeps the turn.
+/// Runs work to its end. If the work is isolated, `turn` is its permit to begin. The turn is given up when the work has
+/// ended, or earlier if the work still waits after `TURN_MAX`. Call this in the task that does the work: only then does
+/// a long computation keep the turn.
 pub async fn run_in_turn<F: Future>(turn: Option<Turn>, work: F) -> F::Output {
     let Some(turn) = turn else { return work.await };
     let mut work = pin!(work);
@@ -86,8 +87,12 @@ impl Dispatcher {
         let (Ok(slot), Some(turn)) = (slot, self.turns.take().await) else {
             return Ok(false);
         };
-        let claimed =
-            claim::claim(&self.store, Claimable::Ended(EndedLanes::Isolated), &ask).await?;
+        let claimed = claim::claim(
+            &self.store,
+            ClaimableLanes::Ended(EndedLanes::Isolated),
+            &ask,
+        )
+        .await?;
         let Some(claimed) = claimed.lanes.into_iter().next() else {
             return Ok(false);
         };
@@ -95,7 +100,7 @@ impl Dispatcher {
             lease: claimed.lane.lease,
             turn: Some(turn),
         };
-        self.hand_out(assignment, Some(claimed.taxpayer_id), Some(slot));
+        self.hand_to_worker(assignment, Some(claimed.taxpayer_id), Some(slot));
         Ok(true)
     }
 }

@@ -33,7 +33,7 @@ use database::StoreError;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
-use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare};
+use crate::store::lanes::claim::{self, ClaimRequest, ClaimableLanes, FairShare};
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, LaneKind, Lease, WaitingLanes};
@@ -79,7 +79,7 @@ pub struct DispatcherConfig {
     /// The owner name that this process writes into its leases.
     pub owner: String,
     pub lease: Duration,
-    /// The maximum number of active lanes.
+    /// The maximum number of lanes whose work this dispatcher lets run at the same time.
     pub concurrency_max: usize,
     /// The maximum number of lanes claimed in one statement.
     pub claim_max: usize,
@@ -194,13 +194,13 @@ impl Dispatcher {
             return Ok(0);
         };
         let request = self.claim_request(free, &blocked);
-        let taken = claim::claim(&self.store, Claimable::Due, &request).await?;
+        let taken = claim::claim(&self.store, ClaimableLanes::Due, &request).await?;
         if let Some(last) = taken.last_taxpayer {
             self.last_taxpayer.store(last, Ordering::Relaxed);
         }
         let count = taken.lanes.len();
         for claimed in taken.lanes {
-            self.hand_out(
+            self.hand_to_worker(
                 claimed.lane.lease.into(),
                 Some(claimed.taxpayer_id),
                 slots.split(1),
@@ -263,7 +263,7 @@ impl Dispatcher {
         self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(
+    fn hand_to_worker(
         &self,
         assignment: Assignment,
         taxpayer: Option<i64>,
@@ -276,12 +276,12 @@ impl Dispatcher {
         actix_rt::spawn(async move {
             let _at_work = (hold, slot);
             let handled = work.await;
-            dispatcher.finish(&lease, handled).await;
+            dispatcher.release_unfinished(&lease, handled).await;
         });
     }
 
     /// Releases the lane if its work could not be finished. The lane is then due again after a delay.
-    async fn finish(&self, lease: &Lease, handled: WorkStatus) {
+    async fn release_unfinished(&self, lease: &Lease, handled: WorkStatus) {
         let again = match handled {
             WorkStatus::Released | WorkStatus::More => return,
             WorkStatus::Unfinished => DELAY_AFTER_FAILURE,
@@ -293,7 +293,7 @@ impl Dispatcher {
     }
 
     /// Hands each directly dispatched lane to its worker, until this future is dropped.
-    async fn receive(self) {
+    async fn receive_direct_lanes(self) {
         let Some(arrivals) = &self.arrivals else {
             return;
         };
@@ -304,7 +304,7 @@ impl Dispatcher {
             slot,
         }) = arrivals.recv().await
         {
-            self.hand_out(lease.into(), taxpayer, Some(slot));
+            self.hand_to_worker(lease.into(), taxpayer, Some(slot));
         }
     }
 
@@ -370,7 +370,7 @@ impl Actor for DispatcherActor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         let dispatcher = &self.dispatcher;
         ctx.spawn(dispatcher.clone().run().into_actor(self));
-        ctx.spawn(dispatcher.clone().receive().into_actor(self));
+        ctx.spawn(dispatcher.clone().receive_direct_lanes().into_actor(self));
         ctx.spawn(dispatcher.clone().recover().into_actor(self));
         ctx.spawn(dispatcher.clone().run_isolated().into_actor(self));
     }
@@ -579,7 +579,7 @@ mod tests {
                     .await
                     .unwrap()
                     .remove(0);
-                dispatcher.finish(&lease, status).await;
+                dispatcher.release_unfinished(&lease, status).await;
                 let now = dialect(store.backend()).clock();
                 let sql =
                     format!("SELECT next_due_at - {now} AS wait FROM lanes WHERE key = '{key}'");

@@ -13,7 +13,7 @@ use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::domain::kernel::crash::CrashHistory;
 use crate::store::Store;
 use crate::store::lanes::abandoned::EndedLanes;
-use crate::store::lanes::claim::{self, Claimable, ClaimedLane};
+use crate::store::lanes::claim::{self, ClaimableLanes, ClaimedLane};
 use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::lanes::{Lease, LeasedLane};
 
@@ -126,12 +126,16 @@ impl Dispatcher {
             slots.merge(more);
         }
         let ask = self.claim_request(slots.num_permits(), &blocked);
-        let claimed = claim::claim(&self.store, Claimable::Ended(EndedLanes::Abandoned), &ask)
-            .await?
-            .lanes;
+        let claimed = claim::claim(
+            &self.store,
+            ClaimableLanes::Ended(EndedLanes::Abandoned),
+            &ask,
+        )
+        .await?
+        .lanes;
         let count = claimed.len();
         for ClaimedLane { taxpayer_id, lane } in self.count_crashes(claimed).await {
-            self.hand_out(
+            self.hand_to_worker(
                 Assignment::from(lane.lease),
                 Some(taxpayer_id),
                 slots.split(1),
@@ -154,7 +158,7 @@ impl Dispatcher {
         let going_on = match (self.record_crashes)(crashed.clone()).await {
             Ok(going_on) => going_on,
             // One faulty lane makes the call fail for all lanes.
-            Err(_) => self.count_one_by_one(crashed).await,
+            Err(_) => self.count_crashes_one_by_one(crashed).await,
         };
         claimed
             .into_iter()
@@ -164,7 +168,7 @@ impl Dispatcher {
 
     /// Counts the crash for each lane in a transaction of its own. If that fails, the lane waits until its lease ends,
     /// because the crash must be counted before the work begins again.
-    async fn count_one_by_one(&self, crashed: Vec<LeasedLane>) -> Vec<Lease> {
+    async fn count_crashes_one_by_one(&self, crashed: Vec<LeasedLane>) -> Vec<Lease> {
         let mut going_on = Vec::new();
         for lane in crashed {
             let kind = lane.lease.kind.as_str();

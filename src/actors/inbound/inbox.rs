@@ -56,9 +56,9 @@ impl Inbound {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<InboxDocument, InboxError> {
-        let invoice = self.find_addressed_to(taxpayer, irn).await?;
+        let invoice = self.find_in_inbox(taxpayer, irn).await?;
         if let Ok(Some(document)) =
-            timeout(LIVE_TIMEOUT, self.download_live(taxpayer, &invoice.irn)).await
+            timeout(LIVE_TIMEOUT, self.download_document(taxpayer, &invoice.irn)).await
         {
             return Ok(InboxDocument {
                 document,
@@ -83,7 +83,7 @@ impl Inbound {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<SupplierInvoice, InboxError> {
-        let invoice = self.find_addressed_to(taxpayer, irn).await?;
+        let invoice = self.find_in_inbox(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
@@ -94,7 +94,7 @@ impl Inbound {
             .await?)
     }
 
-    async fn find_addressed_to(
+    async fn find_in_inbox(
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
@@ -124,7 +124,7 @@ impl Inbound {
     }
 
     /// Returns the authority's document, or `None` if it cannot be downloaded or decrypted.
-    async fn download_live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
+    async fn download_document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
         let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer)
             .await
             .ok()?;

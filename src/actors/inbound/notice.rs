@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
 use crate::actors::on_behalf::authority_for_taxpayer;
-use crate::actors::taxpayer::commands::{ReceiveSupplierInvoice, RecordTransit};
+use crate::actors::taxpayer::commands::{ReceiveSupplierInvoice, RecordTransmission};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -15,7 +15,7 @@ use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, Step};
 use crate::domain::supplier_invoice::{SupplierDocument, buyer_tin};
 use crate::store::accounts::taxpayers;
-use crate::store::invoices::{self, InvoiceNames};
+use crate::store::invoices::{self, InvoiceIdentifiers};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
 
@@ -60,7 +60,7 @@ impl Inbound {
         // The buyer's inbox is updated even if the status of the sender's invoice could not be fetched.
         let is_in_transit = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
         let received = if is_in_transit {
-            self.receive_from(&sent).await
+            self.deliver_to_our_buyer(&sent).await
         } else {
             Ok(())
         };
@@ -90,14 +90,14 @@ impl Inbound {
             self.taxpayers
                 .send(
                     sent.taxpayer_id,
-                    RecordTransit {
+                    RecordTransmission {
                         irn: sent.irn.clone(),
                         is_delivered,
                     },
                 )
                 .await?;
         }
-        self.receive_from(&sent).await
+        self.deliver_to_our_buyer(&sent).await
     }
 
     /// Returns the outgoing invoice with this IRN, if one of our taxpayers sent it.
@@ -106,11 +106,11 @@ impl Inbound {
             return Ok(None);
         };
         let reader = self.store.reader();
-        let names = InvoiceNames {
+        let names = InvoiceIdentifiers {
             irn_keys: vec![irn.key()],
-            ..InvoiceNames::default()
+            ..InvoiceIdentifiers::default()
         };
-        let invoice = invoices::owned_by_with_names(reader, owner, names)
+        let invoice = invoices::owned_by_with_identifiers(reader, owner, names)
             .await?
             .pop();
         let runs = runs::owned_by_with_irn_keys(reader, owner, vec![irn.key()]).await?;
@@ -148,7 +148,7 @@ impl Inbound {
             self.taxpayers
                 .send(
                     sent.taxpayer_id,
-                    RecordTransit {
+                    RecordTransmission {
                         irn: sent.irn.clone(),
                         is_delivered,
                     },
@@ -159,7 +159,7 @@ impl Inbound {
     }
 
     /// Puts an invoice of one of our taxpayers into the buyer's inbox, if the buyer is our taxpayer too.
-    async fn receive_from(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
+    async fn deliver_to_our_buyer(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
         let known = match &sent.buyer_tin {
             Some(tin) => self.addressee(&sent.irn, tin).await.map(drop),
             None => Ok(()),
@@ -177,7 +177,7 @@ impl Inbound {
 
     /// Downloads an invoice into the inbox of its addressee, unless it was received before.
     async fn receive(&self, irn: &Irn) -> Result<(), NoticeError> {
-        if !supplier_invoices::received_among(&self.store, &[irn.key()])
+        if !supplier_invoices::find_received(&self.store, &[irn.key()])
             .await?
             .is_empty()
         {

@@ -86,7 +86,7 @@ impl TransitPoller {
     /// due at once. If another replica takes over the lease, it processes the same lines again, and that is harmless.
     pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let store = &self.inbound.store;
-        let result = self.poll(pull_cursors::load(store).await?).await;
+        let result = self.poll_from(pull_cursors::load(store).await?).await;
         let tx = store.begin().await?;
         leases::fence(&tx, from_ref(lease), IfTaken::Await)
             .await?
@@ -104,7 +104,7 @@ impl TransitPoller {
         Ok(WorkStatus::Released)
     }
 
-    async fn poll(&self, cursor: PullCursor) -> PollResult {
+    async fn poll_from(&self, cursor: PullCursor) -> PollResult {
         let now = self.clock.now();
         let mut after = PullCursor {
             pulled_at: Some(now),
@@ -115,7 +115,7 @@ impl TransitPoller {
             .map_or(moment_before(now, SWEEP_LOOKBACK), |at| {
                 moment_before(at, OVERLAP)
             });
-        let mut lines = match self.read(Some(recent), recent).await {
+        let mut lines = match self.read_lines(Some(recent), recent).await {
             Ok(lines) => lines,
             Err(failure) => {
                 tracing::warn!(%failure, "failed to read the list of invoices in transit; will retry");
@@ -126,7 +126,10 @@ impl TransitPoller {
             .swept_at
             .is_none_or(|at| at <= moment_before(now, SWEEP_EVERY) || at > now)
         {
-            match self.read(None, moment_before(now, SWEEP_LOOKBACK)).await {
+            match self
+                .read_lines(None, moment_before(now, SWEEP_LOOKBACK))
+                .await
+            {
                 Ok(swept) => {
                     after.swept_at = Some(now);
                     lines.extend(swept);
@@ -136,13 +139,13 @@ impl TransitPoller {
                 }
             }
         }
-        self.process(self.unprocessed_lines(lines, now), after)
+        self.process_lines(self.unprocessed_lines(lines, now), after)
             .await
     }
 
     /// Reads the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged invoices
     /// signed since the day of `acknowledged`.
-    async fn read(
+    async fn read_lines(
         &self,
         transit: Option<Timestamp>,
         acknowledged: Timestamp,
@@ -180,7 +183,7 @@ impl TransitPoller {
     }
 
     /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
-    async fn process(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
+    async fn process_lines(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let total = lines.len();
         let mut failures = 0;
         for line in lines.into_iter().take(POLL_LINES_MAX) {

@@ -80,15 +80,20 @@ impl Digest<'_> {
     /// a plain form instead.
     pub(super) fn render(&self) -> Letter {
         let subject = self.subject();
-        let lines: Vec<_> = self.notices.iter().take(LINES_MAX).map(line).collect();
+        let lines: Vec<_> = self
+            .notices
+            .iter()
+            .take(LINES_MAX)
+            .map(notice_line)
+            .collect();
         let content = Content {
             subject: &subject,
             account: self.account,
             more: self.notices.len() - lines.len(),
             lines: &lines,
-            steps: &self.steps(),
+            steps: &self.advice_steps(),
             link: &format!("{}{}", self.origin, self.topic.path(self.scope)),
-            why: self.why(),
+            why: self.reason_for_mail(),
             unsubscribe: self.unsubscribe,
         };
         let (text, html) = content.render().unwrap_or_else(|error| {
@@ -143,7 +148,7 @@ impl Digest<'_> {
     }
 
     /// Returns the advice for each kind of notice once. Recoveries need no advice while something else is still broken.
-    fn steps(&self) -> Vec<&'static str> {
+    fn advice_steps(&self) -> Vec<&'static str> {
         let notices = self.main_notices();
         let kinds = NoticeKind::ALL.iter();
         kinds
@@ -152,7 +157,7 @@ impl Digest<'_> {
             .collect()
     }
 
-    fn why(&self) -> &'static str {
+    fn reason_for_mail(&self) -> &'static str {
         match (self.scope, self.topic) {
             (NoticeScope::Taxpayer(_), _) => {
                 "You get this mail because of your role in this account. Owners change roles under People."
@@ -168,7 +173,7 @@ impl Digest<'_> {
     }
 }
 
-fn line(notice: &Notice) -> String {
+fn notice_line(notice: &Notice) -> String {
     let at = notice.at.strftime("%Y-%m-%d %H:%M");
     let sentence = notice.kind.sentence(&notice.about);
     if notice.detail.is_empty() {

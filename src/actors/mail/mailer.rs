@@ -82,7 +82,9 @@ impl Mailer {
     }
 
     async fn has_due(&self, channel: MailChannel, now: Timestamp) -> Result<bool, StoreError> {
-        Ok(!mails::due(&self.store, now, channel, 1).await?.is_empty())
+        Ok(!mails::load_due(&self.store, now, channel, 1)
+            .await?
+            .is_empty())
     }
 
     /// Does the work of one of the two lanes, and releases the lane.
@@ -90,7 +92,7 @@ impl Mailer {
         if lease.key == CHATS {
             self.post_due(lease).await?;
         } else {
-            self.write_due(lease).await?;
+            self.write_due_mails(lease).await?;
             self.send_due(lease).await?;
         }
         let tx = self.store.begin().await?;
@@ -100,8 +102,8 @@ impl Mailer {
     }
 
     /// Adds the notices about near deadlines, and writes the mails about notices that have waited for long enough.
-    async fn write_due(&self, lease: &Lease) -> Result<(), StoreError> {
-        self.note_near_deadlines(lease).await?;
+    async fn write_due_mails(&self, lease: &Lease) -> Result<(), StoreError> {
+        self.add_deadline_notices(lease).await?;
         let groups = notices::due_groups(&self.store, self.clock.now(), self.policy.gather).await?;
         for group in groups {
             self.gather(lease, group).await?;
@@ -109,7 +111,7 @@ impl Mailer {
         Ok(())
     }
 
-    async fn note_near_deadlines(&self, lease: &Lease) -> Result<(), StoreError> {
+    async fn add_deadline_notices(&self, lease: &Lease) -> Result<(), StoreError> {
         let now = self.clock.now();
         let before = self.policy.deadline_before;
         if !notices::has_near_deadlines(&self.store, now, before).await? {
@@ -118,14 +120,14 @@ impl Mailer {
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
         held.require(lease)?;
-        notices::add_near_deadlines(&tx, now, before).await?;
+        notices::add_near_deadline_notices(&tx, now, before).await?;
         tx.commit().await
     }
 
     /// Turns the notices of a group into a mail for each recipient, in one transaction.
     pub(super) async fn gather(&self, lease: &Lease, group: NoticeGroup) -> Result<(), StoreError> {
         if group.topic == NoticeTopic::Access {
-            return self.gather_links(lease, group).await;
+            return self.write_link_mails(lease, group).await;
         }
         let now = self.clock.now();
         let recipients = self.recipients(group, now).await?;
@@ -133,9 +135,9 @@ impl Mailer {
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
         held.require(lease)?;
-        let taken = notices::take(&tx, group, now).await?;
+        let taken = notices::take_notices(&tx, group, now).await?;
         let about: Vec<_> = taken.iter().map(|notice| notice.about.as_str()).collect();
-        let settled = notices::find_settled(&tx, group, &about).await?;
+        let settled = notices::find_settled_invoices(&tx, group, &about).await?;
         let open = taken.into_iter();
         let open = open.filter(|notice| !settled.contains(&notice.about));
         let open: Vec<Notice> = open.map(|notice| notice.judge_deadline(now)).collect();
@@ -170,12 +172,12 @@ impl Mailer {
     }
 
     /// Writes a mail with a one-time link for each person who was invited or has lost the password.
-    async fn gather_links(&self, lease: &Lease, group: NoticeGroup) -> Result<(), StoreError> {
+    async fn write_link_mails(&self, lease: &Lease, group: NoticeGroup) -> Result<(), StoreError> {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
         held.require(lease)?;
-        let taken = notices::take(&tx, group, now).await?;
+        let taken = notices::take_notices(&tx, group, now).await?;
         let mut told = HashSet::new();
         let mut new = Vec::new();
         for notice in &taken {

@@ -47,7 +47,7 @@ impl Mailer {
     pub(super) async fn send_due(&self, lease: &Lease) -> Result<(), StoreError> {
         let mut unreachable: Option<String> = None;
         let now = self.clock.now();
-        for mail in mails::due(&self.store, now, MailChannel::Mail, MAILS_MAX).await? {
+        for mail in mails::load_due(&self.store, now, MailChannel::Mail, MAILS_MAX).await? {
             let outcome = if let Some(error) = &unreachable {
                 self.postpone(&mail, error)
             } else {
@@ -55,7 +55,7 @@ impl Mailer {
                 if let Err(SendFailure::Unreachable(error)) = &sent {
                     unreachable = Some(error.clone());
                 }
-                self.outcome(&mail, sent)
+                self.attempt_outcome(&mail, sent)
             };
             self.record(lease, &mail, &outcome).await?;
         }
@@ -65,11 +65,11 @@ impl Mailer {
     /// Posts the due messages to the chats: one message for each chat, to several chats at the same time.
     pub(super) async fn post_due(&self, lease: &Lease) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let due = mails::due(&self.store, now, MailChannel::Chat, MAILS_MAX).await?;
+        let due = mails::load_due(&self.store, now, MailChannel::Chat, MAILS_MAX).await?;
         for some in due.chunks(CHATS_AT_ONCE) {
             let posts = join_all(some.iter().map(|mail| self.post_to_chat(mail))).await;
             for (mail, posted) in some.iter().zip(posts) {
-                let outcome = self.outcome(mail, posted);
+                let outcome = self.attempt_outcome(mail, posted);
                 self.record(lease, mail, &outcome).await?;
             }
         }
@@ -85,7 +85,7 @@ impl Mailer {
         let tx = self.store.begin().await?;
         let held = leases::fence(&tx, from_ref(lease), IfTaken::Await).await?;
         held.require(lease)?;
-        mails::record(&tx, mail, outcome, self.clock.now()).await?;
+        mails::record_outcome(&tx, mail, outcome, self.clock.now()).await?;
         tx.commit().await
     }
 
@@ -152,7 +152,7 @@ impl Mailer {
         }
     }
 
-    fn outcome(&self, mail: &Mail, sent: Result<(), SendFailure>) -> MailOutcome {
+    fn attempt_outcome(&self, mail: &Mail, sent: Result<(), SendFailure>) -> MailOutcome {
         let error = match sent {
             Ok(()) => return MailOutcome::Sent,
             Err(SendFailure::NotTold) => {

@@ -104,7 +104,7 @@ impl Mailer {
             NoticeScope::Person(owner) => owners::find_person(&self.store, owner).await?,
             NoticeScope::Taxpayer(_) => None,
             NoticeScope::SignIn => {
-                let found = people::with_email(&self.store, email).await?;
+                let found = people::accounts_with_email(&self.store, email).await?;
                 let may = found.into_iter().filter(|found| !found.is_disabled);
                 let people = may.map(|found| found.person);
                 // An operator who has lost the password asks another operator: a mailbox alone must not open the

@@ -39,7 +39,7 @@ pub(super) enum SendFailure {
 }
 
 #[derive(Clone)]
-enum Route {
+enum MailRoute {
     Folder(PathBuf),
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
 }
@@ -47,7 +47,7 @@ enum Route {
 #[derive(Clone)]
 pub struct MailTransport {
     from: Mailbox,
-    route: Route,
+    route: MailRoute,
 }
 
 /// The header that marks a mail as written by a program (RFC 3834), so that mailboxes send no automatic replies.
@@ -111,7 +111,7 @@ impl MailTransport {
         let server = server.map_err(TransportError::Url)?.timeout(Some(TIMEOUT));
         Ok(Self {
             from: from.parse().map_err(TransportError::From)?,
-            route: Route::Smtp(server.build()),
+            route: MailRoute::Smtp(server.build()),
         })
     }
 
@@ -119,7 +119,7 @@ impl MailTransport {
     pub fn folder(folder: PathBuf, from: &str) -> Result<Self, TransportError> {
         Ok(Self {
             from: from.parse().map_err(TransportError::From)?,
-            route: Route::Folder(folder),
+            route: MailRoute::Folder(folder),
         })
     }
 
@@ -127,7 +127,7 @@ impl MailTransport {
     pub(super) async fn send(&self, mail: &Mail) -> Result<(), SendFailure> {
         let message = self.message(mail).map_err(SendFailure::Refused)?;
         match &self.route {
-            Route::Folder(folder) => {
+            MailRoute::Folder(folder) => {
                 let file = folder.join(format!("{}.eml", mail.id));
                 let folder = folder.clone();
                 let written = spawn_blocking(move || {
@@ -138,7 +138,7 @@ impl MailTransport {
                 let written = written.map_err(|error| SendFailure::Later(error.to_string()))?;
                 written.map_err(|error| SendFailure::Later(error.to_string()))
             }
-            Route::Smtp(server) => match server.send(message).await {
+            MailRoute::Smtp(server) => match server.send(message).await {
                 Ok(_) => Ok(()),
                 Err(error) if error.is_permanent() => Err(SendFailure::Refused(error.to_string())),
                 // A client error concerns only this mail, for example because the server does not support its address.

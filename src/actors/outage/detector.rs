@@ -54,7 +54,7 @@ impl OutageDetector {
         calls: &[OperationCalls],
         alive: impl AsyncFnOnce() -> bool,
     ) -> Result<Vec<&'static str>, StoreError> {
-        let last = outages::last(self.store.reader()).await?;
+        let last = outages::open_or_last(self.store.reader()).await?;
         let id = clock::new_id();
         let now = self.clock.now();
         let quiet = self.quiet;
@@ -85,7 +85,7 @@ impl OutageDetector {
             IfTaken::Await,
         )
         .await?;
-        let last = outages::last(&tx).await?;
+        let last = outages::open_or_last(&tx).await?;
         let Some(after) = observation
             .current_outage(last.as_ref())
             .filter(|after| is_changed(last.as_ref(), Some(after)))
@@ -103,7 +103,7 @@ impl OutageDetector {
                 },
             )
             .await?;
-            notices::add_outage(&tx, &after, edge, self.clock.now()).await?;
+            notices::add_outage_notices(&tx, &after, edge, self.clock.now()).await?;
         }
         tx.commit().await?;
         log(before.is_none(), &after, observation);

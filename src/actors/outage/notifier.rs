@@ -266,7 +266,10 @@ mod tests {
     }
 
     async fn last(test: &TestStore) -> Outage {
-        outages::last(test.store.reader()).await.unwrap().unwrap()
+        outages::open_or_last(test.store.reader())
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     #[actix_rt::test]

@@ -17,7 +17,7 @@ use crate::store::lanes::claim::ROUND_START;
 
 /// The measurements of this process. The workers of runs write them, and the queue estimates read them.
 pub struct RunMeasurements {
-    measured: Mutex<Measured>,
+    measured: Mutex<MeasuredState>,
     /// The errors of predictions, as a fraction of the time that the run really took.
     pub prediction_errors: Histogram,
     /// Counts the runs that ended with the authority's answer: they succeeded or were refused.
@@ -27,7 +27,7 @@ pub struct RunMeasurements {
 }
 
 #[derive(Default)]
-struct Measured {
+struct MeasuredState {
     times: StepTimes,
     past: PastPredictions,
     /// The time at which a step was last answered.
@@ -128,7 +128,7 @@ impl RunMeasurements {
         Some(Duration::try_from(now.duration_since(answered_at)).unwrap_or_default())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Measured> {
+    fn lock(&self) -> MutexGuard<'_, MeasuredState> {
         self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -132,7 +132,7 @@ mod tests {
     use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
     use crate::store::Store;
     use crate::store::lanes::abandoned::EndedLanes;
-    use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare, ROUND_START};
+    use crate::store::lanes::claim::{self, ClaimRequest, ClaimableLanes, FairShare, ROUND_START};
     use crate::store::lanes::{LaneKind, LeasedLane};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
@@ -240,7 +240,7 @@ mod tests {
                 blocked: &[],
                 share: FairShare::without_limits(),
             };
-            let isolated = Claimable::Ended(EndedLanes::Isolated);
+            let isolated = ClaimableLanes::Ended(EndedLanes::Isolated);
             let claimed = claim::claim(self.store, isolated, &request).await.unwrap();
             claimed.lanes.into_iter().next().map(|one| one.lane.lease)
         }

@@ -117,7 +117,7 @@ impl QueueEstimator {
         let TaxpayerId(taxpayer) = run.taxpayer_id;
         let deadline = run.deadline_at.as_microsecond();
         let key = run_lane(run.taxpayer_id, run.id);
-        let lane = views::state(self.store.reader(), LaneKind::Run, &key).await?;
+        let lane = views::lane_state(self.store.reader(), LaneKind::Run, &key).await?;
         let holder = lane.and_then(|lane| lane.holder);
         let position = if holder.is_some() {
             None
@@ -211,7 +211,7 @@ impl QueueEstimator {
     ) -> Option<Start> {
         let blocked = blocked_steps::expected_start(&self.authority, step, taxpayer, now);
         blocked.or_else(|| {
-            let standstill = standstill(self.measurements.quiet_for(now), waited)?;
+            let standstill = expected_standstill(self.measurements.quiet_for(now), waited)?;
             Some(Start::AfterOutage {
                 earliest: now,
                 expected: now.saturating_add(standstill).unwrap_or(Timestamp::MAX),
@@ -226,7 +226,7 @@ impl QueueEstimator {
         position: Option<u64>,
         now: Timestamp,
     ) -> Duration {
-        let limits = self.authority.limits();
+        let limits = self.authority.call_limits();
         let backlog = Backlog {
             at_work: counts.at_work,
             position,
@@ -286,7 +286,7 @@ fn call_capacity(limits: &[LimitView], step: Step) -> CallCapacity {
 /// Returns how long no step is expected to be answered: for as long again as none has been answered so far, but at most
 /// for as long as this run has waited, because a process without runs gets no answers either. `None` if that is shorter
 /// than `STANDSTILL_MIN`.
-fn standstill(quiet_for: Option<Duration>, waited: Duration) -> Option<Duration> {
+fn expected_standstill(quiet_for: Option<Duration>, waited: Duration) -> Option<Duration> {
     let standstill = quiet_for.map_or(waited, |quiet| quiet.min(waited));
     (standstill >= STANDSTILL_MIN).then_some(standstill)
 }
@@ -299,24 +299,24 @@ mod tests {
     fn while_nothing_moves_a_run_is_expected_to_wait_as_long_again() {
         let seconds = Duration::from_secs;
         assert_eq!(
-            standstill(Some(seconds(90)), seconds(40)),
+            expected_standstill(Some(seconds(90)), seconds(40)),
             Some(seconds(40)),
             "it came in the middle of it"
         );
         assert_eq!(
-            standstill(Some(seconds(25)), seconds(300)),
+            expected_standstill(Some(seconds(25)), seconds(300)),
             Some(seconds(25))
         );
         assert_eq!(
-            standstill(None, seconds(120)),
+            expected_standstill(None, seconds(120)),
             Some(seconds(120)),
             "no step has been answered yet"
         );
         assert_eq!(
-            standstill(Some(seconds(86_400)), seconds(0)),
+            expected_standstill(Some(seconds(86_400)), seconds(0)),
             None,
             "after a quiet night"
         );
-        assert_eq!(standstill(Some(seconds(9)), seconds(9)), None);
+        assert_eq!(expected_standstill(Some(seconds(9)), seconds(9)), None);
     }
 }

@@ -100,11 +100,11 @@ impl PipelineDeps {
         } = start;
         let Some((taxpayer, id)) = parse_run_lane(&lease.key) else {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
-            return self.release(lease).await;
+            return self.release_without_run(lease).await;
         };
         let run = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await?;
         let Some(run) = run else {
-            return self.release(lease).await;
+            return self.release_without_run(lease).await;
         };
         let authority = authority_for_taxpayer(&self.authority, &self.store, taxpayer).await?;
         let span = begin_span(&run);
@@ -129,7 +129,7 @@ impl PipelineDeps {
     ) -> Result<WorkStatus, RunError> {
         if !session.run.state().is_open() {
             // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
-            session = self.record(session).await?;
+            session = self.record_steps(session).await?;
             if session.run.callable_step().is_none() {
                 return Ok(WorkStatus::Released);
             }
@@ -143,11 +143,12 @@ impl PipelineDeps {
         }
         // A run that waited goes on now. The next record stores it as running.
         let run = session.run.into_running();
-        self.advance(RunSession { run, ..session }, is_closed).await
+        self.call_steps(RunSession { run, ..session }, is_closed)
+            .await
     }
 
     /// Calls and records steps until the run has ended, is paused or must wait, or the process shuts down.
-    async fn advance(
+    async fn call_steps(
         &self,
         mut session: RunSession<'_>,
         is_closed: &AtomicBool,
@@ -155,12 +156,12 @@ impl PipelineDeps {
         while !is_closed.load(Ordering::SeqCst) {
             match session.run.callable_step() {
                 Some(step) if !step.has_effect() || session.intent.is_some() => {
-                    session = self.call(session, step).await;
+                    session = self.call_step(session, step).await;
                 }
                 _ => {
-                    session = self.record(session).await?;
+                    session = self.record_steps(session).await?;
                     if session.run.callable_step().is_none() {
-                        return Ok(self.finish(&session));
+                        return Ok(self.measure_end(&session));
                     }
                 }
             }
@@ -171,18 +172,18 @@ impl PipelineDeps {
             .iter()
             .all(|outcome| !outcome.step.has_effect());
         if session.run.callable_step().is_none() || !may_repeat {
-            session = self.record(session).await?;
+            session = self.record_steps(session).await?;
         }
         Ok(if session.run.callable_step().is_some() {
             WorkStatus::Unfinished
         } else {
-            self.finish(&session)
+            self.measure_end(&session)
         })
     }
 
-    /// Measures the last step and, if the run is not open any more, its end. The last call of `record` has already
-    /// released the run's lane.
-    fn finish(&self, session: &RunSession<'_>) -> WorkStatus {
+    /// Measures the last step and, if the run is not open any more, its end. The last call of `record_steps` has
+    /// already released the run's lane.
+    fn measure_end(&self, session: &RunSession<'_>) -> WorkStatus {
         self.measure_step(session.answered);
         if !session.run.state().is_open() {
             let now = self.clock.now();
@@ -210,7 +211,7 @@ impl PipelineDeps {
     }
 
     /// Calls a step and applies its outcome to the session's run.
-    async fn call<'a>(&self, mut session: RunSession<'a>, step: Step) -> RunSession<'a> {
+    async fn call_step<'a>(&self, mut session: RunSession<'a>, step: Step) -> RunSession<'a> {
         self.measure_step(session.answered.take());
         let started_at = self.clock.now();
         let (run, id, resuming) = match session.intent.take() {
@@ -300,7 +301,7 @@ impl PipelineDeps {
     /// Stores the session's steps and, if the next step has an effect, the intent to call it. Returns the session with
     /// the stored run, which may differ from the session's: an operator may have paused it, or a caller may have
     /// replaced its document. If the run does not go on now, the same transaction releases its lane.
-    async fn record<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
+    async fn record_steps<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
         let RunSession {
             lease,
             authority,
@@ -370,11 +371,13 @@ impl PipelineDeps {
                 failure: None,
             });
         }
-        self.record(session).await.map(|_| WorkStatus::Released)
+        self.record_steps(session)
+            .await
+            .map(|_| WorkStatus::Released)
     }
 
     /// Releases a lane whose run does not exist.
-    async fn release(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
+    async fn release_without_run(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let tx = self.store.begin().await?;
         leases::release(&tx, &[LaneRelease::new(lease, None)]).await?;
         tx.commit().await?;

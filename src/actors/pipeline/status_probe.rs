@@ -65,21 +65,25 @@ impl StepExecutor<'_> {
             Err(AuthorityFailure::NotFound { .. }) => return Ok(None),
             Err(failure) => failure,
         };
-        match self.search(run).await.filter(happened) {
+        match self.search_status(run).await.filter(happened) {
             Some(status) => Ok(Some(status)),
             None => Err(silence),
         }
     }
 
     /// Returns the state from the search row with the run's IRN, if there is such a row.
-    async fn search(&self, run: &Run) -> Option<RemoteStatus> {
+    async fn search_status(&self, run: &Run) -> Option<RemoteStatus> {
         let business_id = self.business_id(run).await?;
         let irn = run.irn.as_str();
         let query = SearchQuery {
             irn: Some(irn.to_owned()),
             ..SearchQuery::default()
         };
-        let page = self.authority.search(&business_id, &query).await.ok()?;
+        let page = self
+            .authority
+            .search_invoices(&business_id, &query)
+            .await
+            .ok()?;
         let ours = page.items.iter().find(|row| {
             row["irn"]
                 .as_str()

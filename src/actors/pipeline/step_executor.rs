@@ -73,10 +73,10 @@ impl StepExecutor<'_> {
                 execution_result(self.authority.validate(document.as_json()).await)
             }
             (Step::Sign, RunPayload::Submit(document)) => {
-                self.sign(run, document, resuming || run.is_resolved_by_query(), now)
+                self.sign_document(run, document, resuming || run.is_resolved_by_query(), now)
                     .await
             }
-            (Step::Confirm, RunPayload::Submit(_)) => self.confirm(run).await,
+            (Step::Confirm, RunPayload::Submit(_)) => self.confirm_signature(run).await,
             (Step::Health | Step::AccessPoints, RunPayload::Transmit)
                 if run.progress.intent.is_some() =>
             {
@@ -85,11 +85,12 @@ impl StepExecutor<'_> {
             (Step::Health | Step::AccessPoints, RunPayload::Transmit) => {
                 self.check_reachability(run, step).await
             }
-            (Step::Send, RunPayload::Transmit) => {
-                self.send(run, resuming).await.map_err(refuse_if_not_found)
-            }
+            (Step::Send, RunPayload::Transmit) => self
+                .send_invoice(run, resuming)
+                .await
+                .map_err(refuse_if_not_found),
             (Step::Report, RunPayload::Report(_)) => self
-                .report(run, resuming)
+                .send_report(run, resuming)
                 .await
                 .map_err(refuse_if_not_found),
             (Step::Payment, RunPayload::Payment(payment)) => self
@@ -124,7 +125,7 @@ impl StepExecutor<'_> {
     /// Signs the document. The QR code is made first, because an invoice without one must not be signed. If
     /// `may_be_signed` is true, an earlier call may have signed the document. So we ask the authority for the signature
     /// before the call, and again after a refusal.
-    async fn sign(
+    async fn sign_document(
         &self,
         run: &Run,
         document: &AuthorityDocument,
@@ -155,7 +156,7 @@ impl StepExecutor<'_> {
 
     /// Checks that the authority knows the signature. The invoice is already signed, so this step never fails with a
     /// refusal.
-    async fn confirm(&self, run: &Run) -> ExecutionResult {
+    async fn confirm_signature(&self, run: &Run) -> ExecutionResult {
         match self.resolve_by_status(run, |_| true).await? {
             Some(ResolvedBy::Confirm) => Ok(done_step()),
             Some(by) => Ok(resolved_step(by)),
@@ -210,7 +211,7 @@ impl StepExecutor<'_> {
         }
     }
 
-    async fn send(&self, run: &Run, resuming: bool) -> ExecutionResult {
+    async fn send_invoice(&self, run: &Run, resuming: bool) -> ExecutionResult {
         if resuming && let Some(by) = self.resolve_by_status(run, was_sent).await? {
             return Ok(resolved_step(by));
         }
@@ -226,7 +227,7 @@ impl StepExecutor<'_> {
 
     /// Sends the report, even if an earlier call has an unknown outcome. The authority cannot be asked whether it has a
     /// report, but it keeps only the last report for an IRN, so a repetition does no harm.
-    async fn report(&self, run: &Run, resuming: bool) -> ExecutionResult {
+    async fn send_report(&self, run: &Run, resuming: bool) -> ExecutionResult {
         report_result(self.authority.report(&run.document()).await, resuming)
     }
 

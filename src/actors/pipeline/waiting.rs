@@ -29,7 +29,7 @@ impl PipelineHandle {
                 .and_then(|step| blocked_steps::step_block(&self.authority, step, run.taxpayer_id));
             if let Some(found) = self.backlog.position(run).await? {
                 if let Some(holder) = found.holder {
-                    context.worker = Some(self.worker(run, holder).await?);
+                    context.worker = Some(self.holding_worker(run, holder).await?);
                 }
                 let is_held = self.backlog.holds().needs_operator(run);
                 context.queue = (!is_held).then_some(found.place);
@@ -47,7 +47,7 @@ impl PipelineHandle {
     }
 
     /// Returns the replica that holds a lane. A replica that is not stored is named by its id.
-    async fn worker(&self, run: &Run, holder: LaneHolder) -> Result<Worker, StoreError> {
+    async fn holding_worker(&self, run: &Run, holder: LaneHolder) -> Result<Worker, StoreError> {
         let replica = replicas::find(&self.store, &holder.owner).await?;
         Ok(Worker {
             calls: self.backlog.measurements.step_under_way(run.id),

@@ -10,7 +10,7 @@ use authority_client::AuthorityFailure;
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
 use crate::actors::reconciliation::search::AuthorityListing;
-use crate::actors::taxpayer::commands::{RecheckRun, RecordTransit, StoppedRun};
+use crate::actors::taxpayer::commands::{RecheckRun, RecordTransmission, StoppedRun};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -23,7 +23,7 @@ use crate::domain::reconciliation::finding_kind::FindingKind;
 use crate::domain::reconciliation::records::{LocalRecord, RemoteRecord};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
-use crate::store::invoices::InvoiceNames;
+use crate::store::invoices::InvoiceIdentifiers;
 use crate::store::operations::audit;
 use crate::store::operations::ledger_days;
 use crate::store::runs;
@@ -74,11 +74,11 @@ impl Reconciler {
         keys: &[String],
     ) -> Result<HashMap<String, LocalRecord>, ReconciliationError> {
         let reader = self.store.reader();
-        let names = InvoiceNames {
+        let names = InvoiceIdentifiers {
             irn_keys: keys.to_vec(),
-            ..InvoiceNames::default()
+            ..InvoiceIdentifiers::default()
         };
-        let invoices = invoices::owned_by_with_names(reader, taxpayer, names).await?;
+        let invoices = invoices::owned_by_with_identifiers(reader, taxpayer, names).await?;
         let mut invoices: HashMap<_, _> = invoices
             .into_iter()
             .map(|one| (one.irn.key(), one))
@@ -134,13 +134,13 @@ impl DayComparison<'_> {
         for batch in keys.chunks(BATCH_MAX) {
             let mut records = self.reconciler.local_records(self.taxpayer, batch).await?;
             for key in batch {
-                self.compare_one(key, records.remove(key)).await?;
+                self.compare_record(key, records.remove(key)).await?;
             }
         }
         Ok(())
     }
 
-    async fn compare_one(
+    async fn compare_record(
         &mut self,
         key: &str,
         local: Option<LocalRecord>,
@@ -190,7 +190,7 @@ impl DayComparison<'_> {
                     self.counts.agreed += 1;
                 }
                 for difference in found {
-                    self.resolve(irn, difference, after.as_ref(), remote.as_ref())
+                    self.repair_or_report(irn, difference, after.as_ref(), remote.as_ref())
                         .await?;
                 }
             }
@@ -199,7 +199,7 @@ impl DayComparison<'_> {
     }
 
     /// Repairs a difference if that is possible, and otherwise leaves it to an operator. Adds a finding in both cases.
-    async fn resolve(
+    async fn repair_or_report(
         &mut self,
         irn: &Irn,
         difference: Difference,
@@ -251,7 +251,7 @@ impl DayComparison<'_> {
                 taxpayers
                     .send(
                         self.taxpayer,
-                        RecordTransit {
+                        RecordTransmission {
                             irn: irn.clone(),
                             is_delivered,
                         },

@@ -101,10 +101,13 @@ impl Reconciler {
     /// Makes a taxpayer's lane due if a run of the taxpayer changed since the start of the oldest day that the periodic
     /// comparison covers. A process without a periodic comparison makes no lane due; it only releases the timer.
     async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
-        let tx = self.begin(lease).await?;
+        let tx = self.begin_as_holder(lease).await?;
         if self.schedule.every.is_some() {
-            reconciliations::queue_changed(&tx, self.first_day_start(&self.periodic_days()))
-                .await?;
+            reconciliations::queue_changed_taxpayers(
+                &tx,
+                self.first_day_start(&self.periodic_days()),
+            )
+            .await?;
         }
         let again = self.schedule.every.unwrap_or(RETRY_DELAY_MAX);
         leases::release(&tx, &[LaneRelease::new(lease, Some(again))]).await?;
@@ -117,9 +120,9 @@ impl Reconciler {
         let mut periodic = self.days_due(taxpayer).await?;
         let mut is_interrupted = false;
         while !is_interrupted && let Some(due) = self.next_due(taxpayer, &mut periodic).await? {
-            is_interrupted = self.reconcile(lease, due).await?;
+            is_interrupted = self.compare_and_store(lease, due).await?;
         }
-        let tx = self.begin(lease).await?;
+        let tx = self.begin_as_holder(lease).await?;
         let delay = if is_interrupted {
             Some(
                 self.schedule
@@ -170,7 +173,7 @@ impl Reconciler {
         }
         let mut due = Vec::new();
         for day in days {
-            let last = reconciliations::last_done(&self.store, taxpayer, day).await?;
+            let last = reconciliations::last_completed_start(&self.store, taxpayer, day).await?;
             let Some((_, end)) = day_span(day, self.schedule.zone) else {
                 continue;
             };
@@ -196,7 +199,7 @@ impl Reconciler {
     }
 
     /// Compares one day and stores the result. Returns true if the comparison was interrupted and is to be repeated.
-    async fn reconcile(
+    async fn compare_and_store(
         &self,
         lease: &Lease,
         reconciliation: Reconciliation,
@@ -232,7 +235,7 @@ impl Reconciler {
     }
 
     async fn save(&self, lease: &Lease, reconciliation: &Reconciliation) -> Result<(), StoreError> {
-        let tx = self.begin(lease).await?;
+        let tx = self.begin_as_holder(lease).await?;
         reconciliations::save(&tx, reconciliation).await?;
         tx.commit().await
     }
@@ -244,14 +247,14 @@ impl Reconciler {
         reconciliation: Reconciliation,
         findings: Vec<Finding>,
     ) -> Result<Reconciliation, StoreError> {
-        let tx = self.begin(lease).await?;
+        let tx = self.begin_as_holder(lease).await?;
         let reconciliation = reconciliations::finish(&tx, reconciliation, findings).await?;
         tx.commit().await?;
         Ok(reconciliation)
     }
 
     /// Begins a transaction that fails if another replica holds the lane.
-    async fn begin(&self, lease: &Lease) -> Result<Transaction, StoreError> {
+    async fn begin_as_holder(&self, lease: &Lease) -> Result<Transaction, StoreError> {
         let tx = self.store.begin().await?;
         leases::fence(&tx, from_ref(lease), IfTaken::Await)
             .await?

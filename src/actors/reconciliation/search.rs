@@ -62,7 +62,9 @@ impl Reconciler {
                 page: Some(page),
                 ..SearchQuery::default()
             };
-            let answer = authority.search(&taxpayer.business_id, &query).await?;
+            let answer = authority
+                .search_invoices(&taxpayer.business_id, &query)
+                .await?;
             if listing.add_page(&answer, searched) {
                 return Ok(listing);
             }

@@ -130,7 +130,7 @@ impl Worker for TaxpayerActor {
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
         let deps = &self.shared.deps;
-        deps.panic_orders.obey(self.id);
+        deps.panic_orders.panic_if_ordered(self.id);
         let spans = Span::begin_in_each(traces(batch.tasks()), "taxpayer actor");
         let results = if self.apart_until.is_some_and(|until| Instant::now() < until) {
             Box::pin(self.execute_alone(&batch, Sharing::Apart)).await
@@ -156,7 +156,7 @@ impl TaxpayerActor {
         });
         loop {
             let (batch, sharing) = match self.shared.committers.execute(ready).await {
-                Ok(Reply::Executed(executed)) => return self.keep(*executed),
+                Ok(Reply::Executed(executed)) => return self.keep_cached_state(*executed),
                 Ok(Reply::Held(left_out, lanes)) => match self.wait(&lanes, &mut deadline).await {
                     Ok(()) => {
                         ready = left_out;
@@ -194,13 +194,13 @@ impl TaxpayerActor {
         };
         let was_apart = tasks.len() == 1 && sharing == Sharing::Apart;
         if was_apart || !error.may_concern_one_member() || error.is_timeout() {
-            return self.fail(tasks, &error);
+            return self.fail_commands(tasks, &error);
         }
         let mut results = Vec::with_capacity(tasks.len());
         for task in tasks {
             let task = std::slice::from_ref(task);
             let executed = self.execute_tasks(batch, task, Sharing::Apart).await;
-            results.extend(executed.unwrap_or_else(|error| self.fail(task, &error)));
+            results.extend(executed.unwrap_or_else(|error| self.fail_commands(task, &error)));
         }
         results
     }
@@ -228,7 +228,7 @@ impl TaxpayerActor {
                 Box::pin(execute_alone(&self.shared.deps, member, sharing)).await
             };
             match outcome? {
-                Outcome::Executed(executed) => return Ok(self.keep(*executed)),
+                Outcome::Executed(executed) => return Ok(self.keep_cached_state(*executed)),
                 Outcome::Held(lanes) => self.wait(&lanes, &mut deadline).await?,
                 Outcome::LeftOut => return Err(StoreError::Stale),
             }
@@ -276,14 +276,18 @@ impl TaxpayerActor {
         self.shared.held_lanes.wait(lanes, deadline).await
     }
 
-    fn keep(&mut self, executed: ExecutedBatch) -> CommandResults {
+    fn keep_cached_state(&mut self, executed: ExecutedBatch) -> CommandResults {
         self.cached = Some(executed.cached);
         executed.results
     }
 
     /// Returns the error as the result of each command. If the commands themselves may be the cause, keeps the taxpayer
     /// out of groups for a while, and logs the error unless the taxpayer was kept out already.
-    fn fail(&mut self, tasks: &[Task<CommandEnvelope>], error: &StoreError) -> CommandResults {
+    fn fail_commands(
+        &mut self,
+        tasks: &[Task<CommandEnvelope>],
+        error: &StoreError,
+    ) -> CommandResults {
         if error.may_concern_one_member() {
             let now = Instant::now();
             if self.apart_until.is_none_or(|until| until < now) {

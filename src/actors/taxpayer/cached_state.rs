@@ -33,7 +33,7 @@ impl CachedState {
         }
         let ids: Vec<_> = versions.iter().map(|(id, _)| *id).collect();
         let mut taxpayers = taxpayers::with_ids(tx, &ids).await?;
-        let mut endpoints = webhooks::with_owners(tx, &ids).await?;
+        let mut endpoints = webhooks::owned_by_taxpayers(tx, &ids).await?;
         let mut heads = events::heads(tx, &ids).await?;
         let mut states = HashMap::with_capacity(ids.len());
         for (id, version) in versions {

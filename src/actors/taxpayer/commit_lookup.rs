@@ -53,7 +53,7 @@ async fn was_committed(
         lanes::await_release(&tx, lane).await?;
         was_committed = match unit.writes.events.first() {
             Some(event) => events::is_stored(&tx, event).await?,
-            None => idempotency::is_stored_by_any(&tx, &claims(tasks.iter()), &commands).await?,
+            None => idempotency::has_stored_claim(&tx, &claims(tasks.iter()), &commands).await?,
         };
         if was_committed {
             break;

@@ -181,7 +181,7 @@ async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), St
             ubl_parts::add(tx, unit.id, *invoice, parts).await?;
         }
         for piece in &unit.writes.imported_pieces {
-            import_pieces::finish(tx, unit.id, piece).await?;
+            import_pieces::finish_piece(tx, unit.id, piece).await?;
         }
         for correction in &unit.writes.new_corrections {
             corrections::start(tx, unit.id, correction).await?;
@@ -204,7 +204,7 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
         .iter()
         .flat_map(|unit| &unit.writes.step_attempts)
         .collect();
-    step_log::log(tx, &attempts).await?;
+    step_log::log_attempts(tx, &attempts).await?;
     let released: Vec<_> = units
         .iter()
         .flat_map(|unit| &unit.writes.released)

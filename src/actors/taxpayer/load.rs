@@ -114,7 +114,7 @@ impl CommonRows {
     async fn load(tx: &Transaction, starts: &mut [BatchStart]) -> Result<Self, StoreError> {
         let names = take_from_each(starts, ReadSet::take_invoices);
         let mut invoices: ByOwner<Invoice> = ByOwner::default();
-        for invoice in invoices::with_names(tx, names).await? {
+        for invoice in invoices::with_identifiers(tx, names).await? {
             invoices.put(invoice.taxpayer_id, invoice);
         }
         for BatchStart { id, wanted, .. } in starts.iter_mut() {
@@ -232,7 +232,7 @@ impl RareRows {
                 Vec::new()
             },
             corrections: corrections::owned_by_with_invoices(tx, id, &wanted.corrected).await?,
-            sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
+            sent_outages: outages::find_notified_events(tx, id, &wanted.outages).await?,
             imports: imports::owned_by_with_numbers(tx, id, &wanted.imports).await?,
             conflicts: find_conflicts(tx, wanted.unique_values).await?,
         })

@@ -90,7 +90,7 @@ pub(super) async fn execute_large(
     };
     if step_leases(member.tasks).next().is_none()
         && let Some(decided) = Box::pin(decide_on_snapshot(deps, member)).await?
-        && let Some(outcome) = Box::pin(write(deps, decided)).await?
+        && let Some(outcome) = Box::pin(write_decision(deps, decided)).await?
     {
         return Ok(outcome);
     }
@@ -105,7 +105,7 @@ async fn decide_on_snapshot<'a>(
     let ids = reserve_ids(&deps.store, &member).await?;
     let snapshot = deps.store.snapshot().await?;
     let LaneName { kind, key } = member.lane();
-    let Some(lane) = views::state(&snapshot, kind, &key).await? else {
+    let Some(lane) = views::lane_state(&snapshot, kind, &key).await? else {
         snapshot.rollback().await?;
         return Ok(None);
     };
@@ -129,7 +129,10 @@ async fn decide_on_snapshot<'a>(
 }
 
 /// Writes the changes of the decision. Returns `None` and changes nothing if the decision is out of date.
-async fn write(deps: &TaxpayerDeps, decided: Decision<'_>) -> Result<Option<Outcome>, StoreError> {
+async fn write_decision(
+    deps: &TaxpayerDeps,
+    decided: Decision<'_>,
+) -> Result<Option<Outcome>, StoreError> {
     let Decision {
         member,
         unit,

@@ -39,7 +39,7 @@ impl PanicOrders {
     }
 
     /// Panics if a panic of this taxpayer's actor is ordered.
-    pub(super) fn obey(&self, taxpayer: TaxpayerId) {
+    pub(super) fn panic_if_ordered(&self, taxpayer: TaxpayerId) {
         let Some(waiting) = &self.waiting else { return };
         let is_ordered = waiting.get_mut(&taxpayer).is_some_and(|mut left| {
             *left = left.saturating_sub(1);
@@ -60,18 +60,18 @@ mod tests {
     fn as_many_panics_as_ordered_are_made_for_this_taxpayer_only() {
         let orders = PanicOrders::for_development();
         assert!(orders.order(TaxpayerId(7), 2));
-        orders.obey(TaxpayerId(8));
+        orders.panic_if_ordered(TaxpayerId(8));
         for _ in 0..2 {
-            let obeyed = catch_unwind(AssertUnwindSafe(|| orders.obey(TaxpayerId(7))));
+            let obeyed = catch_unwind(AssertUnwindSafe(|| orders.panic_if_ordered(TaxpayerId(7))));
             assert!(obeyed.is_err());
         }
-        orders.obey(TaxpayerId(7));
+        orders.panic_if_ordered(TaxpayerId(7));
     }
 
     #[test]
     fn no_order_is_accepted_outside_the_development_environment() {
         let orders = PanicOrders::default();
         assert!(!orders.order(TaxpayerId(7), 1));
-        orders.obey(TaxpayerId(7));
+        orders.panic_if_ordered(TaxpayerId(7));
     }
 }

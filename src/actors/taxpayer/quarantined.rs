@@ -37,7 +37,7 @@ pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
 pub async fn store_all(store: &Store, tree: &Tree) -> Result<(), StoreError> {
     while let Some(unstored) = tree.quarantine().first_unstored() {
         let contents = unstored.contents.as_ref().map(ExposeSecret::expose_secret);
-        quarantine::put(store, &to_quarantined_command(&unstored), contents).await?;
+        quarantine::put_command(store, &to_quarantined_command(&unstored), contents).await?;
         tree.quarantine().mark_stored(unstored.record.reference);
     }
     Ok(())
@@ -99,7 +99,7 @@ impl TaxpayerHandle {
         &self,
         reference: CommandId,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
-        let found = quarantine::with_reference(self.store(), reference).await?;
+        let found = quarantine::command_with_reference(self.store(), reference).await?;
         found.ok_or(TaxpayerError::Refused(Refusal::CommandNotFound))
     }
 
@@ -110,7 +110,7 @@ impl TaxpayerHandle {
         by: &OperatorRequest,
         now: Timestamp,
     ) -> Result<(), TaxpayerError> {
-        let is_taken = quarantine::take(self.store(), found, to, by, now).await?;
+        let is_taken = quarantine::take_command(self.store(), found, to, by, now).await?;
         is_taken
             .then_some(())
             .ok_or(TaxpayerError::Refused(Refusal::CommandNotReplayable(
@@ -127,7 +127,7 @@ impl TaxpayerHandle {
             .taxpayer_id
             .filter(|_| found.may_replay())
             .ok_or_else(refused)?;
-        let contents = quarantine::contents(self.store(), found.reference)
+        let contents = quarantine::command_contents(self.store(), found.reference)
             .await?
             .ok_or_else(refused)?;
         // The error is left out, because its text could quote the contents.

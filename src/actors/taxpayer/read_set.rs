@@ -10,16 +10,16 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::party::{CustomerDetails, Taxpayer};
-use crate::store::invoices::InvoiceNames;
-use crate::store::invoices::customers_and_items::{CustomerNames, ItemNames};
+use crate::store::invoices::InvoiceIdentifiers;
+use crate::store::invoices::customers_and_items::{CustomerIdentifiers, ItemIdentifiers};
 use crate::store::operations::outages::OutageEvent;
 
 /// The identifiers of the rows that a taxpayer's commands read.
 #[derive(Default)]
 pub struct ReadSet {
-    invoices: InvoiceNames,
-    pub(super) customers: CustomerNames,
-    pub(super) items: ItemNames,
+    invoices: InvoiceIdentifiers,
+    pub(super) customers: CustomerIdentifiers,
+    pub(super) items: ItemIdentifiers,
     pub(super) run_irn_keys: Vec<String>,
     pub(super) supplier_irn_keys: Vec<String>,
     /// IRNs of invoices whose receipt a command may record.
@@ -109,7 +109,7 @@ impl ReadSet {
         names.tins.extend(customer.tin.clone());
     }
 
-    pub(crate) fn items(&mut self) -> &mut ItemNames {
+    pub(crate) fn items(&mut self) -> &mut ItemIdentifiers {
         &mut self.items
     }
 
@@ -159,7 +159,7 @@ impl ReadSet {
 
     /// Takes the names of the invoices out of the set. If the runs of all invoices are wanted, the IRNs among these
     /// names are first added to the runs.
-    pub(super) fn take_invoices(&mut self) -> InvoiceNames {
+    pub(super) fn take_invoices(&mut self) -> InvoiceIdentifiers {
         if self.with_invoices.runs {
             let keys = self.invoices.irn_keys.iter().cloned();
             self.run_irn_keys.extend(keys);

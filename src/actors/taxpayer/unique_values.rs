@@ -5,7 +5,7 @@ use timing::CommandId;
 
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
-use crate::store::accounts::taxpayers;
+use crate::store::accounts::taken_values;
 
 /// A command's values that no other taxpayer may have.
 pub(super) struct UniqueValues {
@@ -28,7 +28,7 @@ pub(super) async fn find_conflicts(
     {
         conflicts.push((
             command,
-            taxpayers::find_taken_values(tx, &taxpayer, login.as_deref()).await?,
+            taken_values::find_taken(tx, &taxpayer, login.as_deref()).await?,
         ));
     }
     Ok(conflicts)

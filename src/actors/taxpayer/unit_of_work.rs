@@ -319,7 +319,7 @@ impl UnitOfWork {
     }
 
     /// Adds a notice that is mailed to the taxpayer's people.
-    pub(crate) fn tell(&mut self, kind: NoticeKind, about: &str, detail: &str) {
+    pub(crate) fn add_notice(&mut self, kind: NoticeKind, about: &str, detail: &str) {
         let notice = Notice::new(NoticeScope::Taxpayer(self.id), kind, self.now);
         self.writes.notices.push(notice.about(about, detail));
     }

@@ -207,7 +207,7 @@ impl Spans {
     /// already begun a newer span, adds to that one.
     fn record(&mut self, second: u64, taxpayer: TaxpayerId, counts: &UsageCounts) {
         let number = second / self.length_s;
-        let first = self.first_number(second, self.window_s);
+        let first = self.first_span_number(second, self.window_s);
         while self.spans.front().is_some_and(|span| span.number < first) {
             self.spans.pop_front();
         }
@@ -220,7 +220,7 @@ impl Spans {
         if let Some(newest) = self.spans.back_mut() {
             newest.counts.entry(taxpayer).or_default().add(counts);
             if newest.counts.len() > CUT_AT {
-                newest.cut();
+                newest.keep_top_taxpayers();
             }
         }
     }
@@ -228,7 +228,7 @@ impl Spans {
     /// Returns the counts of the window that ends at `second`. The span in which the window begins is included as a
     /// whole.
     fn sum(&self, second: u64, window_s: u64) -> HashMap<TaxpayerId, UsageCounts> {
-        let first = self.first_number(second, window_s);
+        let first = self.first_span_number(second, window_s);
         let mut sums: HashMap<TaxpayerId, UsageCounts> = HashMap::new();
         for span in self.spans.iter().filter(|span| span.number >= first) {
             for (taxpayer, counts) in &span.counts {
@@ -238,14 +238,14 @@ impl Spans {
         sums
     }
 
-    fn first_number(&self, second: u64, window_s: u64) -> u64 {
+    fn first_span_number(&self, second: u64, window_s: u64) -> u64 {
         second.saturating_sub(window_s) / self.length_s
     }
 }
 
 impl Span {
     /// Keeps only the `KEPT_BY_MEASURE` taxpayers with the highest counts by each measure.
-    fn cut(&mut self) {
+    fn keep_top_taxpayers(&mut self) {
         let mut kept = HashSet::new();
         for by in UsageMeasure::ALL {
             let mut ranked: Vec<_> = self

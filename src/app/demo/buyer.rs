@@ -20,7 +20,7 @@ impl Story {
     pub(super) async fn onboard_buyer(&self) -> Result<SecretString, StartError> {
         let path = "/v1/system-integrators/taxpayers";
         let made = self
-            .call_as_integrator(Route::new(Method::POST, path), Some(&buyer()), 201)
+            .call_as_integrator(Route::new(Method::POST, path), Some(&buyer_profile()), 201)
             .await?;
         let rotate = format!("{path}/{}/api-key/rotate", made.body["data"]["id"]);
         let rotated = self
@@ -78,7 +78,7 @@ impl Story {
     }
 }
 
-fn buyer() -> Value {
+fn buyer_profile() -> Value {
     json!({
         "name": "Retail Stores Ltd",
         "email": "accounts@retail.example",

@@ -71,7 +71,7 @@ impl Story {
         self.send_to_the_authority(&irn).await?;
         self.receive_invoice(&buyer, &irn).await?;
         self.confirm_receipt(&irn).await?;
-        self.pay(&irn).await?;
+        self.pay_invoice(&irn).await?;
         self.rotate_the_key().await?;
         self.check_the_authority(&irn)?;
         let checked = self.check_notifications(&secret).await;
@@ -124,7 +124,7 @@ impl Story {
 
     async fn send_to_the_authority(&self, irn: &str) -> Result<(), StartError> {
         let submit = Route::new(Method::POST, "/v1/app/invoices/submit");
-        self.call_as_taxpayer(submit, Some(&submission(irn)), 200)
+        self.call_as_taxpayer(submit, Some(&submission_body(irn)), 200)
             .await?;
         self.call_as_taxpayer(
             Route::new(Method::POST, "/v1/app/invoices/transmit"),
@@ -168,7 +168,7 @@ impl Story {
         )
     }
 
-    async fn pay(&self, irn: &str) -> Result<(), StartError> {
+    async fn pay_invoice(&self, irn: &str) -> Result<(), StartError> {
         let body = json!({
             "unique_no": irn, "unique_no_type": "IRN", "payment_status": "partial", "amount": 75,
             "reference": "TRF-1", "remark": "first instalment",
@@ -305,7 +305,7 @@ pub(super) fn expect(what: &str, holds: bool) -> Result<(), StartError> {
 }
 
 /// Returns the request body of Submit for the demo's invoice.
-fn submission(irn: &str) -> Value {
+fn submission_body(irn: &str) -> Value {
     json!({
         "invoice_reference": INVOICE_NO,
         "business_id": BUSINESS_ID,
@@ -317,11 +317,11 @@ fn submission(irn: &str) -> Value {
         "invoice_category": "B2B",
         "accounting_supplier_party": {
             "party_name": "Demo Trading Ltd", "tin": "12345678-0001", "email": "accounts@demo.example",
-            "postal_address": address("1 Marina Road", "Lagos"),
+            "postal_address": postal_address("1 Marina Road", "Lagos"),
         },
         "accounting_customer_party": {
             "party_name": "Retail Stores Ltd", "tin": buyer::TIN, "email": "buyer@retail.example",
-            "postal_address": address("5 Broad Street", "Abuja"),
+            "postal_address": postal_address("5 Broad Street", "Abuja"),
         },
         "legal_monetary_total": {
             "line_extension_amount": 1000, "tax_exclusive_amount": 1000, "tax_inclusive_amount": 1075,
@@ -337,7 +337,7 @@ fn submission(irn: &str) -> Value {
     })
 }
 
-fn address(street: &str, city: &str) -> Value {
+fn postal_address(street: &str, city: &str) -> Value {
     json!({
         "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG",
     })

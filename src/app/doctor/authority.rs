@@ -10,7 +10,7 @@ use tokio::net::lookup_host;
 
 use crate::app::authority_connection::remote_client;
 use crate::app::doctor::report::CheckResult;
-use crate::app::doctor::waits::{REMOTE_WAIT, within};
+use crate::app::doctor::waits::{REMOTE_WAIT, run_within};
 use crate::config::Settings;
 
 const NAME: &str = "authority-name";
@@ -40,11 +40,11 @@ pub(super) async fn check(settings: &Settings) -> Vec<CheckResult> {
         judge_health(answer, clock.now())
     };
     let (name, health, key) = tokio::join!(
-        within(REMOTE_WAIT, NAME, async {
+        run_within(REMOTE_WAIT, NAME, async {
             vec![check_name(settings).await]
         }),
-        within(REMOTE_WAIT, HEALTH, health),
-        within(REMOTE_WAIT, KEY, async {
+        run_within(REMOTE_WAIT, HEALTH, health),
+        run_within(REMOTE_WAIT, KEY, async {
             vec![check_api_key(&authority, entity).await]
         }),
     );

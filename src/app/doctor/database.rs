@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use crate::app::database::{open_for_inspection, vault};
 use crate::app::doctor::receivers;
 use crate::app::doctor::report::{CheckResult, advise};
-use crate::app::doctor::waits::{REMOTE_WAIT, within};
+use crate::app::doctor::waits::{REMOTE_WAIT, run_within};
 use crate::app::error::StartError;
 use crate::config::{Environment, Settings};
 use crate::store::Store;
 use crate::store::inspection::{self, ConnectionCounts, DatabaseServer, SchemaState};
-use crate::store::reseal::{self, OpenedSample};
+use crate::store::reseal::{self, UnsealedSample};
 
 /// A placeholder for an encryption key that cannot be used. No secret is opened with it.
 const NO_KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -138,11 +138,11 @@ async fn check_store(
         }
     };
     let (key, server, written, clock, receivers) = tokio::join!(
-        within(REMOTE_WAIT, KEY, key),
-        within(REMOTE_WAIT, DATABASE, check_server(settings, store)),
-        within(REMOTE_WAIT, WRITE, written),
-        within(REMOTE_WAIT, CLOCK, async { vec![check_clock(store).await] }),
-        within(receivers::WAIT, receivers::CHECK, receivers),
+        run_within(REMOTE_WAIT, KEY, key),
+        run_within(REMOTE_WAIT, DATABASE, check_server(settings, store)),
+        run_within(REMOTE_WAIT, WRITE, written),
+        run_within(REMOTE_WAIT, CLOCK, async { vec![check_clock(store).await] }),
+        run_within(receivers::WAIT, receivers::CHECK, receivers),
     );
     DatabaseChecks {
         key,
@@ -164,8 +164,8 @@ async fn check_encryption_key(store: &Store, schema: &SchemaState) -> CheckResul
     }
 }
 
-fn judge_sample(sample: OpenedSample) -> CheckResult {
-    let OpenedSample { read, unopened } = sample;
+fn judge_sample(sample: UnsealedSample) -> CheckResult {
+    let UnsealedSample { read, unopened } = sample;
     match (read, unopened) {
         (0, _) => CheckResult::ok(KEY, "can be used; there is no secret yet to try it on"),
         (read, 0) => CheckResult::ok(KEY, format!("opens each of {read} secrets that were tried")),
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_key_fails_with_the_first_secret_that_it_does_not_open() {
-        let judge = |read, unopened| judge_sample(OpenedSample { read, unopened }).result;
+        let judge = |read, unopened| judge_sample(UnsealedSample { read, unopened }).result;
         assert_eq!([judge(0, 0), judge(7, 0)], [Verdict::Ok; 2]);
         assert_eq!([judge(7, 1), judge(7, 7)], [Verdict::Fail; 2]);
     }

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use crate::app::checkpoint::read_signing_key;
 use crate::app::doctor::report::CheckResult;
-use crate::app::doctor::waits::{LOCAL_WAIT, within};
+use crate::app::doctor::waits::{LOCAL_WAIT, run_within};
 use crate::config::Settings;
 
 const DATA_DISK: &str = "disk-data";
@@ -25,7 +25,7 @@ const ROOM_FAIL: u64 = 64 * MIB;
 
 /// A disk, as seen at a path on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Disk {
+struct DiskSpace {
     /// Bytes that this process may still write.
     free: u64,
     size: u64,
@@ -34,7 +34,7 @@ struct Disk {
 
 /// Runs checks in a thread of their own, because they may hang with their disk. After the time limit, the thread is
 /// left behind.
-async fn in_thread(
+async fn run_in_thread(
     name: &'static str,
     checks: impl FnOnce() -> Vec<CheckResult> + Send + 'static,
 ) -> Vec<CheckResult> {
@@ -42,7 +42,7 @@ async fn in_thread(
         let done = spawn_blocking(checks).await;
         done.unwrap_or_else(|error| vec![CheckResult::fail(name, error.to_string())])
     };
-    within(LOCAL_WAIT, name, done).await
+    run_within(LOCAL_WAIT, name, done).await
 }
 
 /// Checks the disk of `data_dir`, and that of an SQLite database elsewhere.
@@ -57,31 +57,31 @@ pub(super) async fn check_disks(settings: &Settings) -> Vec<CheckResult> {
 }
 
 async fn check_disk(check: &'static str, path: PathBuf) -> Vec<CheckResult> {
-    in_thread(check, move || {
+    run_in_thread(check, move || {
         vec![judge_disk(check, &path, look_at_disk(&path))]
     })
     .await
 }
 
 /// Returns the path, or the nearest directory above it that exists.
-fn nearest_present(path: &Path) -> io::Result<PathBuf> {
+fn nearest_existing_path(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     let present = path.ancestors().find(|path| path.exists());
     Ok(present.unwrap_or(&path).to_owned())
 }
 
 /// Inspects the path or, if it does not exist, the nearest directory above it that does: a start creates the rest.
-fn look_at_disk(path: &Path) -> io::Result<Disk> {
-    let present = &nearest_present(path)?;
+fn look_at_disk(path: &Path) -> io::Result<DiskSpace> {
+    let present = &nearest_existing_path(path)?;
     let found = statvfs(present)?;
-    Ok(Disk {
+    Ok(DiskSpace {
         free: found.f_bavail.saturating_mul(found.f_frsize),
         size: found.f_blocks.saturating_mul(found.f_frsize),
         is_writable: access(present, Access::WRITE_OK).is_ok(),
     })
 }
 
-fn judge_disk(check: &'static str, path: &Path, disk: io::Result<Disk>) -> CheckResult {
+fn judge_disk(check: &'static str, path: &Path, disk: io::Result<DiskSpace>) -> CheckResult {
     let path = path.display();
     let disk = match disk {
         Ok(disk) => disk,
@@ -119,7 +119,7 @@ pub(super) async fn check_checkpoints(settings: &Settings) -> Vec<CheckResult> {
     };
     let (file, key, data_dir) = (file.clone(), key.clone(), settings.data_dir.clone());
     let is_created_later = settings.creates_checkpoint_key();
-    in_thread(CHECKPOINT_FILE, move || {
+    run_in_thread(CHECKPOINT_FILE, move || {
         let key = if is_created_later {
             CheckResult::ok(CHECKPOINT_KEY, "not there yet: the first start creates it")
         } else {
@@ -144,7 +144,7 @@ fn check_file(path: &Path, data_dir: &Path) -> CheckResult {
     let shown = path.display();
     if !path.exists() {
         let directory = match path.parent() {
-            Some(directory) if directory == data_dir => nearest_present(directory),
+            Some(directory) if directory == data_dir => nearest_existing_path(directory),
             _ => std::path::absolute(path).map(|path| path.with_file_name("")),
         };
         let created = directory.and_then(|directory| Ok(access(&directory, Access::WRITE_OK)?));
@@ -181,7 +181,7 @@ mod tests {
             (ROOM_FAIL - 1, true, Verdict::Fail),
             (ROOM_WARN, false, Verdict::Fail),
         ] {
-            let disk = Disk {
+            let disk = DiskSpace {
                 free,
                 size: 2 * ROOM_WARN,
                 is_writable,

@@ -41,7 +41,7 @@ struct Receiver {
 
 /// The fault of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Problem {
+enum ReceiverProblem {
     Unresolved,
     Refused,
 }
@@ -56,7 +56,7 @@ struct ReceiverGroups {
 
 pub(super) async fn check(settings: &Settings, store: &Store) -> CheckResult {
     match load_receivers(settings, store).await {
-        Ok(receivers) => judge(&group(receivers, look_up).await),
+        Ok(receivers) => judge_groups(&group_by_problem(receivers, look_up).await),
         Err(error) => CheckResult::fail(CHECK, format!("the endpoints cannot be read: {error}")),
     }
 }
@@ -78,7 +78,7 @@ async fn look_up(host: String, port: u16) -> io::Result<Vec<IpAddr>> {
 }
 
 /// Checks the receivers, up to `LOOKUPS_MAX` at a time, and groups their hosts by fault.
-async fn group<L>(receivers: Vec<Receiver>, look_up: L) -> ReceiverGroups
+async fn group_by_problem<L>(receivers: Vec<Receiver>, look_up: L) -> ReceiverGroups
 where
     L: AsyncFn(String, u16) -> io::Result<Vec<IpAddr>>,
 {
@@ -93,15 +93,15 @@ where
         groups.looked_at += 1;
         match problem {
             None => {}
-            Some(Problem::Unresolved) => drop(groups.unresolved.insert(host)),
-            Some(Problem::Refused) => drop(groups.refused.insert(host)),
+            Some(ReceiverProblem::Unresolved) => drop(groups.unresolved.insert(host)),
+            Some(ReceiverProblem::Refused) => drop(groups.refused.insert(host)),
         }
     }
     groups
 }
 
 /// Returns the host of a receiver and its fault, if it has one.
-async fn find_problem<L>(receiver: &Receiver, look_up: &L) -> (String, Option<Problem>)
+async fn find_problem<L>(receiver: &Receiver, look_up: &L) -> (String, Option<ReceiverProblem>)
 where
     L: AsyncFn(String, u16) -> io::Result<Vec<IpAddr>>,
 {
@@ -114,22 +114,22 @@ where
         .unwrap_or("?")
         .to_owned();
     let Ok(url) = checked else {
-        return (host, Some(Problem::Refused));
+        return (host, Some(ReceiverProblem::Refused));
     };
     let port = url.port_or_known_default().unwrap_or_default();
     let Some(Host::Domain(name)) = url.host() else {
         return (host, None);
     };
     let problem = match look_up(name.to_owned(), port).await {
-        Err(_) => Some(Problem::Unresolved),
-        Ok(found) if found.is_empty() => Some(Problem::Unresolved),
+        Err(_) => Some(ReceiverProblem::Unresolved),
+        Ok(found) if found.is_empty() => Some(ReceiverProblem::Unresolved),
         Ok(found) if found.iter().any(|address| policy.permits(*address, port)) => None,
-        Ok(_) => Some(Problem::Refused),
+        Ok(_) => Some(ReceiverProblem::Refused),
     };
     (host, problem)
 }
 
-fn judge(groups: &ReceiverGroups) -> CheckResult {
+fn judge_groups(groups: &ReceiverGroups) -> CheckResult {
     let ReceiverGroups {
         looked_at,
         unresolved,
@@ -147,10 +147,10 @@ fn judge(groups: &ReceiverGroups) -> CheckResult {
     }
     let mut found = Vec::new();
     if !unresolved.is_empty() {
-        found.push(format!("{} do not resolve", hosts(unresolved)));
+        found.push(format!("{} do not resolve", hosts_text(unresolved)));
     }
     if !refused.is_empty() {
-        found.push(format!("{} have no permitted address", hosts(refused)));
+        found.push(format!("{} have no permitted address", hosts_text(refused)));
     }
     let found = format!("{of}, {}", found.join("; "));
     CheckResult::new(CHECK, Verdict::Warn, found).advise(
@@ -158,7 +158,7 @@ fn judge(groups: &ReceiverGroups) -> CheckResult {
     )
 }
 
-fn hosts(hosts: &BTreeSet<String>) -> String {
+fn hosts_text(hosts: &BTreeSet<String>) -> String {
     let shown = hosts.iter().take(HOSTS_SHOWN_MAX).cloned();
     let shown = shown.collect::<Vec<_>>().join(", ");
     match hosts.len().saturating_sub(HOSTS_SHOWN_MAX) {
@@ -203,7 +203,7 @@ mod tests {
             "https://inside.example/",
             "https://127.0.0.1/",
         ];
-        let groups = group(urls.map(receiver).into(), fake_lookup).await;
+        let groups = group_by_problem(urls.map(receiver).into(), fake_lookup).await;
         let set = |hosts: &[&str]| hosts.iter().map(|host| (*host).to_owned()).collect();
         let expected = ReceiverGroups {
             looked_at: 8,
@@ -211,14 +211,14 @@ mod tests {
             refused: set(&["127.0.0.1", "inside.example"]),
         };
         assert_eq!(groups, expected);
-        let judged = judge(&groups);
+        let judged = judge_groups(&groups);
         assert_eq!(judged.result, Verdict::Warn);
         assert_eq!(
             judged.found,
             "of 8 enabled endpoints, 2 hosts (empty.example, gone.example) do not resolve; \
              2 hosts (127.0.0.1, inside.example) have no permitted address"
         );
-        let good = group(vec![receiver("https://good.example/")], fake_lookup).await;
-        assert_eq!(judge(&good).result, Verdict::Ok);
+        let good = group_by_problem(vec![receiver("https://good.example/")], fake_lookup).await;
+        assert_eq!(judge_groups(&good).result, Verdict::Ok);
     }
 }

@@ -10,7 +10,7 @@ use sea_orm::ConnectionTrait as _;
 
 use super::*;
 use crate::app::doctor::report::Verdict;
-use crate::app::doctor::waits::within;
+use crate::app::doctor::waits::run_within;
 use crate::store::testing::stores;
 
 fn settings(pairs: &[(&str, String)]) -> Settings {
@@ -154,7 +154,7 @@ async fn the_other_checks_run_without_the_database() {
 
 #[tokio::test]
 async fn a_check_that_takes_too_long_has_failed() {
-    let checks = within(Duration::from_millis(1), "disk", std::future::pending()).await;
+    let checks = run_within(Duration::from_millis(1), "disk", std::future::pending()).await;
     assert_eq!(checks.len(), 1);
     assert_eq!(checks[0].result, Verdict::Fail);
 }

@@ -12,7 +12,7 @@ pub(super) const LOCAL_WAIT: Duration = Duration::from_secs(5);
 pub(super) const REMOTE_WAIT: Duration = Duration::from_secs(20);
 
 /// Runs checks for at most this long. A check that takes longer has failed.
-pub(super) async fn within(
+pub(super) async fn run_within(
     limit: Duration,
     name: &'static str,
     checks: impl Future<Output = Vec<CheckResult>>,

@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::app::drill::receiver::Receiver;
-use crate::app::drill::target::{Role, Target};
-use crate::app::drill::{DrillError, DrillFault, Expectation};
+use crate::app::drill::target::{CallerRole, Target};
+use crate::app::drill::{DrillError, DrillFault, IncidentExpectation};
 
 /// The number of tasks that call the authority during a fault, and the pause of each task after a call.
 const CALLERS: usize = 4;
@@ -30,7 +30,7 @@ pub(super) struct RunningFault {
 }
 
 impl DrillFault {
-    pub(super) fn expectation(self) -> Expectation {
+    pub(super) fn expectation(self) -> IncidentExpectation {
         let (incident, seen_s, gone_s) = match self {
             // The incident stays for `authority.outage_clear_after_s` after the authority has begun to answer.
             Self::Outage => ("authority-out", 30, 300),
@@ -42,7 +42,7 @@ impl DrillFault {
             Self::Receiver => ("endpoints-parked", 180, 400),
             Self::Panic => ("work-quarantined", 30, 30),
         };
-        Expectation {
+        IncidentExpectation {
             incident,
             seen_within: Duration::from_secs(seen_s),
             gone_within: Duration::from_secs(gone_s),
@@ -50,7 +50,7 @@ impl DrillFault {
     }
 
     /// Returns the order to the simulator; `None` if the authority has no part in the fault.
-    fn order(self) -> Option<Value> {
+    fn simulator_order(self) -> Option<Value> {
         let kind = match self {
             Self::Outage => "outage",
             Self::Slow => "latency",
@@ -64,19 +64,19 @@ impl DrillFault {
 }
 
 impl RunningFault {
-    pub(super) async fn cause(fault: DrillFault, target: &Target) -> Result<Self, DrillError> {
+    pub(super) async fn start(fault: DrillFault, target: &Target) -> Result<Self, DrillError> {
         let mut running = Self {
             fault,
             callers: Vec::new(),
             receiver: None,
         };
-        if let Some(order) = fault.order() {
+        if let Some(order) = fault.simulator_order() {
             let created = target
                 .call(
-                    Role::Taxpayer,
+                    CallerRole::Taxpayer,
                     Method::POST,
                     INVOICES_PATH,
-                    Some(&invoice()),
+                    Some(&invoice_body()),
                 )
                 .await?;
             // Each such request is a call to the authority, under the key of this service.
@@ -99,17 +99,17 @@ impl RunningFault {
 
     /// Ends the fault, and does what the incident asks the operator to do.
     pub(super) async fn end(&self, target: &Target) -> Result<(), DrillError> {
-        if self.fault.order().is_some() {
+        if self.fault.simulator_order().is_some() {
             target.order_fault(Method::DELETE, None).await?;
         }
         if let Some(receiver) = &self.receiver {
-            receiver.accept();
+            receiver.start_accepting();
         }
-        self.mend(target).await
+        self.resolve_incident(target).await
     }
 
     /// Does what the incident asks the operator to do.
-    pub(super) async fn mend(&self, target: &Target) -> Result<(), DrillError> {
+    pub(super) async fn resolve_incident(&self, target: &Target) -> Result<(), DrillError> {
         if self.fault == DrillFault::Panic {
             drop_quarantined(target).await?;
         }
@@ -132,7 +132,7 @@ fn call_authority(target: &Target, path: &str) -> JoinHandle<()> {
     actix_rt::spawn(async move {
         loop {
             target
-                .try_call(Role::Taxpayer, Method::GET, &path, None)
+                .try_call(CallerRole::Taxpayer, Method::GET, &path, None)
                 .await;
             sleep(CALL_EVERY).await;
         }
@@ -145,10 +145,10 @@ fn create_invoices(target: &Target) -> JoinHandle<()> {
         loop {
             target
                 .try_call(
-                    Role::Taxpayer,
+                    CallerRole::Taxpayer,
                     Method::POST,
                     INVOICES_PATH,
-                    Some(&invoice()),
+                    Some(&invoice_body()),
                 )
                 .await;
             sleep(CALL_EVERY * 4).await;
@@ -158,10 +158,10 @@ fn create_invoices(target: &Target) -> JoinHandle<()> {
 
 /// Makes the next command of the taxpayer panic twice, so that it is quarantined.
 async fn order_panic(target: &Target) -> Result<(), DrillError> {
-    let order = json!({ "taxpayer_id": target.taxpayer()?, "panics": 2 });
+    let order = json!({ "taxpayer_id": target.required_taxpayer()?, "panics": 2 });
     target
         .call(
-            Role::Operator,
+            CallerRole::Operator,
             Method::POST,
             "/ops/development/panic",
             Some(&order),
@@ -169,10 +169,10 @@ async fn order_panic(target: &Target) -> Result<(), DrillError> {
         .await?;
     target
         .try_call(
-            Role::Taxpayer,
+            CallerRole::Taxpayer,
             Method::POST,
             INVOICES_PATH,
-            Some(&invoice()),
+            Some(&invoice_body()),
         )
         .await;
     Ok(())
@@ -180,15 +180,15 @@ async fn order_panic(target: &Target) -> Result<(), DrillError> {
 
 /// Drops the commands of the taxpayer that are in quarantine.
 async fn drop_quarantined(target: &Target) -> Result<(), DrillError> {
-    let taxpayer = target.taxpayer()?;
+    let taxpayer = target.required_taxpayer()?;
     let path = format!("/ops/quarantine?state=kept&kind=command&taxpayer_id={taxpayer}");
     let listed = target
-        .call(Role::Operator, Method::GET, &path, None)
+        .call(CallerRole::Operator, Method::GET, &path, None)
         .await?;
     let paths = listed["data"]["data"].as_array().into_iter().flatten();
     for path in paths.filter_map(|work| work["drop"].as_str()) {
         target
-            .try_call(Role::Operator, Method::POST, path, Some(&json!({})))
+            .try_call(CallerRole::Operator, Method::POST, path, Some(&json!({})))
             .await;
     }
     Ok(())
@@ -197,17 +197,17 @@ async fn drop_quarantined(target: &Target) -> Result<(), DrillError> {
 async fn set_webhook(target: &Target, url: &str, events: &[&str]) -> Result<(), DrillError> {
     let path = format!(
         "/v1/system-integrators/taxpayers/{}/webhook",
-        target.taxpayer()?
+        target.required_taxpayer()?
     );
     let body = json!({ "webhook_url": url, "enabled_events": events });
     target
-        .call(Role::Integrator, Method::PUT, &path, Some(&body))
+        .call(CallerRole::Integrator, Method::PUT, &path, Some(&body))
         .await
         .map(drop)
 }
 
 /// Returns the request body of an invoice with an unused number.
-fn invoice() -> Value {
+fn invoice_body() -> Value {
     json!({
         "invoice_no": format!("DRILL{}", SystemClock.now().as_millisecond()),
         "invoice_category": "B2B",

@@ -60,7 +60,7 @@ pub enum DrillError {
 /// The incident that a fault must cause, with the longest waits until it is seen and, after the fault, until it is
 /// gone.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expectation {
+pub(super) struct IncidentExpectation {
     incident: &'static str,
     seen_within: Duration,
     gone_within: Duration,
@@ -78,8 +78,8 @@ pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
     }
     let before = incident_names(&target).await?;
     println!("[ ] {fault}, for {} s", lasts.as_secs());
-    let running = RunningFault::cause(fault, &target).await?;
-    let observed = observe(&target, expected, lasts).await;
+    let running = RunningFault::start(fault, &target).await?;
+    let observed = observe_incidents(&target, expected, lasts).await;
     let has_ended = running.end(&target).await;
     if observed.is_err() || has_ended.is_err() {
         running.end_calls(&target).await?;
@@ -88,7 +88,7 @@ pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
     let others = observed?;
     println!("[x] the fault has ended");
     let ended = Instant::now();
-    let gone = wait_for_end(&target, &running, expected).await;
+    let gone = wait_for_incident_end(&target, &running, expected).await;
     let stopped = running.end_calls(&target).await;
     gone.and(stopped)?;
     println!(
@@ -104,9 +104,9 @@ pub async fn drill(arguments: DrillArguments) -> Result<(), DrillError> {
 
 /// Waits until the incident is reported and the fault has lasted as long as it must. Returns the names of all other
 /// incidents that were seen meanwhile.
-async fn observe(
+async fn observe_incidents(
     target: &Target,
-    expected: Expectation,
+    expected: IncidentExpectation,
     lasts: Duration,
 ) -> Result<BTreeSet<String>, DrillError> {
     let begun = Instant::now();
@@ -131,10 +131,10 @@ async fn observe(
     Ok(others)
 }
 
-async fn wait_for_end(
+async fn wait_for_incident_end(
     target: &Target,
     running: &RunningFault,
-    expected: Expectation,
+    expected: IncidentExpectation,
 ) -> Result<(), DrillError> {
     let ended = Instant::now();
     while find_incident(target, expected.incident).await?.is_some() {
@@ -144,7 +144,7 @@ async fn wait_for_end(
                 within: expected.gone_within,
             });
         }
-        running.mend(target).await?;
+        running.resolve_incident(target).await?;
         sleep(POLL_EVERY).await;
     }
     Ok(())
@@ -162,14 +162,14 @@ fn print_incident(name: &str, incident: &Value, after: Duration) {
 }
 
 async fn find_incident(target: &Target, name: &str) -> Result<Option<Value>, DrillError> {
-    let incidents = target.incidents().await?;
+    let incidents = target.fetch_incidents().await?;
     Ok(incidents
         .into_iter()
         .find(|incident| incident["incident"] == name))
 }
 
 async fn incident_names(target: &Target) -> Result<BTreeSet<String>, DrillError> {
-    let incidents = target.incidents().await?;
+    let incidents = target.fetch_incidents().await?;
     let names = incidents
         .iter()
         .filter_map(|incident| incident["incident"].as_str());

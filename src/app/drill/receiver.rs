@@ -41,7 +41,7 @@ impl Receiver {
         format!("http://{}/drill", self.address)
     }
 
-    pub(super) fn accept(&self) {
+    pub(super) fn start_accepting(&self) {
         self.is_accepting.store(true, Ordering::SeqCst);
     }
 

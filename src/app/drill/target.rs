@@ -28,7 +28,7 @@ pub(super) struct Target {
 
 /// The account whose key a request carries.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Role {
+pub(super) enum CallerRole {
     Operator,
     Integrator,
     Taxpayer,
@@ -42,7 +42,7 @@ impl Target {
             .build();
         let service = arguments.url.trim_end_matches('/').to_owned();
         Ok(Self {
-            http: http.map_err(|error| silent(&service, &error))?,
+            http: http.map_err(|error| no_answer_error(&service, &error))?,
             service,
             simulator: arguments.simulator.trim_end_matches('/').to_owned(),
             operator_key: arguments.operator_key.clone().into(),
@@ -53,7 +53,7 @@ impl Target {
     }
 
     /// Returns the id of the taxpayer that the drill may disturb.
-    pub(super) fn taxpayer(&self) -> Result<i64, DrillError> {
+    pub(super) fn required_taxpayer(&self) -> Result<i64, DrillError> {
         self.taxpayer.ok_or(DrillError::Missing("--taxpayer"))
     }
 
@@ -65,9 +65,9 @@ impl Target {
         })
     }
 
-    pub(super) async fn incidents(&self) -> Result<Vec<Value>, DrillError> {
+    pub(super) async fn fetch_incidents(&self) -> Result<Vec<Value>, DrillError> {
         let answer = self
-            .call(Role::Operator, Method::GET, "/ops/incidents", None)
+            .call(CallerRole::Operator, Method::GET, "/ops/incidents", None)
             .await?;
         let incidents = answer["data"]["incidents"].as_array().cloned();
         Ok(incidents.unwrap_or_default())
@@ -76,38 +76,38 @@ impl Target {
     /// Sends a request that must succeed. Returns the body of the response.
     pub(super) async fn call(
         &self,
-        role: Role,
+        role: CallerRole,
         method: Method,
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, DrillError> {
-        let request = self.request(role, method, path)?;
-        answer(&self.service, path, with_body(request, body)).await
+        let request = self.build_request(role, method, path)?;
+        send_request(&self.service, path, with_body(request, body)).await
     }
 
     /// Sends a request and ignores its result, because the fault may make it fail.
     pub(super) async fn try_call(
         &self,
-        role: Role,
+        role: CallerRole,
         method: Method,
         path: &str,
         body: Option<&Value>,
     ) {
-        if let Ok(request) = self.request(role, method, path) {
+        if let Ok(request) = self.build_request(role, method, path) {
             drop(with_body(request, body).send().await);
         }
     }
 
-    fn request(
+    fn build_request(
         &self,
-        role: Role,
+        role: CallerRole,
         method: Method,
         path: &str,
     ) -> Result<RequestBuilder, DrillError> {
         let key = match role {
-            Role::Operator => &self.operator_key,
-            Role::Taxpayer => &self.taxpayer_key,
-            Role::Integrator => self
+            CallerRole::Operator => &self.operator_key,
+            CallerRole::Taxpayer => &self.taxpayer_key,
+            CallerRole::Integrator => self
                 .integrator_key
                 .as_ref()
                 .ok_or(DrillError::Missing("--integrator-key"))?,
@@ -125,7 +125,7 @@ impl Target {
     ) -> Result<Value, DrillError> {
         let url = format!("{}{FAULTS_PATH}", self.simulator);
         let request = with_body(self.http.request(method, url), order);
-        answer(&self.simulator, FAULTS_PATH, request).await
+        send_request(&self.simulator, FAULTS_PATH, request).await
     }
 }
 
@@ -136,8 +136,12 @@ fn with_body(request: RequestBuilder, body: Option<&Value>) -> RequestBuilder {
     }
 }
 
-async fn answer(host: &str, path: &str, request: RequestBuilder) -> Result<Value, DrillError> {
-    let unanswered = |error: reqwest::Error| silent(host, &error);
+async fn send_request(
+    host: &str,
+    path: &str,
+    request: RequestBuilder,
+) -> Result<Value, DrillError> {
+    let unanswered = |error: reqwest::Error| no_answer_error(host, &error);
     let response = request.send().await.map_err(unanswered)?;
     let status = response.status();
     let body = response.bytes().await.map_err(unanswered)?;
@@ -152,7 +156,7 @@ async fn answer(host: &str, path: &str, request: RequestBuilder) -> Result<Value
     })
 }
 
-fn silent(url: &str, error: &reqwest::Error) -> DrillError {
+fn no_answer_error(url: &str, error: &reqwest::Error) -> DrillError {
     DrillError::Silent {
         url: url.to_owned(),
         problem: error.to_string(),

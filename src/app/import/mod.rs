@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use crate::app::import::report::Progress;
-use crate::app::import::service::Service;
+use crate::app::import::service::ServiceClient;
 use crate::cli::ImportArguments;
 
 /// The interval at which the progress is asked for.
@@ -59,25 +59,25 @@ pub enum ImportError {
 pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
     let file = &arguments.file;
     let bytes = std::fs::read(file).map_err(|error| file_error(file, error))?;
-    let service = Service::new(&arguments)?;
-    let preview = service.send(&bytes, true).await?;
-    eprint!("{}", report::preview(&preview));
-    if !arguments.yes && !is_wanted(&preview)? {
+    let service = ServiceClient::new(&arguments)?;
+    let preview = service.send_file(&bytes, true).await?;
+    eprint!("{}", report::preview_text(&preview));
+    if !arguments.yes && !confirm_import(&preview)? {
         return Ok("Nothing was imported.".to_owned());
     }
-    let mut import = service.send(&bytes, false).await?;
+    let mut import = service.send_file(&bytes, false).await?;
     let mut progress = Progress::new(stderr().is_terminal());
     while report::is_running(&import) {
-        eprint!("{}", progress.show(&import));
+        eprint!("{}", progress.next_text(&import));
         sleep(POLL_EVERY).await;
-        import = service.read(&import).await?;
+        import = service.read_import(&import).await?;
     }
-    eprint!("{}", progress.show(&import));
+    eprint!("{}", progress.next_text(&import));
     let refused = report::refused_count(&import);
     if refused > 0 {
-        let errors = service.errors(&import).await?;
+        let errors = service.download_errors(&import).await?;
         let path = write_errors(file, &errors)?;
-        eprintln!("{}", report::end(&import));
+        eprintln!("{}", report::end_summary(&import));
         if let Some(reason) = report::stop_reason(&import) {
             eprintln!("{} says which invoices were refused", path.display());
             return Err(ImportError::Stopped(reason.to_owned()));
@@ -96,7 +96,7 @@ pub async fn import(arguments: ImportArguments) -> Result<String, ImportError> {
 /// Returns the sentence about an import that refused nothing. Fails if invoices of the file are stored with other
 /// contents: a person who sends a corrected file must not believe that the corrections were stored.
 fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
-    let end = report::end(import);
+    let end = report::end_summary(import);
     match report::different_count(import) {
         0 => Ok(end),
         count => {
@@ -107,11 +107,11 @@ fn end_without_refusals(import: &Value) -> Result<String, ImportError> {
 }
 
 /// Asks whether to import. Fails if nobody can be asked, because standard input is no terminal.
-fn is_wanted(preview: &Value) -> Result<bool, ImportError> {
+fn confirm_import(preview: &Value) -> Result<bool, ImportError> {
     if !stdin().is_terminal() {
         return Err(ImportError::Unasked);
     }
-    eprint!("{} [y/N] ", report::question(preview));
+    eprint!("{} [y/N] ", report::confirmation_question(preview));
     let mut answer = String::new();
     let read = stderr()
         .flush()

@@ -12,7 +12,7 @@ const BAR_LETTERS: u64 = 30;
 const PLAIN_STEP_PERCENT: u64 = 10;
 
 /// Returns a count from the service's JSON about an import; 0 if it is missing.
-fn count(import: &Value, name: &str) -> u64 {
+fn import_count(import: &Value, name: &str) -> u64 {
     import[name].as_u64().unwrap_or_default()
 }
 
@@ -22,7 +22,7 @@ pub(super) fn is_running(import: &Value) -> bool {
 
 /// Returns the reason why an import was stopped; `None` if it was not stopped.
 pub(super) fn stop_reason(import: &Value) -> Option<&str> {
-    (import["state"] == "stopped").then(|| word(&import["stopped"]))
+    (import["state"] == "stopped").then(|| json_text(&import["stopped"]))
 }
 
 /// True if the value is the service's JSON about an import or a preview.
@@ -35,16 +35,16 @@ pub(super) fn is_import(value: &Value) -> bool {
 
 /// Returns the number of invoices that were neither created nor already stored.
 pub(super) fn refused_count(import: &Value) -> u64 {
-    count(import, "failed") + count(import, "unanswered")
+    import_count(import, "failed") + import_count(import, "unanswered")
 }
 
 /// Returns the number of invoices that exist with other contents than the file has.
 pub(super) fn different_count(import: &Value) -> u64 {
-    count(import, "duplicates_different")
+    import_count(import, "duplicates_different")
 }
 
-fn duplicates(import: &Value) -> String {
-    let duplicates = count(import, "duplicates");
+fn duplicates_text(import: &Value) -> String {
+    let duplicates = import_count(import, "duplicates");
     match different_count(import) {
         0 => format!("{duplicates} duplicates"),
         different => format!("{duplicates} duplicates ({different} with other contents)"),
@@ -52,36 +52,39 @@ fn duplicates(import: &Value) -> String {
 }
 
 /// Renders a preview: how many invoices an import would create and refuse, and the causes.
-pub(super) fn preview(import: &Value) -> String {
+pub(super) fn preview_text(import: &Value) -> String {
     let mut text = format!(
         "{} invoices: {} to create, {}, {} refused, {} need an answer\n",
-        count(import, "documents"),
-        count(import, "created"),
-        duplicates(import),
-        count(import, "failed"),
-        count(import, "unanswered"),
+        import_count(import, "documents"),
+        import_count(import, "created"),
+        duplicates_text(import),
+        import_count(import, "failed"),
+        import_count(import, "unanswered"),
     );
     // Writing to a `String` does not fail.
-    for warning in list(&import["warnings"]) {
-        let _ = writeln!(text, "  {}", word(warning));
+    for warning in json_list(&import["warnings"]) {
+        let _ = writeln!(text, "  {}", json_text(warning));
     }
-    let causes = list(&import["causes"]);
+    let causes = json_list(&import["causes"]);
     for cause in causes.iter().take(LINES_MAX) {
         let _ = writeln!(
             text,
             "  {:>7} × {} ({}), {} {}",
-            count(cause, "count"),
-            word(&cause["field"]),
-            word(&cause["rule"]),
-            word(&cause["currency"]),
-            amount(&cause["amount"]),
+            import_count(cause, "count"),
+            json_text(&cause["field"]),
+            json_text(&cause["rule"]),
+            json_text(&cause["currency"]),
+            json_amount(&cause["amount"]),
         );
     }
     push_more(&mut text, causes.len(), "causes");
-    let questions = list(&import["questions"]);
+    let questions = json_list(&import["questions"]);
     for question in questions.iter().take(LINES_MAX) {
-        let fields: Vec<_> = list(&question["fields"]).iter().map(word).collect();
-        let names = ["name", "customer_no"].map(|name| word(&question[name]));
+        let fields: Vec<_> = json_list(&question["fields"])
+            .iter()
+            .map(json_text)
+            .collect();
+        let names = ["name", "customer_no"].map(|name| json_text(&question[name]));
         let customer = names.iter().find(|name| !name.is_empty());
         let customer = customer.copied().unwrap_or("a customer without a name");
         let _ = writeln!(
@@ -91,10 +94,10 @@ pub(super) fn preview(import: &Value) -> String {
         );
     }
     push_more(&mut text, questions.len(), "customers");
-    let warnings = list(&import["items"]).iter().flat_map(|item| {
-        let place = word(&item["source"]);
-        let warnings = list(&item["warnings"]).iter();
-        warnings.map(move |warning| format!("{place}: {}", word(warning)))
+    let warnings = json_list(&import["items"]).iter().flat_map(|item| {
+        let place = json_text(&item["source"]);
+        let warnings = json_list(&item["warnings"]).iter();
+        warnings.map(move |warning| format!("{place}: {}", json_text(warning)))
     });
     let warnings: Vec<_> = warnings.collect();
     for warning in warnings.iter().take(LINES_MAX) {
@@ -110,24 +113,24 @@ fn push_more(text: &mut String, count: usize, name: &str) {
     }
 }
 
-pub(super) fn question(import: &Value) -> String {
-    let documents = count(import, "documents");
-    if count(import, "documents_done") < documents {
+pub(super) fn confirmation_question(import: &Value) -> String {
+    let documents = import_count(import, "documents");
+    if import_count(import, "documents_done") < documents {
         format!("Import all {documents} invoices?")
     } else {
-        format!("Create {} invoices?", count(import, "created"))
+        format!("Create {} invoices?", import_count(import, "created"))
     }
 }
 
-pub(super) fn end(import: &Value) -> String {
+pub(super) fn end_summary(import: &Value) -> String {
     format!(
         "{} of {} invoices created, {}, {} refused (import {}, batch {})",
-        count(import, "created"),
-        count(import, "documents"),
-        duplicates(import),
+        import_count(import, "created"),
+        import_count(import, "documents"),
+        duplicates_text(import),
         refused_count(import),
-        word(&import["import_no"]),
-        word(&import["batch_no"]),
+        json_text(&import["import_no"]),
+        json_text(&import["batch_no"]),
     )
 }
 
@@ -146,9 +149,9 @@ impl Progress {
     }
 
     /// Returns the text to print; empty if there is nothing new.
-    pub(super) fn show(&mut self, import: &Value) -> String {
-        let done = count(import, "documents_done");
-        let all = count(import, "documents");
+    pub(super) fn next_text(&mut self, import: &Value) -> String {
+        let done = import_count(import, "documents_done");
+        let all = import_count(import, "documents");
         let percent = done.saturating_mul(100) / all.max(1);
         let is_end = !is_running(import);
         if self.is_terminal {
@@ -168,15 +171,15 @@ impl Progress {
     }
 }
 
-fn list(value: &Value) -> &[Value] {
+fn json_list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn word(value: &Value) -> &str {
+fn json_text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn amount(value: &Value) -> String {
+fn json_amount(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -201,16 +204,19 @@ mod tests {
 
     #[test]
     fn a_preview_tells_causes_with_money_and_what_the_profile_lacks() {
-        insta::assert_snapshot!(preview(&import("preview", 4_000)), @r"
+        insta::assert_snapshot!(preview_text(&import("preview", 4_000)), @r"
         4000 invoices: 4000 to create, 0 duplicates, 2 refused, 1 need an answer
           The column x is not read.
                 3 × customer.email (required), NGN 12.5
           C-1: the import profile lacks email, tin
           lines 2 to 3: email came from the profile.
         ");
-        assert_eq!(question(&import("preview", 4_000)), "Create 4000 invoices?");
         assert_eq!(
-            question(&import("preview", 3_000)),
+            confirmation_question(&import("preview", 4_000)),
+            "Create 4000 invoices?"
+        );
+        assert_eq!(
+            confirmation_question(&import("preview", 3_000)),
             "Import all 4000 invoices?"
         );
     }
@@ -220,11 +226,11 @@ mod tests {
         let mut import = import("done", 10);
         import["duplicates"] = 7.into();
         let plain = "10 of 4000 invoices created, 7 duplicates, 3 refused (import I1, batch B1)";
-        assert_eq!(end(&import), plain);
+        assert_eq!(end_summary(&import), plain);
         import["duplicates_different"] = 2.into();
         let told = plain.replace("7 duplicates", "7 duplicates (2 with other contents)");
-        assert_eq!(end(&import), told);
-        assert!(preview(&import).contains("7 duplicates (2 with other contents)"));
+        assert_eq!(end_summary(&import), told);
+        assert!(preview_text(&import).contains("7 duplicates (2 with other contents)"));
     }
 
     #[test]
@@ -242,7 +248,7 @@ mod tests {
     #[test]
     fn progress_is_a_bar_on_a_terminal_and_few_lines_elsewhere() {
         let mut bar = Progress::new(true);
-        let half = bar.show(&import("running", 2_000));
+        let half = bar.next_text(&import("running", 2_000));
         assert_eq!(
             half,
             format!(
@@ -252,13 +258,13 @@ mod tests {
             )
         );
         assert!(
-            bar.show(&import("done", 4_000))
+            bar.next_text(&import("done", 4_000))
                 .ends_with("100 %  4000 of 4000\n")
         );
         let mut lines = Progress::new(false);
         let told = [0, 100, 400, 500, 4_000].map(|done| {
             let state = if done == 4_000 { "done" } else { "running" };
-            lines.show(&import(state, done))
+            lines.next_text(&import(state, done))
         });
         assert_eq!(
             told,

@@ -34,7 +34,7 @@ const TYPES: [(&str, &str); 6] = [
     ("json", "application/json"),
 ];
 
-pub(super) struct Service {
+pub(super) struct ServiceClient {
     http: reqwest::Client,
     url: String,
     key: SecretString,
@@ -42,7 +42,7 @@ pub(super) struct Service {
     content_type: &'static str,
 }
 
-impl Service {
+impl ServiceClient {
     pub(super) fn new(arguments: &ImportArguments) -> Result<Self, ImportError> {
         let url = arguments.url.trim_end_matches('/').to_owned();
         // A redirect would take the key elsewhere, or turn the upload into a read.
@@ -52,9 +52,9 @@ impl Service {
             .build();
         let file = &arguments.file;
         Ok(Self {
-            http: http.map_err(|error| silent(&url, &error))?,
+            http: http.map_err(|error| no_answer_error(&url, &error))?,
             url,
-            key: key(arguments)?,
+            key: read_key(arguments)?,
             form: arguments.form,
             content_type: content_type(file)
                 .ok_or_else(|| ImportError::UnknownEnding(file.clone()))?,
@@ -62,10 +62,14 @@ impl Service {
     }
 
     /// Sends the file, for a preview or for the import.
-    pub(super) async fn send(&self, file: &[u8], is_preview: bool) -> Result<Value, ImportError> {
+    pub(super) async fn send_file(
+        &self,
+        file: &[u8],
+        is_preview: bool,
+    ) -> Result<Value, ImportError> {
         let form = self.form;
         let path = format!("{INVOICES}/import?form={form}&preview={is_preview}");
-        self.data(|| {
+        self.send_for_import(|| {
             let request = self.http.post(format!("{}{path}", self.url));
             let request = request.header("content-type", self.content_type);
             request.body(file.to_vec())
@@ -74,17 +78,19 @@ impl Service {
     }
 
     /// Reads the current state of the import.
-    pub(super) async fn read(&self, import: &Value) -> Result<Value, ImportError> {
+    pub(super) async fn read_import(&self, import: &Value) -> Result<Value, ImportError> {
         let url = self.import_url(import);
-        self.data(|| self.http.get(&url)).await
+        self.send_for_import(|| self.http.get(&url)).await
     }
 
     /// Fetches the file of errors.
-    pub(super) async fn errors(&self, import: &Value) -> Result<Vec<u8>, ImportError> {
+    pub(super) async fn download_errors(&self, import: &Value) -> Result<Vec<u8>, ImportError> {
         let url = format!("{}/errors", self.import_url(import));
-        let answer = self.answer(|| self.http.get(&url)).await?;
+        let answer = self.send_with_retries(|| self.http.get(&url)).await?;
         let bytes = answer.bytes().await;
-        Ok(bytes.map_err(|error| silent(&self.url, &error))?.to_vec())
+        Ok(bytes
+            .map_err(|error| no_answer_error(&self.url, &error))?
+            .to_vec())
     }
 
     fn import_url(&self, import: &Value) -> String {
@@ -92,10 +98,13 @@ impl Service {
         format!("{}{INVOICES}/imports/{import_no}", self.url)
     }
 
-    async fn data(&self, request: impl Fn() -> RequestBuilder) -> Result<Value, ImportError> {
-        let answer = self.answer(request).await?;
+    async fn send_for_import(
+        &self,
+        request: impl Fn() -> RequestBuilder,
+    ) -> Result<Value, ImportError> {
+        let answer = self.send_with_retries(request).await?;
         let bytes = answer.bytes().await;
-        let bytes = bytes.map_err(|error| silent(&self.url, &error))?;
+        let bytes = bytes.map_err(|error| no_answer_error(&self.url, &error))?;
         let mut body: Value = strict_json::from_untrusted(&bytes).unwrap_or_default();
         let data = body.get_mut("data").map(Value::take);
         data.filter(report::is_import)
@@ -103,7 +112,10 @@ impl Service {
     }
 
     /// Sends a request, and again after transient failures. Returns the successful response.
-    async fn answer(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ImportError> {
+    async fn send_with_retries(
+        &self,
+        request: impl Fn() -> RequestBuilder,
+    ) -> Result<Response, ImportError> {
         let mut waits = RETRY_WAITS_S.into_iter();
         loop {
             let sent = request()
@@ -112,8 +124,8 @@ impl Service {
                 .await;
             let (asked, error) = match sent {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
-                Ok(answer) => (retry_after_s(&answer), refusal(answer).await),
-                Err(error) => (Some(0), silent(&self.url, &error)),
+                Ok(answer) => (retry_after_s(&answer), refusal_error(answer).await),
+                Err(error) => (Some(0), no_answer_error(&self.url, &error)),
             };
             let (Some(asked_s), Some(own_s)) = (asked, waits.next()) else {
                 return Err(error);
@@ -139,7 +151,7 @@ fn retry_after_s(answer: &Response) -> Option<u64> {
     is_transient.then(|| asked.unwrap_or(0).min(RETRY_AFTER_S_MAX))
 }
 
-async fn refusal(answer: Response) -> ImportError {
+async fn refusal_error(answer: Response) -> ImportError {
     let status = answer.status().as_u16();
     let body = answer.bytes().await.unwrap_or_default();
     let body: Value = strict_json::from_untrusted(&body).unwrap_or_default();
@@ -149,7 +161,7 @@ async fn refusal(answer: Response) -> ImportError {
     }
 }
 
-fn key(arguments: &ImportArguments) -> Result<SecretString, ImportError> {
+fn read_key(arguments: &ImportArguments) -> Result<SecretString, ImportError> {
     let key = match (&arguments.key, &arguments.key_file) {
         (_, Some(file)) => {
             std::fs::read_to_string(file).map_err(|error| file_error(file, error))?
@@ -168,7 +180,7 @@ fn content_type(file: &Path) -> Option<&'static str> {
     known.map(|(_, kind)| *kind)
 }
 
-fn silent(url: &str, error: &reqwest::Error) -> ImportError {
+fn no_answer_error(url: &str, error: &reqwest::Error) -> ImportError {
     ImportError::Silent {
         url: url.to_owned(),
         problem: error.to_string(),

@@ -13,7 +13,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
 use crate::domain::money::Amount;
-use crate::http::corrections::{Undo, UndoAct, UndoItem, undo};
+use crate::http::corrections::{Undo, UndoAct, UndoItem, undo_batch_invoices};
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 
@@ -65,10 +65,10 @@ impl UndoPage {
         let catalog = state.catalog.get();
         let shown =
             |currency: &str, amount: Amount| amount.with_digits(catalog.currency_digits(currency));
-        let money = done.money().into_iter();
+        let money = done.sums_by_currency().into_iter();
         let money = money.map(|(currency, amount)| (currency.to_owned(), shown(currency, amount)));
         let mut page = Self {
-            frame: Frame::for_account(session, "Undo this batch").below("Batches"),
+            frame: Frame::for_account(session, "Undo this batch").with_section("Batches"),
             base: base(session),
             batch_no,
             is_preview,
@@ -112,7 +112,7 @@ async fn preview(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let batch_no = ids.1.clone();
-    let planned = undo(&state, session.taxpayer, &batch_no, true).await?;
+    let planned = undo_batch_invoices(&state, session.taxpayer, &batch_no, true).await?;
     show(&UndoPage::new(&state, &session, batch_no, planned, true))
 }
 
@@ -125,7 +125,7 @@ async fn undo_batch(
     form: Form<FormValues>,
 ) -> Answer {
     let batch_no = ids.1.clone();
-    let planned = undo(&state, session.taxpayer, &batch_no, true).await?;
+    let planned = undo_batch_invoices(&state, session.taxpayer, &batch_no, true).await?;
     if planned.digest() != form.0.text("plan") {
         let page = UndoPage {
             has_changed: true,
@@ -133,6 +133,6 @@ async fn undo_batch(
         };
         return show_with_status(StatusCode::PRECONDITION_FAILED, &page);
     }
-    let done = undo(&state, session.taxpayer, &batch_no, false).await?;
+    let done = undo_batch_invoices(&state, session.taxpayer, &batch_no, false).await?;
     show(&UndoPage::new(&state, &session, batch_no, done, false))
 }

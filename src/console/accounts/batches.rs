@@ -24,7 +24,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/batches").page(list_batches),
         path("/dashboard/{taxpayer}/batches/{batch_no}").page(show_batch),
-        path("/dashboard/{taxpayer}/batches/{batch_no}/files/{file}").page(get_file),
+        path("/dashboard/{taxpayer}/batches/{batch_no}/files/{file}").page(download_batch),
     ]
 }
 
@@ -50,10 +50,10 @@ struct BatchPage {
     /// The number of duplicates whose contents differ from those of the existing invoice.
     different: usize,
     failed: usize,
-    items: Vec<ItemLine>,
+    items: Vec<BatchItemLine>,
 }
 
-struct ItemLine {
+struct BatchItemLine {
     /// The position in the request, counted from 1.
     place: usize,
     item: BatchItem,
@@ -62,7 +62,7 @@ struct ItemLine {
     errors: Vec<(String, String)>,
 }
 
-impl ItemLine {
+impl BatchItemLine {
     fn new(index: usize, item: BatchItem) -> Self {
         let messages = item.errors.iter().flatten();
         let errors = messages
@@ -91,7 +91,7 @@ async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query
 }
 
 /// Sends the outcomes of a batch as a file, for the links of the page.
-async fn get_file(
+async fn download_batch(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String, String)>,
@@ -116,7 +116,7 @@ async fn show_batch(
     let different = batch.count_different();
     let mut items: Vec<_> = (0..)
         .zip(std::mem::take(&mut batch.items))
-        .map(|(index, item)| ItemLine::new(index, item))
+        .map(|(index, item)| BatchItemLine::new(index, item))
         .collect();
     // The failed items come first, because the reader has to correct them.
     items.sort_by_key(|line| {

@@ -50,7 +50,7 @@ impl BulkAct {
     }
 
     /// Returns the workflow status that an invoice must have for the act.
-    pub(super) fn status(self) -> WorkflowStatus {
+    pub(super) fn required_status(self) -> WorkflowStatus {
         if self.approves() {
             WorkflowStatus::Draft
         } else {
@@ -94,13 +94,13 @@ impl BulkBar {
 }
 
 /// The invoices that a person selected in the list.
-pub(super) enum Selection {
+pub(super) enum InvoiceSelection {
     Ticked(Vec<InvoiceId>),
     /// All invoices that match this filter, which is a query of the list.
     Matching(String),
 }
 
-impl Selection {
+impl InvoiceSelection {
     pub(super) fn read(values: &FormValues) -> Result<Self, ApiError> {
         if !values.text("all").is_empty() {
             return Ok(Self::Matching(values.text("filter").to_owned()));
@@ -116,7 +116,8 @@ impl Selection {
         match self {
             Self::Matching(filter) => {
                 let query = Query::from_text(&filter);
-                Ok(list_filters::read(&query, state.today())?.into_list(taxpayer))
+                let asked = list_filters::read(&query, state.today(), &state.catalog.get())?;
+                Ok(asked.into_list(taxpayer))
             }
             Self::Ticked(ids) => Ok(InvoiceList {
                 taxpayer,

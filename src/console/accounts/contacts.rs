@@ -17,7 +17,7 @@ use crate::console::session::Confirmed;
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
-use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::{ContactId, parse_number};
 use crate::domain::notice::{Notice, NoticeKind, NoticeScope};
 use crate::http::endpoint::{Path, path};
@@ -48,7 +48,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/contacts/{contact}/invitation").form(invite),
         path("/dashboard/{taxpayer}/contacts/{contact}/invitation/mail")
             .form(invite_by_mail)
-            .repeatable(),
+            .allows_form_repeat(),
         path("/dashboard/{taxpayer}/contacts/{contact}/role").form(set_role),
         path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
         path("/dashboard/{taxpayer}/contacts/{contact}/disable").form(disable),
@@ -115,14 +115,14 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     let people = contacts::owned_by(&state.store, session.taxpayer).await?;
     let owners = people
         .iter()
-        .map(|access| owner(session, ContactId(access.contact.id)));
+        .map(|access| session_owner(session, ContactId(access.contact.id)));
     let factors = second_factors::states(&state.store, owners, state.now()).await?;
     let lines = people.into_iter().map(|access| {
         let id = ContactId(access.contact.id);
         let is_self = session.by == Actor::Contact(id);
         PersonLine {
             access,
-            second_factor: factors.get(owner(session, id)),
+            second_factor: factors.get(session_owner(session, id)),
             is_self,
         }
     });
@@ -152,28 +152,32 @@ async fn add(
     Confirmed(Owner(session)): Confirmed<Owner>,
     form: Form<FormValues>,
 ) -> Answer {
-    let body = form.0.object(&["first_name", "last_name", "email", "role"]);
-    let entered = match reader::read(&body, &state.catalog.get(), read_person) {
-        Ok(entered) => entered.value,
-        Err(faults) => {
-            return render(&state, &session, FormState::with_faults(form.0, faults)).await;
+    match add_person(&state, &session, &form.0).await {
+        Ok(id) => show_invitation(&state, &request, &session, id).await,
+        Err(error) => {
+            let refused = FormState::from_refusal(error, form.0)?;
+            render(&state, &session, refused).await
         }
-    };
-    let PersonForm {
-        first_name,
-        last_name,
-        email,
-        role,
-    } = entered;
+    }
+}
+
+/// Adds the person that the form describes.
+async fn add_person(
+    state: &ApiState,
+    session: &AccountSession,
+    form: &FormValues,
+) -> Result<ContactId, ApiError> {
+    let body = form.to_object(&["first_name", "last_name", "email", "role"]);
+    let entered = reader::read(&body, &state.catalog.get(), read_person)?.value;
     let person = NewPerson {
-        first_name,
-        last_name,
-        email,
-        role,
+        first_name: entered.first_name,
+        last_name: entered.last_name,
+        email: entered.email,
+        role: entered.role,
     };
-    let added = contacts::add(&state.store, contact_change(&state, &session), &person).await?;
+    let added = contacts::add(&state.store, contact_change(state, session), &person).await?;
     if let Some(id) = added {
-        return show_invitation(&state, &request, &session, id).await;
+        return Ok(id);
     }
     // Without this limit, the form would tell which emails sign in to other accounts.
     if let Some(integrator) = taxpayers::load_payer(&state.store, session.taxpayer).await? {
@@ -182,13 +186,8 @@ async fn add(
             .count_refused_create(integrator, state.now())
             .map_err(limits::limit_error)?;
     }
-    let taken = Fault::new(
-        "email",
-        "unique",
-        "Somebody signs in with this email already.",
-    );
-    let refused = FormState::with_faults(form.0, Faults::from(taken));
-    render(&state, &session, refused).await
+    let sentence = "Somebody signs in with this email already.";
+    Err(Fault::new("email", "unique", sentence).into())
 }
 
 /// POST …/invitation: shows a link with which a person chooses a first password, or a new one after forgetting it.
@@ -210,7 +209,7 @@ async fn invite_by_mail(
     _: Form<FormValues>,
 ) -> Answer {
     let id = contact_id(&ids.1)?;
-    let owner = owner(&session, id);
+    let owner = session_owner(&session, id);
     let found = owners::find_person(&state.store, owner).await?;
     let person = found.ok_or_else(ApiError::route_not_found)?;
     if session.by == owner.actor() || !state.settings.mails.are_sent {
@@ -220,7 +219,9 @@ async fn invite_by_mail(
     if !mails::may_get_link(&state.store, &person.email, kind, state.now()).await? {
         let message = "No mail was sent: this address got as many links in a day as it may. Show the link instead, or \
                        try again tomorrow.";
-        return Err(ApiError::new(ErrorCode::RateLimited, message).retry_in(LINK_RETRY_AFTER));
+        return Err(
+            ApiError::new(ErrorCode::RateLimited, message).with_retry_after(LINK_RETRY_AFTER)
+        );
     }
     let notice = Notice::new(NoticeScope::Person(owner), kind, state.now());
     let tx = state.store.begin().await?;
@@ -237,12 +238,12 @@ async fn show_invitation(
     id: ContactId,
 ) -> Answer {
     let order = InvitationRequest {
-        owner: owner(session, id),
+        owner: session_owner(session, id),
         by: session.by,
         reason: None,
         claim: None,
     };
-    let made = invitations::make(state, request, order)
+    let made = invitations::make_invitation(state, request, order)
         .await?
         .ok_or_else(ApiError::route_not_found)?;
     show_link(
@@ -324,7 +325,7 @@ async fn reset_second_factor(
         ));
     }
     let removal = FactorRemoval {
-        owner: owner(&session, id),
+        owner: session_owner(&session, id),
         by: session.by,
         action: AuditAction::ResetSecondFactor,
         reason: None,
@@ -337,7 +338,7 @@ async fn reset_second_factor(
     Ok(go_to(&format!("{}/contacts", base(&session)), notice))
 }
 
-fn owner(session: &AccountSession, id: ContactId) -> SessionOwner {
+fn session_owner(session: &AccountSession, id: ContactId) -> SessionOwner {
     SessionOwner::Contact {
         taxpayer: session.taxpayer,
         id,

@@ -3,8 +3,8 @@
 use actix_web::{HttpRequest, web};
 use serde_json::Value;
 
-use crate::console::accounts::invoice::{self, Forms};
-use crate::console::accounts::invoice_fields::{field_name, label};
+use crate::console::accounts::invoice::{self, InvoiceForms};
+use crate::console::accounts::invoice_fields::{field_label, field_name};
 use crate::console::accounts::timeline::operation_name;
 use crate::console::form_values::FormValues;
 use crate::console::page::{Answer, Form};
@@ -23,13 +23,13 @@ use crate::store::runs;
 /// A run that was refused, with its reasons.
 pub(super) struct RefusedRun {
     pub(super) name: &'static str,
-    pub(super) reasons: Vec<Reason>,
+    pub(super) reasons: Vec<RejectionReason>,
     /// True if a correction of the document can be suggested: it is an invoice and not signed.
     pub(super) is_correctable: bool,
 }
 
 /// One reason of a refusal. A text is empty if there is nothing to say.
-pub(super) struct Reason {
+pub(super) struct RejectionReason {
     /// The name of the field in the form that changes the stored invoice.
     pub(super) field: String,
     pub(super) label: String,
@@ -48,7 +48,9 @@ impl RefusedRun {
         }
         let name = operation_name(run.operation());
         if is_signed_otherwise(run) {
-            let reasons = vec![Reason::from_message(capitalize(SIGNED_OTHERWISE_MESSAGE))];
+            let reasons = vec![RejectionReason::from_message(capitalize(
+                SIGNED_OTHERWISE_MESSAGE,
+            ))];
             return Some(Self {
                 name,
                 reasons,
@@ -61,7 +63,7 @@ impl RefusedRun {
             .unwrap_or("The authority gave no reason.");
         let reasons = authority::explain(words, &run.document())
             .into_iter()
-            .map(|why| Reason::new(why, &field_name))
+            .map(|why| RejectionReason::new(why, &field_name))
             .collect();
         Some(Self {
             name,
@@ -78,7 +80,7 @@ impl RefusedRun {
     }
 }
 
-impl Reason {
+impl RejectionReason {
     fn from_message(message: String) -> Self {
         let none = String::new;
         Self {
@@ -92,7 +94,7 @@ impl Reason {
     }
 }
 
-impl Reason {
+impl RejectionReason {
     fn new(why: Explanation, field_name: impl Fn(&str) -> String) -> Self {
         let quoted = why
             .authority_message
@@ -100,7 +102,7 @@ impl Reason {
             .unwrap_or_default();
         let field = why.path.as_deref().map(field_name).unwrap_or_default();
         Self {
-            label: label(&field),
+            label: field_label(&field),
             field,
             expected: why.expected.unwrap_or_default(),
             actual: value_text(&why.actual),
@@ -121,7 +123,7 @@ fn value_text(value: &Value) -> String {
 
 /// A correction of the rejected document that the service suggests.
 pub(super) struct Suggestion {
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<SuggestedChange>,
     /// True if the corrected document is valid; `None` if the authority could not be asked.
     pub(super) suffices: Option<bool>,
     /// The same changes as a JSON Patch.
@@ -129,7 +131,7 @@ pub(super) struct Suggestion {
 }
 
 /// A change of one field. A text is empty if there is no value.
-pub(super) struct Change {
+pub(super) struct SuggestedChange {
     /// The name of the field in the form that changes the stored invoice.
     pub(super) field: String,
     pub(super) label: String,
@@ -153,7 +155,7 @@ impl Suggestion {
     }
 }
 
-impl Change {
+impl SuggestedChange {
     /// Reads an operation of a JSON Patch of the document.
     fn from_operation(
         operation: &Value,
@@ -169,7 +171,7 @@ impl Change {
         };
         let field = field_name(&pointer.trim_start_matches('/').replace('/', "."));
         Self {
-            label: label(&field),
+            label: field_label(&field),
             field,
             old: text_at(document, &pointer),
             new,
@@ -188,7 +190,7 @@ fn text_at(document: &Value, pointer: &str) -> String {
 
 /// POST …/correction: asks the authority what would make the rejected document valid, and shows it on the page of the
 /// invoice. Changes nothing.
-pub(super) async fn suggest(
+pub(super) async fn suggest_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -224,7 +226,7 @@ pub(super) async fn suggest(
     let operations = details.patch.unwrap_or_default();
     let document = Value::Object(body);
     let changes = operations.iter().map(|operation| {
-        Change::from_operation(operation, &document, |path| {
+        SuggestedChange::from_operation(operation, &document, |path| {
             field_name(&invoice, &catalog, path)
         })
     });
@@ -233,9 +235,9 @@ pub(super) async fn suggest(
         suffices: details.patch_suffices,
         patch: format!("{:#}", Value::Array(operations.clone())),
     };
-    let forms = Forms {
+    let forms = InvoiceForms {
         suggestion: Some(suggestion),
-        ..Forms::default()
+        ..InvoiceForms::default()
     };
     invoice::render(&state, &request, &session, invoice, forms).await
 }

@@ -23,7 +23,7 @@ use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::invoices::customers;
-use crate::store::invoices::owed::{OwedPart, load_unsettled};
+use crate::store::invoices::owed::{OwedInvoices, load_unsettled};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -71,13 +71,13 @@ struct CustomerPage {
     customer: Customer,
     address: String,
     balances: Vec<Balance>,
-    invoices: Vec<OpenLine>,
+    invoices: Vec<OpenInvoiceLine>,
     left_out: usize,
     is_cut: bool,
 }
 
 /// An open invoice of a customer.
-struct OpenLine {
+struct OpenInvoiceLine {
     id: InvoiceId,
     invoice_no: String,
     due_date: Option<Date>,
@@ -95,7 +95,7 @@ async fn list_customers(
     let page = query.page(PER_PAGE);
     let search = query.trimmed_text("q");
     let is_all = search.is_some() || query.flag("all")?;
-    let OwedPart { invoices, is_cut } =
+    let OwedInvoices { invoices, is_cut } =
         load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
     let today = state.today();
@@ -104,9 +104,9 @@ async fn list_customers(
     let (rows, total) = if is_all {
         let found =
             customers::page_owned_by(&state.store, session.taxpayer, search_text, page).await?;
-        (known_lines(found.0, &balances), found.1)
+        (customer_lines(found.0, &balances), found.1)
     } else {
-        let lines = owing_lines(balances);
+        let lines = owing_customer_lines(balances);
         let total = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         let skipped = usize::try_from(page.offset()).unwrap_or(usize::MAX);
         let shown = usize::try_from(page.per_page).unwrap_or(usize::MAX);
@@ -134,7 +134,7 @@ fn link_query(name: &str, value: &str) -> String {
 }
 
 /// Returns a line for each customer that owes something, in the order of its first balance.
-fn owing_lines(balances: Vec<Balance>) -> Vec<CustomerLine> {
+fn owing_customer_lines(balances: Vec<Balance>) -> Vec<CustomerLine> {
     let mut lines: Vec<CustomerLine> = Vec::new();
     let mut places = BTreeMap::new();
     for balance in balances {
@@ -152,12 +152,12 @@ fn owing_lines(balances: Vec<Balance>) -> Vec<CustomerLine> {
     lines
 }
 
-fn known_lines(customers: Vec<Customer>, balances: &[Balance]) -> Vec<CustomerLine> {
+fn customer_lines(customers: Vec<Customer>, balances: &[Balance]) -> Vec<CustomerLine> {
     customers
         .into_iter()
         .map(|customer| CustomerLine {
             id: customer.id,
-            balances: balances_with(balances, customer.id),
+            balances: customer_balances(balances, customer.id),
             name: customer.details.name,
             names: [
                 customer.details.no,
@@ -167,7 +167,7 @@ fn known_lines(customers: Vec<Customer>, balances: &[Balance]) -> Vec<CustomerLi
         .collect()
 }
 
-fn balances_with(balances: &[Balance], customer: CustomerId) -> Vec<Balance> {
+fn customer_balances(balances: &[Balance], customer: CustomerId) -> Vec<Balance> {
     let found = balances.iter().filter(|one| one.customer == customer);
     found.cloned().collect()
 }
@@ -179,7 +179,7 @@ async fn show_customer(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let customer = find(&state, &session, &ids.1).await?;
-    let OwedPart { invoices, is_cut } =
+    let OwedInvoices { invoices, is_cut } =
         load_unsettled(&state.store, session.taxpayer, OWED_MAX).await?;
     let own: Vec<_> = invoices
         .into_iter()
@@ -190,7 +190,7 @@ async fn show_customer(
     let line = |invoice: &OwedInvoice| {
         let owed = invoice.amount_due();
         let digits = catalog.currency_digits(&invoice.currency);
-        OpenLine {
+        OpenInvoiceLine {
             id: invoice.id,
             invoice_no: invoice.invoice_no.clone(),
             due_date: invoice.due_date,
@@ -210,7 +210,7 @@ async fn show_customer(
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     show(&CustomerPage {
-        frame: Frame::for_account(&session, &customer.details.name).below("Customers"),
+        frame: Frame::for_account(&session, &customer.details.name).with_section("Customers"),
         base: base(&session),
         all_invoices: base(&session)
             + "/invoices"

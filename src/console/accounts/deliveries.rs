@@ -93,7 +93,7 @@ async fn list_deliveries(
     // The list shows one endpoint: the named one, or the first if none is named.
     let endpoint = keys.find(|key| name.as_ref().is_none_or(|name| key.name() == *name));
     let shown = endpoint.map(EndpointKey::name).unwrap_or_default();
-    let values = FormValues::from(&query).with([("endpoint", shown.as_str())].into());
+    let values = FormValues::from(&query).with_fields([("endpoint", shown.as_str())].into());
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed_words);
     let (found, filter) = match wanted {
         Ok(wanted) => {

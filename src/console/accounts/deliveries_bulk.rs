@@ -21,7 +21,7 @@ use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{Replay, ReplayRange};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::refusal::Refusal;
-use crate::http::delivery_selection::to_range;
+use crate::http::delivery_selection::selected_range;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::delivery_selection::{MatchForm, SelectionForm};
@@ -46,7 +46,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// The deliveries that a person selected in the list.
-struct Chosen {
+struct ChosenDeliveries {
     endpoint: Endpoint,
     range: ReplayRange,
 }
@@ -80,11 +80,11 @@ struct ReplayPage {
 
 /// Returns the deliveries that the form fields select. The field `until` is the newest event when the preview was
 /// shown, so that later deliveries are not sent without having been shown.
-async fn choose(
+async fn find_chosen_deliveries(
     state: &ApiState,
     session: &AccountSession,
     values: &FormValues,
-) -> Result<Chosen, ApiError> {
+) -> Result<ChosenDeliveries, ApiError> {
     let query = Query::from_text(values.text("filter"));
     let name = query.trimmed_text("endpoint");
     let name = name.unwrap_or_else(|| "default".to_owned());
@@ -96,11 +96,11 @@ async fn choose(
     } else {
         SelectionForm::Matching(read_filter(&query)?)
     };
-    let mut range = to_range(state, session.taxpayer, endpoint.key, form).await?;
+    let mut range = selected_range(state, session.taxpayer, endpoint.key, form).await?;
     if let Ok(until) = values.text("until").parse::<i64>() {
         range.until = range.until.min(until);
     }
-    Ok(Chosen { endpoint, range })
+    Ok(ChosenDeliveries { endpoint, range })
 }
 
 fn read_filter(query: &Query) -> Result<MatchForm, Fault> {
@@ -124,10 +124,10 @@ async fn preview(
         return Ok(redirect(&list));
     }
     let values = FormValues::from(&query);
-    let Chosen {
+    let ChosenDeliveries {
         endpoint,
         mut range,
-    } = choose(&state, &session, &values).await?;
+    } = find_chosen_deliveries(&state, &session, &values).await?;
     let store = &state.store;
     let head = events::head(store.reader(), session.taxpayer).await?;
     range.until = range.until.min(head.sequence);
@@ -144,7 +144,7 @@ async fn preview(
     }
     let base = base(&session);
     show(&PreviewPage {
-        frame: Frame::for_account(&session, "Send again").below("Deliveries"),
+        frame: Frame::for_account(&session, "Send again").with_section("Deliveries"),
         list_address: filter_address(&base, values.text("filter")),
         base,
         endpoint,
@@ -160,7 +160,8 @@ async fn start_replay(
     Accountant(session): Accountant,
     form: Form<FormValues>,
 ) -> Answer {
-    let Chosen { endpoint, range } = choose(&state, &session, &form.0).await?;
+    let ChosenDeliveries { endpoint, range } =
+        find_chosen_deliveries(&state, &session, &form.0).await?;
     let command = StartReplay {
         endpoint: endpoint.key,
         range,
@@ -186,7 +187,7 @@ async fn show_replay(
     let is_active = endpoint.is_some_and(|endpoint| endpoint.is_active);
     let base = base(&session);
     show(&ReplayPage {
-        frame: Frame::for_account(&session, "Replay").below("Webhooks"),
+        frame: Frame::for_account(&session, "Replay").with_section("Webhooks"),
         endpoint: Target::new(&session, replay.endpoint).path,
         deliveries: format!(
             "{base}/webhooks/deliveries?endpoint={}",

@@ -11,7 +11,7 @@ use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show};
 use crate::console::session::accounts::Owner;
-use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make};
+use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link};
 use crate::http::endpoint::{Path, path};
 use crate::http::state::ApiState;
 
@@ -40,10 +40,10 @@ async fn create_link(
     let delivery = find(&state, &session, &ids.1).await?.delivery;
     let asked = form.0.text("valid_for_s").parse().ok();
     let valid_for_s = asked.unwrap_or(VALID_FOR_S_DEFAULT).min(VALID_FOR_S_MAX);
-    let link = make(&state, &delivery, valid_for_s, session.by).await?;
+    let link = make_link(&state, &delivery, valid_for_s, session.by).await?;
     let origin = state.origin(&request).unwrap_or_default();
     show(&LinkPage {
-        frame: Frame::for_account(&session, "Link to a delivery").below("Deliveries"),
+        frame: Frame::for_account(&session, "Link to a delivery").with_section("Deliveries"),
         url: format!("{origin}{}", link.path),
         expires_at: link.expires_at,
         here: format!("{}/webhooks/deliveries/{}", base(&session), delivery.id),

@@ -1,6 +1,6 @@
 //! Lists the fields of a stored invoice that the values of a form would change.
 
-use crate::console::accounts::invoice_fields::{LINES_MAX, groups, line_fields};
+use crate::console::accounts::invoice_fields::{LINES_MAX, field_groups, line_fields};
 use crate::console::form_values::FormValues;
 use crate::domain::invoice::Invoice;
 
@@ -18,7 +18,7 @@ pub(super) fn list_changes(
     values: &FormValues,
 ) -> Vec<FieldChange> {
     let mut changes = Vec::new();
-    for group in groups(invoice) {
+    for group in field_groups(invoice) {
         if !group.removal.is_empty() && !values.text(&group.removal).is_empty() {
             changes.push(FieldChange {
                 label: group.title,

@@ -24,7 +24,7 @@ use crate::domain::import::record::{Import, ImportItem, ImportOutcome, ImportSta
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::role::NeedsRole;
-use crate::http::import_files::{self, FileRequest, ReadFile};
+use crate::http::import_files::{self, FileRequest, PreparedImport};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -52,7 +52,7 @@ struct ImportPage {
 /// Shows the result of an import, or its progress. A script of the page reloads this part while the import runs.
 #[derive(Template)]
 #[template(path = "accounts/import_shown.html")]
-struct ImportShown {
+struct ImportResultPage {
     frame: Frame,
     result: ImportResult,
 }
@@ -68,7 +68,7 @@ struct ImportResult {
     earlier: Option<Timestamp>,
     /// The progress of the import in percent.
     percent: usize,
-    items: Vec<ItemLine>,
+    items: Vec<ImportItemLine>,
     /// The number of processed invoices that are not listed.
     hidden: usize,
     /// The form for the answers that the file lacks; `None` unless this is a preview.
@@ -76,12 +76,12 @@ struct ImportResult {
 }
 
 /// An import or its preview, with the time of an earlier import of the same file.
-struct ShownImport {
+struct ImportWithEarlierTime {
     import: Import,
     earlier: Option<Timestamp>,
 }
 
-struct ItemLine {
+struct ImportItemLine {
     item: ImportItem,
     badge: Badge,
 }
@@ -94,13 +94,13 @@ struct ImportFailure {
 }
 
 /// An uploaded file. A header carries the token of the session, because the body is the file itself.
-struct Upload {
+struct ImportUpload {
     wanted: Result<FileRequest, ApiError>,
 }
 
-impl NeedsRole for Upload {}
+impl NeedsRole for ImportUpload {}
 
-impl FromRequest for Upload {
+impl FromRequest for ImportUpload {
     type Error = Refusal;
     type Future = Ready<Result<Self, Refusal>>;
 
@@ -133,9 +133,9 @@ async fn show_result(
     let import = imports::owned_by_with_number(&state.store, session.taxpayer, &ids.1).await?;
     let import = import
         .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
-    show(&ImportShown {
+    show(&ImportResultPage {
         frame: Frame::for_account(&session, "Import"),
-        result: ImportResult::new(&session, ShownImport::new(import)),
+        result: ImportResult::new(&session, ImportWithEarlierTime::new(import)),
     })
 }
 
@@ -143,7 +143,7 @@ async fn show_result(
 async fn receive_file(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
-    upload: Upload,
+    upload: ImportUpload,
     body: Body,
 ) -> Answer {
     let done = match upload.wanted {
@@ -165,46 +165,45 @@ async fn import(
     session: &AccountSession,
     wanted: FileRequest,
     body: Body,
-) -> Result<ShownImport, ApiError> {
+) -> Result<ImportWithEarlierTime, ApiError> {
     let read = import_files::read(state, session.taxpayer, &wanted, body.file()?).await?;
     let (command, _turn) = match read {
-        ReadFile::Small { command, turn } => (command, turn),
-        ReadFile::Large(file) if wanted.is_preview => {
-            let preview = file.preview(state, async |piece: PreviewImport| {
+        PreparedImport::Small { command, turn } => (command, turn),
+        PreparedImport::Large(file) if wanted.is_preview => {
+            let preview = file.preview_import(state, async |piece: PreviewImport| {
                 session.send(state, piece).await
             });
-            return with_earlier_time(state, session, preview.await?).await;
+            return add_earlier_time(state, session, preview.await?).await;
         }
-        ReadFile::Large(file) => {
-            let started = file.start(&state.store, state.now()).await?;
-            return Ok(ShownImport::new(started));
+        PreparedImport::Large(file) => {
+            let started = file.store_and_start(&state.store, state.now()).await?;
+            return Ok(ImportWithEarlierTime::new(started));
         }
-        ReadFile::Imported(import) => return with_earlier_time(state, session, import).await,
+        PreparedImport::Imported(import) => return add_earlier_time(state, session, import).await,
     };
     if wanted.is_preview {
         let (preview, _) = session.send(state, PreviewImport::first(command)).await?;
-        return with_earlier_time(state, session, preview).await;
+        return add_earlier_time(state, session, preview).await;
     }
     let done = session.send(state, command).await?;
     if done.is_new {
-        return Ok(ShownImport::new(done.import));
+        return Ok(ImportWithEarlierTime::new(done.import));
     }
-    with_earlier_time(state, session, done.import).await
+    add_earlier_time(state, session, done.import).await
 }
 
 /// Adds the time at which the same file was imported before.
-async fn with_earlier_time(
+async fn add_earlier_time(
     state: &ApiState,
     session: &AccountSession,
     import: Import,
-) -> Result<ShownImport, ApiError> {
+) -> Result<ImportWithEarlierTime, ApiError> {
     let taxpayer = session.taxpayer;
-    let earlier =
-        imports::time_owned_by_with_number(&state.store, taxpayer, &import.import_no).await?;
-    Ok(ShownImport { import, earlier })
+    let earlier = imports::import_time(&state.store, taxpayer, &import.import_no).await?;
+    Ok(ImportWithEarlierTime { import, earlier })
 }
 
-impl ShownImport {
+impl ImportWithEarlierTime {
     fn new(import: Import) -> Self {
         Self {
             import,
@@ -215,8 +214,8 @@ impl ShownImport {
 
 impl ImportResult {
     /// Lists the invoices that were not created first, because somebody has to correct these.
-    fn new(session: &AccountSession, shown: ShownImport) -> Self {
-        let ShownImport {
+    fn new(session: &AccountSession, shown: ImportWithEarlierTime) -> Self {
+        let ImportWithEarlierTime {
             mut import,
             earlier,
         } = shown;
@@ -228,7 +227,7 @@ impl ImportResult {
         let hidden = done.saturating_sub(items.len().min(ITEMS_SHOWN_MAX));
         items.sort_by_key(|item| (!item.is_refused(), !item.is_different()));
         items.truncate(ITEMS_SHOWN_MAX);
-        let items = items.into_iter().map(|item| ItemLine {
+        let items = items.into_iter().map(|item| ImportItemLine {
             badge: outcome_badge(item_badge(state, item.outcome), item.duplicate),
             item,
         });

@@ -30,8 +30,8 @@ const GROUPS_MAX: usize = 20;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/import/answers")
-            .form(keep_answers)
-            .repeatable(),
+            .form(save_answers)
+            .allows_form_repeat(),
     ]
 }
 
@@ -50,7 +50,7 @@ pub(super) struct AnswersForm {
 /// The part of the page that says that the answers are stored.
 #[derive(Template)]
 #[template(path = "accounts/import_answers_kept.html")]
-struct AnswersKept {
+struct SavedAnswersPart {
     count: usize,
 }
 
@@ -67,9 +67,9 @@ struct AnswerGroup {
 impl AnswersForm {
     /// Returns the form about the questions of a preview; `None` if there are none.
     pub(super) fn new(session: &AccountSession, questions: &[Question]) -> Option<Self> {
-        let groups = to_groups(questions);
+        let groups = group_questions(questions);
         let asked = groups.iter().filter(|group| !group.is_default()).count();
-        let known = questions.iter().filter(|one| has_name(one)).count();
+        let known = questions.iter().filter(|one| has_customer(one)).count();
         (!groups.is_empty()).then(|| Self {
             frame: Frame::for_account(session, "Import"),
             base: base(session),
@@ -106,7 +106,7 @@ impl AnswerGroup {
     }
 
     /// Returns the answers that the form has for this group, as the members of a profile.
-    fn answers(&self, values: &FormValues) -> Map<String, Value> {
+    fn filled_answers(&self, values: &FormValues) -> Map<String, Value> {
         let typed = self.fields.iter().map(|field| {
             let text = values.text(&self.field_name(field));
             (field.clone(), text)
@@ -118,7 +118,7 @@ impl AnswerGroup {
     }
 
     /// Returns the customer's key in a profile: its number, or its name.
-    fn key(&self) -> &str {
+    fn profile_key(&self) -> &str {
         match self.customer_no.as_str() {
             "" => &self.name,
             no => no,
@@ -126,20 +126,20 @@ impl AnswerGroup {
     }
 
     /// Returns a fault of the body as one of the form. `path` is that of the answers in the body.
-    fn fault(&self, fault: &Fault, path: &str) -> Fault {
+    fn form_fault(&self, fault: &Fault, path: &str) -> Fault {
         let Some(field) = fault.path.strip_prefix(path) else {
             return Fault::new("", fault.rule(), fault.to_string());
         };
-        let text = fault.to_string().replace(&fault.path, &label(field));
+        let text = fault.to_string().replace(&fault.path, &field_label(field));
         Fault::new(self.field_name(field), fault.rule(), text)
     }
 
     /// Returns the body of a profile that has only these answers, and the path of its answers.
-    fn body(&self, answers: Map<String, Value>) -> (Map<String, Value>, String) {
+    fn profile_body(&self, answers: Map<String, Value>) -> (Map<String, Value>, String) {
         let (member, value, path) = if self.is_default() {
             ("defaults", Value::from(answers), "defaults.".to_owned())
         } else {
-            let key = self.key();
+            let key = self.profile_key();
             let path = format!("customers.{key}.");
             ("customers", json!({ key: answers }), path)
         };
@@ -148,7 +148,7 @@ impl AnswerGroup {
 
     /// Adds the answers of a read body to a profile. A new entry for a customer's number starts with the values of the
     /// entry for its name, which it would hide otherwise.
-    fn add_to(&self, profile: &mut ImportProfile, read: ImportProfile) {
+    fn add_to_profile(&self, profile: &mut ImportProfile, read: ImportProfile) {
         profile.defaults.extend(read.defaults);
         for (key, answers) in read.customers {
             let known = profile.customers.get(&key);
@@ -160,15 +160,15 @@ impl AnswerGroup {
     }
 }
 
-fn has_name(question: &Question) -> bool {
+fn has_customer(question: &Question) -> bool {
     question.customer_no.is_some() || question.name.is_some()
 }
 
 /// Returns the groups of the form. The first asks about all customers at once if there are several, or if the file does
 /// not name one.
-fn to_groups(questions: &[Question]) -> Vec<AnswerGroup> {
+fn group_questions(questions: &[Question]) -> Vec<AnswerGroup> {
     let mut groups = Vec::new();
-    if questions.len() > 1 || questions.iter().any(|one| !has_name(one)) {
+    if questions.len() > 1 || questions.iter().any(|one| !has_customer(one)) {
         let mut fields: Vec<String> = Vec::new();
         for field in questions.iter().flat_map(|one| &one.fields) {
             if !fields.contains(field) {
@@ -182,7 +182,7 @@ fn to_groups(questions: &[Question]) -> Vec<AnswerGroup> {
             fields,
         });
     }
-    let named = questions.iter().filter(|one| has_name(one));
+    let named = questions.iter().filter(|one| has_customer(one));
     groups.extend(
         named
             .take(GROUPS_MAX)
@@ -215,7 +215,7 @@ fn read_groups(values: &FormValues) -> Vec<AnswerGroup> {
 }
 
 /// Returns the label of a field of the profile.
-fn label(field: &str) -> String {
+fn field_label(field: &str) -> String {
     match field {
         "no" => "Customer number".to_owned(),
         "tin" => "TIN".to_owned(),
@@ -233,17 +233,17 @@ fn add_answers(
     let mut faults = Faults::default();
     let mut count = 0;
     for group in groups {
-        let answers = group.answers(values);
+        let answers = group.filled_answers(values);
         if answers.is_empty() {
             continue;
         }
         count += answers.len();
-        let (body, path) = group.body(answers);
+        let (body, path) = group.profile_body(answers);
         match reader::read(&body, catalog, import_profile::read) {
-            Ok(read) => group.add_to(profile, read.value),
+            Ok(read) => group.add_to_profile(profile, read.value),
             Err(found) => found
                 .iter()
-                .for_each(|fault| faults.push(group.fault(fault, &path))),
+                .for_each(|fault| faults.push(group.form_fault(fault, &path))),
         }
     }
     if count == 0 {
@@ -263,7 +263,7 @@ fn add_answers(
 }
 
 /// POST …/import/answers: stores the answers in the import profile, and answers with a part of the page.
-async fn keep_answers(
+async fn save_answers(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     form: Form<FormValues>,
@@ -273,7 +273,7 @@ async fn keep_answers(
     let added = add_answers(&groups, &form.0, &state.catalog.get(), &mut profile);
     let failure = match added {
         Ok(count) => match session.send(&state, SetImportProfile(profile)).await {
-            Ok(_) => return show(&AnswersKept { count }),
+            Ok(_) => return show(&SavedAnswersPart { count }),
             Err(error) => ApiError::from(error),
         },
         Err(faults) => faults.into(),
@@ -318,14 +318,14 @@ mod tests {
                 vec!["Every customer that lacks it", "Obi", "C2"],
             ),
         ] {
-            let groups = to_groups(&questions);
+            let groups = group_questions(&questions);
             let found: Vec<_> = groups.iter().map(AnswerGroup::title).collect();
             assert_eq!(found, titles, "{questions:?}");
         }
         let many: Vec<_> = (0..50)
             .map(|index| question(&format!("C{index}"), "", &["email"]))
             .collect();
-        assert_eq!(to_groups(&many).len(), GROUPS_MAX + 1);
+        assert_eq!(group_questions(&many).len(), GROUPS_MAX + 1);
     }
 
     #[test]

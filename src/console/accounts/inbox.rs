@@ -28,14 +28,14 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::FileAnswer;
 use crate::http::state::ApiState;
-use crate::store::operations::supplier_invoices::{self, DocumentFacts, InboxFilter};
+use crate::store::operations::supplier_invoices::{self, DocumentSummary, InboxFilter};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/inbox").page(list_inbox),
         path("/dashboard/{taxpayer}/inbox/acknowledge").form(acknowledge_chosen),
         path("/dashboard/{taxpayer}/inbox/{irn}").page(show_received),
-        path("/dashboard/{taxpayer}/inbox/{irn}/files/{file}").page(get_file),
+        path("/dashboard/{taxpayer}/inbox/{irn}/files/{file}").page(download_document),
         path("/dashboard/{taxpayer}/inbox/{irn}/acknowledge").form(acknowledge),
     ]
 }
@@ -62,7 +62,7 @@ struct InboxPage {
 
 struct InboxRow {
     line: InboxLine,
-    facts: DocumentFacts,
+    facts: DocumentSummary,
     /// The amount with the decimal digits of its currency, or as the supplier wrote it if the currency is unknown.
     payable: String,
 }
@@ -134,7 +134,7 @@ async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: 
 }
 
 /// Returns the amount with its currency; an empty text if the document has none.
-fn payable_text(facts: &DocumentFacts, catalog: &Catalog) -> String {
+fn payable_text(facts: &DocumentSummary, catalog: &Catalog) -> String {
     let Some(payable) = facts.payable else {
         return String::new();
     };
@@ -166,7 +166,7 @@ fn invoice_path(session: &AccountSession, irn: &Irn) -> String {
 }
 
 /// Returns the invoice whose IRN is in the path. Fails if it is not in the taxpayer's inbox.
-async fn find(
+async fn find_in_inbox(
     state: &ApiState,
     session: &AccountSession,
     text: &str,
@@ -190,29 +190,29 @@ async fn show_received(
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let invoice = find(&state, &session, &ids.1).await?;
+    let invoice = find_in_inbox(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
     show(&ReceivedPage {
         frame: Frame::for_account(&session, "Supplier's invoice"),
         line: InboxLine::new(&session, invoice),
         is_credit_note: is_credit_note(&document),
-        facts: facts(&document),
-        lines: lines(&document),
+        facts: fact_rows(&document),
+        lines: received_lines(&document),
         document: format!("{document:#}"),
     })
 }
 
 /// GET …/files/{file}: the paper or the JSON of the document as it was received.
-async fn get_file(
+async fn download_document(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String, String)>,
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(&ids.2).filter(|file| file.can_show_received());
     let file = file.ok_or_else(ApiError::route_not_found)?;
-    let invoice = find(&state, &session, &ids.1).await?;
+    let invoice = find_in_inbox(&state, &session, &ids.1).await?;
     let document = find_document(&state, &session, &invoice.irn).await?;
-    invoice_files::make_received(&state, session.taxpayer, &invoice.irn, &document, file).await
+    invoice_files::make_received_file(&state, session.taxpayer, &invoice.irn, &document, file).await
 }
 
 /// POST …/acknowledge: tells the authority that the invoice arrived, as the API call Acknowledge Supplier Invoice does.
@@ -222,7 +222,7 @@ async fn acknowledge(
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
-    let invoice = find(&state, &session, &ids.1).await?;
+    let invoice = find_in_inbox(&state, &session, &ids.1).await?;
     state
         .inbound
         .acknowledge(session.taxpayer, &invoice.irn)
@@ -283,12 +283,12 @@ fn acknowledged_notice(outcomes: &[Result<(), String>]) -> String {
 }
 
 fn is_credit_note(document: &Value) -> bool {
-    DocumentKind::from_type_code(&text(document, "/invoice_type_code")).is_credit_note()
+    DocumentKind::from_type_code(&text_at(document, "/invoice_type_code")).is_credit_note()
 }
 
 /// Returns the main facts of a document. Facts that the document lacks are left out. The amounts of a credit note have
 /// a minus sign, because the supplier owes them.
-fn facts(document: &Value) -> Vec<(&'static str, String)> {
+fn fact_rows(document: &Value) -> Vec<(&'static str, String)> {
     let places = [
         ("Supplier", "/accounting_supplier_party/party_name"),
         ("Supplier's TIN", "/accounting_supplier_party/tin"),
@@ -303,7 +303,7 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
     ];
     let sign = if is_credit_note(document) { "-" } else { "" };
     let texts = places.into_iter().map(|(label, pointer)| {
-        let text = text(document, pointer);
+        let text = text_at(document, pointer);
         if pointer.starts_with("/legal_monetary_total/") && !text.is_empty() {
             (label, format!("{sign}{}", group_number(text)))
         } else {
@@ -313,12 +313,12 @@ fn facts(document: &Value) -> Vec<(&'static str, String)> {
     texts.filter(|(_, text)| !text.is_empty()).collect()
 }
 
-fn lines(document: &Value) -> Vec<ReceivedLine> {
+fn received_lines(document: &Value) -> Vec<ReceivedLine> {
     let line = |line: &Value| ReceivedLine {
-        item: text(line, "/item/name"),
-        quantity: group_number(text(line, "/invoiced_quantity")),
-        price: group_number(text(line, "/price/price_amount")),
-        amount: group_number(text(line, "/line_extension_amount")),
+        item: text_at(line, "/item/name"),
+        quantity: group_number(text_at(line, "/invoiced_quantity")),
+        price: group_number(text_at(line, "/price/price_amount")),
+        amount: group_number(text_at(line, "/line_extension_amount")),
     };
     let lines = document.get("invoice_line").and_then(Value::as_array);
     lines
@@ -335,7 +335,7 @@ fn group_number(text: String) -> String {
     }
 }
 
-fn text(document: &Value, pointer: &str) -> String {
+fn text_at(document: &Value, pointer: &str) -> String {
     document
         .pointer(pointer)
         .map_or_else(String::new, plain_text)
@@ -359,12 +359,12 @@ mod tests {
             });
             assert_eq!(is_credit_note(&document), is_credit, "{code}");
             let expected = [("Payable", told.to_owned())];
-            assert_eq!(facts(&document), expected, "{code}");
-            let known = DocumentFacts {
+            assert_eq!(fact_rows(&document), expected, "{code}");
+            let known = DocumentSummary {
                 currency: "NGN".to_owned(),
                 payable: Some(1075.into()),
                 is_credit_note: is_credit,
-                ..DocumentFacts::default()
+                ..DocumentSummary::default()
             };
             assert_eq!(payable_text(&known, &Catalog::default()), listed, "{code}");
         }
@@ -378,13 +378,13 @@ mod tests {
             "invoice_line": [{ "item": { "name": "Paper" }, "invoiced_quantity": 2 }, "odd"],
         });
         assert_eq!(
-            facts(&document),
+            fact_rows(&document),
             [
                 ("Supplier", "S".to_owned()),
                 ("Payable", "10,007.5".to_owned())
             ]
         );
-        let lines = lines(&document);
+        let lines = received_lines(&document);
         assert_eq!(
             (
                 lines[0].item.as_str(),
@@ -394,6 +394,6 @@ mod tests {
             ("Paper", "2", "")
         );
         assert_eq!(lines.len(), 2);
-        assert_eq!(super::lines(&json!("odd")), []);
+        assert_eq!(super::received_lines(&json!("odd")), []);
     }
 }

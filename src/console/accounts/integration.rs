@@ -71,7 +71,12 @@ async fn show_integration(
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    show(&page(&state, &session, &stored, FormState::new(values)))
+    show(&integration_page(
+        &state,
+        &session,
+        &stored,
+        FormState::new(values),
+    ))
 }
 
 async fn load_integration(
@@ -125,13 +130,13 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
             let stored = load_integration(&state, &session).await?;
             show_with_status(
                 StatusCode::UNPROCESSABLE_ENTITY,
-                &page(&state, &session, &stored, form),
+                &integration_page(&state, &session, &stored, form),
             )
         }
     }
 }
 
-fn page(
+fn integration_page(
     state: &ApiState,
     session: &AccountSession,
     stored: &Integration,
@@ -214,7 +219,7 @@ impl FieldLine {
 
 /// Returns the form as a body of the API: only the fields of the chosen types, without blank ones.
 fn to_api_body(values: &FormValues) -> Map<String, Value> {
-    let mut body = values.object(&["erp_system", "auth_type", "data_format", "origin"]);
+    let mut body = values.to_object(&["erp_system", "auth_type", "data_format", "origin"]);
     let auth = AuthType::parse(values.text("auth_type"))
         .map(integration_fields::auth_fields)
         .unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::console::accounts::invoice_fields::{
 };
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base;
-use crate::console::accounts::timeline::Happening;
+use crate::console::accounts::timeline::TimelineItem;
 use crate::console::actor_name::actor_name;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
@@ -52,10 +52,10 @@ use crate::store::runs;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}").page(show_invoice),
-        path("/dashboard/{taxpayer}/invoices/{id}/files/{file}").page(get_file),
+        path("/dashboard/{taxpayer}/invoices/{id}/files/{file}").page(download_invoice),
         path("/dashboard/{taxpayer}/invoices/{id}/correction")
-            .form(correction::suggest)
-            .repeatable(),
+            .form(correction::suggest_correction)
+            .allows_form_repeat(),
     ]
 }
 
@@ -78,17 +78,17 @@ struct InvoicePage {
     qr: Option<QrPicture>,
     /// The address of the public page of a signed invoice.
     verify_link: Option<String>,
-    money: MoneyWords,
-    ledger: Vec<Payment>,
+    money: PaymentSummary,
+    ledger: Vec<PaymentLine>,
     refused: Vec<RefusedRun>,
     /// The newest correction of the invoice.
     correction: Option<CorrectionProgress>,
-    activity: Vec<Happening>,
+    activity: Vec<TimelineItem>,
     /// The fields that the reasons of a rejection name. The page has a form to change them.
     edit_fields: Vec<EditField>,
     /// The faults of the forms, each as its field and its message.
     faults: Vec<(String, String)>,
-    forms: Forms,
+    forms: InvoiceForms,
 }
 
 /// The progress of a correction.
@@ -101,7 +101,7 @@ struct CorrectionProgress {
 }
 
 /// The paid amount of an invoice, the amounts of its credit notes, and the remaining amount.
-struct MoneyWords {
+struct PaymentSummary {
     paid: Amount,
     /// The amount and the number of each signed credit note.
     credited: Vec<(Amount, String)>,
@@ -112,7 +112,7 @@ struct MoneyWords {
     replacement: Option<String>,
 }
 
-impl MoneyWords {
+impl PaymentSummary {
     fn new(
         invoice: &Invoice,
         credits: &Credits,
@@ -139,7 +139,7 @@ impl MoneyWords {
     }
 }
 
-struct Payment {
+struct PaymentLine {
     entry: LedgerEntry,
     /// The name of the actor that recorded the payment; empty for old payments, for which this was not stored.
     by: String,
@@ -148,7 +148,7 @@ struct Payment {
 
 /// The forms of the page: empty, or with the values and faults of a refused attempt.
 #[derive(Default)]
-pub(super) struct Forms {
+pub(super) struct InvoiceForms {
     pub(super) status: FormState,
     pub(super) payment: FormState,
     /// The form for the data that the stored invoice lacks for its submission.
@@ -159,7 +159,7 @@ pub(super) struct Forms {
     pub(super) is_stale: bool,
 }
 
-impl Forms {
+impl InvoiceForms {
     fn status_code(&self) -> StatusCode {
         if self.is_stale {
             StatusCode::PRECONDITION_FAILED
@@ -184,14 +184,14 @@ async fn show_invoice(
 ) -> Answer {
     if query.text("tab") == Some(DEVELOPER_TAB) {
         let stored = find_stored(&state, &session, &ids.1).await?;
-        return invoice_developer::show(&state, &session, stored).await;
+        return invoice_developer::show_developer_page(&state, &session, stored).await;
     }
     let invoice = find(&state, &session, &ids.1).await?;
-    render(&state, &request, &session, invoice, Forms::default()).await
+    render(&state, &request, &session, invoice, InvoiceForms::default()).await
 }
 
 /// Sends a file of an invoice, for the links of the page.
-async fn get_file(
+async fn download_invoice(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     ids: web::Path<(String, String, String)>,
@@ -199,7 +199,7 @@ async fn get_file(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(&ids.2).ok_or_else(ApiError::route_not_found)?;
     let stored = find_stored(&state, &session, &ids.1).await?;
-    invoice_files::make(&state, &request, &stored, file).await
+    invoice_files::make_file(&state, &request, &stored, file).await
 }
 
 /// Returns the invoice whose id is in the path. Fails if it does not belong to this taxpayer.
@@ -249,7 +249,7 @@ pub(super) async fn render(
     request: &HttpRequest,
     session: &AccountSession,
     invoice: Invoice,
-    mut forms: Forms,
+    mut forms: InvoiceForms,
 ) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
@@ -276,7 +276,7 @@ pub(super) async fn render(
     if !forms.edit.is_refused() {
         let suggested = forms.suggestion.as_ref().map(Suggestion::values);
         let present = present_values(&stored, &catalog);
-        forms.edit = FormState::new(present.with(suggested.unwrap_or_default()));
+        forms.edit = FormState::new(present.with_fields(suggested.unwrap_or_default()));
     }
     let digits = catalog.currency_digits(&invoice.currency);
     let code = type_code(invoice, &catalog);
@@ -291,16 +291,16 @@ pub(super) async fn render(
     let newest = corrections.into_iter().next();
     let status = forms.status_code();
     let page = InvoicePage {
-        frame: Frame::for_account(session, &invoice.invoice_no).below("Invoices"),
+        frame: Frame::for_account(session, &invoice.invoice_no).with_section("Invoices"),
         breakdown: Breakdown::from_invoice(invoice, &catalog).map_err(ApiError::internal)?,
         qr: QrPicture::from_text(&invoice.authority.qr_code),
         verify_link: invoice_files::verify_link(state, request, invoice).await?,
         type_name: type_name.unwrap_or_else(|| invoice.invoice_type.clone()),
-        money: MoneyWords::new(invoice, &head.credits, newest.as_ref(), digits),
+        money: PaymentSummary::new(invoice, &head.credits, newest.as_ref(), digits),
         ledger: to_payments(entries, digits),
         differences: sent_differences(&runs, &stored.invoice, &stored.document(&catalog)?),
         buyer: stored.customer().map(|customer| customer.address.clone()),
-        activity: events.map(Happening::from).collect(),
+        activity: events.map(TimelineItem::from).collect(),
         faults: forms.all().iter().flat_map(|form| form.summary()).collect(),
         correction: newest.map(|newest| CorrectionProgress::new(newest, &catalog)),
         invoice: with_currency_digits(invoice.clone(), digits),
@@ -361,12 +361,14 @@ fn with_currency_digits(mut invoice: Invoice, digits: u32) -> Invoice {
     invoice
 }
 
-fn to_payments(entries: Vec<LedgerEntry>, digits: u32) -> Vec<Payment> {
+fn to_payments(entries: Vec<LedgerEntry>, digits: u32) -> Vec<PaymentLine> {
     let entries = entries.into_iter();
-    entries.map(|entry| Payment::new(entry, digits)).collect()
+    entries
+        .map(|entry| PaymentLine::new(entry, digits))
+        .collect()
 }
 
-impl Payment {
+impl PaymentLine {
     fn new(mut entry: LedgerEntry, digits: u32) -> Self {
         entry.posting.amount = entry.posting.amount.with_digits(digits);
         let by = entry.actor.as_ref().map(actor_name).unwrap_or_default();

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::actors::taxpayer::commands::{IfUnchanged, Pay, SetStatus};
-use crate::console::accounts::invoice::{Forms, find, go_to_invoice, render};
+use crate::console::accounts::invoice::{InvoiceForms, find, go_to_invoice, render};
 use crate::console::accounts::seen_invoice;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form};
@@ -55,10 +55,10 @@ async fn set_status(
             Ok(go_to_invoice(&session, &changed.invoice, &notice))
         }
         Err(error) => {
-            let forms = Forms {
+            let forms = InvoiceForms {
                 is_stale: error.status == StatusCode::PRECONDITION_FAILED,
                 status: FormState::from_refusal(error, form.0)?,
-                ..Forms::default()
+                ..InvoiceForms::default()
             };
             render(&state, &request, &session, invoice, forms).await
         }
@@ -77,14 +77,14 @@ async fn change_status(
     invoice: &Invoice,
     form: &FormValues,
 ) -> Result<ChangedStatus, ApiError> {
-    let seen = seen_invoice::read(form, invoice)?;
-    let body = with_invoice_id(invoice, form.object(&["status", "remark"]));
+    let seen = seen_invoice::read_seen_version(form, invoice)?;
+    let body = with_invoice_id(invoice, form.to_object(&["status", "remark"]));
     let UpdateStatus {
         invoice: which,
         status,
         remark,
     } = reader::read(&body, &state.catalog.get(), update_status::read)?.value;
-    let approval = approval::prepare(state, session.taxpayer, &which, status).await?;
+    let approval = approval::prepare_approval(state, session.taxpayer, &which, status).await?;
     let command = IfUnchanged {
         seen: Some(seen),
         command: SetStatus {
@@ -116,9 +116,9 @@ async fn set_payment(
             "The payment was recorded.",
         )),
         Err(error) => {
-            let forms = Forms {
+            let forms = InvoiceForms {
                 payment: FormState::from_refusal(error, form.0)?,
-                ..Forms::default()
+                ..InvoiceForms::default()
             };
             render(&state, &request, &session, invoice, forms).await
         }
@@ -133,12 +133,13 @@ async fn record_payment(
 ) -> Result<Invoice, ApiError> {
     let catalog = state.catalog.get();
     let amount = payment_amount(form, catalog.currency_digits(&invoice.currency))?;
-    let fields = form.object(&["payment_status", "reference", "remark"]);
+    let fields = form.to_object(&["payment_status", "reference", "remark"]);
     let mut body = with_invoice_id(invoice, fields);
     if let Some(amount) = amount {
         body.insert("amount".to_owned(), json!(amount));
     }
-    let read = reader::read(&body, &catalog, payment_update::read).map_err(name_choice)?;
+    let read =
+        reader::read(&body, &catalog, payment_update::read).map_err(reword_missing_payment)?;
     if form.text(CONFIRMATION_FIELD) != "yes" {
         check_not_repeated(state, session, invoice, &read.value).await?;
     }
@@ -165,7 +166,7 @@ fn payment_amount(form: &FormValues, currency_digits: u32) -> Result<Option<Amou
 }
 
 /// Says in the words of the page that no kind of payment was chosen. The API knows the field under two names.
-fn name_choice(faults: Faults) -> Faults {
+fn reword_missing_payment(faults: Faults) -> Faults {
     faults.map(|fault| {
         if fault.path == "payment_status" && fault.rule() == "required" {
             return Fault::new(fault.path, "required", "Choose a payment.");
@@ -287,7 +288,7 @@ mod tests {
             Fault::new("payment_status", "required", "Two names."),
             Fault::new("remark", "required", "The remark field is required."),
         ];
-        let named = name_choice(faults.into_iter().collect());
+        let named = reword_missing_payment(faults.into_iter().collect());
         let texts: Vec<_> = named.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,

@@ -1,13 +1,14 @@
 //! The acts that the page of an invoice offers in its present state.
 
 use crate::console::accounts::invoice_fields::LINES_MAX;
+use crate::console::accounts::pause_cause::InvoiceRuns;
 use crate::domain::correction::credits::Credits;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::codes::{
     AuthorityStatus, DocumentKind, PaymentStatus, SettableStatus, WorkflowStatus, is_self_billed,
 };
-use crate::domain::pipeline::{Operation, Run, RunState};
+use crate::domain::pipeline::{Operation, RunState};
 use crate::http::corrections::refund_words;
 
 /// An act with a button of its own in the head of the page. The first one is the main act.
@@ -31,7 +32,7 @@ pub(super) struct StatusAct {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Acts {
+pub(super) struct InvoiceActs {
     pub(super) in_head: Vec<HeadAct>,
     pub(super) is_payable: bool,
     pub(super) is_editable: bool,
@@ -72,17 +73,17 @@ const TRANSMIT: HeadAct = HeadAct {
     effect: "The signed invoice goes to the customer.",
 };
 
-impl Acts {
+impl InvoiceActs {
     /// `code` is the invoice type code; `None` if it is unknown.
     pub(super) fn new(
         invoice: &Invoice,
         code: Option<&str>,
-        runs: &[Run],
+        runs: InvoiceRuns<'_>,
         submits_after_approval: bool,
         credits: &Credits,
     ) -> Self {
-        let submission = run_state(runs, Operation::Submit);
-        let transmission = run_state(runs, Operation::Transmit);
+        let submission = runs.state(Operation::Submit);
+        let transmission = runs.state(Operation::Transmit);
         let is_signed = invoice.authority.signed;
         let mut in_head = Vec::new();
         if invoice.status == WorkflowStatus::Draft && !is_open(submission) {
@@ -95,7 +96,7 @@ impl Acts {
         if let Some(act) = submit_act(invoice, submission) {
             in_head.push(act);
         }
-        if stopped_run(runs).is_some() {
+        if runs.continuable_run().is_some() {
             in_head.push(TRY_NOW);
         }
         let is_transmittable = is_signed
@@ -112,6 +113,7 @@ impl Acts {
             && invoice.lines.len() <= LINES_MAX
             && invoice.status.after(Transition::Edit).is_ok()
             && !runs
+                .runs
                 .iter()
                 .any(|run| run.operation() == Operation::Submit && !run.is_replaceable());
         Self {
@@ -153,17 +155,6 @@ pub(super) fn correction_obstacle(code: Option<&str>) -> Option<&'static str> {
     )
 }
 
-/// Returns the stopped run that the account can continue: it waits for its next attempt, or has failed for too long. A
-/// run in quarantine needs an operator instead.
-pub(super) fn stopped_run(runs: &[Run]) -> Option<&Run> {
-    let is_stopped = |run: &&Run| match run.state() {
-        RunState::Waiting => true,
-        RunState::Paused => !run.is_quarantined(),
-        _ => false,
-    };
-    runs.iter().find(is_stopped)
-}
-
 /// Returns the act that submits the invoice. A draft must be approved first, unless the authority has rejected it
 /// already. An invoice that the authority has validated but not signed is sent again.
 fn submit_act(invoice: &Invoice, submission: Option<RunState>) -> Option<HeadAct> {
@@ -190,11 +181,6 @@ fn is_open(state: Option<RunState>) -> bool {
         state,
         Some(RunState::Running | RunState::Waiting | RunState::Paused)
     )
-}
-
-fn run_state(runs: &[Run], operation: Operation) -> Option<RunState> {
-    let found = runs.iter().find(|run| run.operation() == operation);
-    found.map(Run::state)
 }
 
 /// Returns the statuses to which the invoice can be set back. There are none for an invoice that is paid or that the

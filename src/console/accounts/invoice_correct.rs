@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::console::accounts::field_changes::{FieldChange, list_changes};
 use crate::console::accounts::invoice::{find_stored, go_to_invoice};
 use crate::console::accounts::invoice_fields::{
-    FieldGroup, LINES_MAX, UpdateBody, form_name, groups, present_values,
+    FieldGroup, LINES_MAX, UpdateBody, field_groups, form_field_name, present_values,
 };
 use crate::console::accounts::navigation::base;
 use crate::console::filters;
@@ -17,7 +17,7 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Accountant};
-use crate::domain::correction::plan::Wish;
+use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::correction::record::{Correction, DocumentPurpose, PlannedDocument};
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::kernel::codes::UniqueNoType;
@@ -40,11 +40,11 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/{id}/correct")
             .page(show_form)
-            .form(start),
+            .form(start_correction),
         path("/dashboard/{taxpayer}/invoices/{id}/correct/preview")
             .page(preview_cancel)
             .form(preview)
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 
@@ -78,11 +78,11 @@ fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> An
     };
     let page = CorrectPage {
         frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
-            .below("Invoices"),
+            .with_section("Invoices"),
         address: format!("{}/invoices/{}", base(session), invoice.id),
         number: invoice.invoice_no.clone(),
-        groups: if has_form(invoice) {
-            groups(invoice)
+        groups: if has_correction_form(invoice) {
+            field_groups(invoice)
         } else {
             Vec::new()
         },
@@ -92,7 +92,7 @@ fn show_page(session: &AccountSession, invoice: &Invoice, form: FormState) -> An
     show_with_status(status, &page)
 }
 
-fn has_form(invoice: &Invoice) -> bool {
+fn has_correction_form(invoice: &Invoice) -> bool {
     !invoice.is_full() && invoice.lines.len() <= LINES_MAX
 }
 
@@ -185,7 +185,7 @@ async fn show_preview(
     let catalog = state.catalog.get();
     let present = present_values(&stored, &catalog);
     let is_cancelled = !sent.text(CANCEL).is_empty();
-    let values = present.clone().with(sent);
+    let values = present.clone().with_fields(sent);
     let planned = match read_wish(state, &stored, &values) {
         Ok(wish) => {
             let command = correct_command(state, &stored.invoice, wish, true);
@@ -210,7 +210,7 @@ async fn show_preview(
     });
     show(&PreviewPage {
         frame: Frame::for_account(session, &format!("Correct {}", invoice.invoice_no))
-            .below("Invoices"),
+            .with_section("Invoices"),
         address: format!("{}/invoices/{}", base(session), invoice.id),
         number: invoice.invoice_no.clone(),
         changes: if is_cancelled {
@@ -238,7 +238,7 @@ fn show_refusal(
 
 /// Returns the names of all fields of the form, including the checkboxes that remove lines.
 fn field_names(invoice: &Invoice) -> Vec<String> {
-    let groups = groups(invoice).into_iter();
+    let groups = field_groups(invoice).into_iter();
     let names = groups.flat_map(|group| {
         let own = group.fields.into_iter().map(|field| field.name);
         own.chain([group.removal])
@@ -247,7 +247,7 @@ fn field_names(invoice: &Invoice) -> Vec<String> {
 }
 
 /// POST of the confirmed preview: starts the correction.
-async fn start(
+async fn start_correction(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -255,7 +255,7 @@ async fn start(
 ) -> Answer {
     let stored = find_stored(&state, &session, &ids.1).await?;
     let present = present_values(&stored, &state.catalog.get());
-    let values = present.with(form.0.with_plain_line_breaks());
+    let values = present.with_fields(form.0.with_plain_line_breaks());
     let wish = match read_wish(&state, &stored, &values) {
         Ok(wish) => wish,
         Err(error) => return show_refusal(&session, &stored.invoice, error, values),
@@ -277,28 +277,28 @@ fn read_wish(
     state: &ApiState,
     stored: &StoredInvoice,
     values: &FormValues,
-) -> Result<Wish, ApiError> {
+) -> Result<CorrectionWish, ApiError> {
     if !values.text(CANCEL).is_empty() {
-        return Ok(Wish::Cancel);
+        return Ok(CorrectionWish::Cancel);
     }
     let invoice = &stored.invoice;
-    if !has_form(invoice) {
+    if !has_correction_form(invoice) {
         let message = "This invoice was created as a full document, or has many lines. Correct it in the system that made it.";
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
     }
     let update = UpdateBody::new(invoice, values);
-    let body = wanted_body(invoice, &update);
+    let body = corrected_invoice_body(invoice, &update);
     let read = reader::read(&body, &state.catalog.get(), standard_invoice::read);
     let form = read.map_err(|faults: Faults| {
-        ApiError::from(update.to_form_faults(&faults.rename_fields(form_name)))
+        ApiError::from(update.to_form_faults(&faults.rename_fields(form_field_name)))
     })?;
     let mut draft = form.value.draft;
-    add_texts(&mut draft, &update.body);
-    Ok(Wish::Become(Box::new(draft)))
+    add_note_and_descriptions(&mut draft, &update.body);
+    Ok(CorrectionWish::Become(Box::new(draft)))
 }
 
 /// Makes the body of Create Invoice (Standard) for the corrected invoice.
-fn wanted_body(invoice: &Invoice, update: &UpdateBody) -> Map<String, Value> {
+fn corrected_invoice_body(invoice: &Invoice, update: &UpdateBody) -> Map<String, Value> {
     let mut body = update.body.clone();
     let lines = body.remove("lines").unwrap_or_default();
     for name in ["unique_no", "unique_no_type", "note"] {
@@ -325,7 +325,7 @@ fn wanted_body(invoice: &Invoice, update: &UpdateBody) -> Map<String, Value> {
 }
 
 /// Adds the note and the descriptions of lines, for which Create Invoice (Standard) has no fields.
-fn add_texts(draft: &mut Draft, body: &Map<String, Value>) {
+fn add_note_and_descriptions(draft: &mut Draft, body: &Map<String, Value>) {
     if let Some(note) = body.get("note") {
         draft.extras.insert("note".to_owned(), note.clone());
     }

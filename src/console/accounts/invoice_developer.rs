@@ -12,7 +12,7 @@ use url::form_urlencoded::Serializer;
 use crate::console::accounts::invoice_head::{InvoiceHead, InvoiceTab};
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::pause_cause::OperatorPauses;
-use crate::console::accounts::timeline::{Happening, operation_name, step_operation};
+use crate::console::accounts::timeline::{TimelineItem, operation_name, step_operation};
 use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -48,7 +48,7 @@ struct DeveloperPage {
     head: InvoiceHead,
     runs: Vec<RunLine>,
     deliveries: Vec<DeliveryLine>,
-    attempts: Vec<Happening>,
+    attempts: Vec<TimelineItem>,
     /// True if the timeline has more entries than the page shows.
     is_cut: bool,
     /// The address of the list of requests about this invoice.
@@ -65,7 +65,7 @@ struct RunLine {
     /// The name of who asked for the run; empty if it was not recorded.
     asker: String,
     why: &'static str,
-    steps: Vec<Happening>,
+    steps: Vec<TimelineItem>,
 }
 
 struct DeliveryLine {
@@ -93,7 +93,7 @@ async fn find_deliveries(
     Ok(found)
 }
 
-pub(super) async fn show(
+pub(super) async fn show_developer_page(
     state: &ApiState,
     session: &AccountSession,
     stored: StoredInvoice,
@@ -111,12 +111,12 @@ pub(super) async fn show(
     let attempts = timeline.entries.iter().rev();
     let attempts = attempts.filter(|entry| entry.kind == EntryKind::Delivery);
     page::show(&DeveloperPage {
-        frame: Frame::for_account(session, &invoice.invoice_no).below("Invoices"),
+        frame: Frame::for_account(session, &invoice.invoice_no).with_section("Invoices"),
         base: base(session),
         head,
         attempts: attempts
             .take(ENTRIES_SHOWN_MAX)
-            .map(Happening::from)
+            .map(TimelineItem::from)
             .collect(),
         runs: runs
             .into_iter()
@@ -151,7 +151,10 @@ impl RunLine {
             badge: run.state().into(),
             asker: run.asked_by.as_ref().map(actor_name).unwrap_or_default(),
             why: explain_state(&run, pauses),
-            steps: steps.take(ENTRIES_SHOWN_MAX).map(Happening::from).collect(),
+            steps: steps
+                .take(ENTRIES_SHOWN_MAX)
+                .map(TimelineItem::from)
+                .collect(),
             run,
         }
     }

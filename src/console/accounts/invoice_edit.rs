@@ -11,12 +11,12 @@ use crate::actors::taxpayer::commands::{
     CreateInvoice, IfUnchanged, ReviseInvoice, RevisedInvoice, SeenInvoice,
 };
 use crate::console::accounts::field_changes::{FieldChange, list_changes, list_lost_lines};
-use crate::console::accounts::invoice::{Forms, find_stored, go_to_invoice, render};
+use crate::console::accounts::invoice::{InvoiceForms, find_stored, go_to_invoice, render};
 use crate::console::accounts::invoice_acts::credit_obstacle;
 use crate::console::accounts::invoice_fields::{
-    FieldGroup, LINES_MAX, UpdateBody, groups, present_values,
+    FieldGroup, LINES_MAX, UpdateBody, field_groups, present_values,
 };
-use crate::console::accounts::invoice_head::find_credits;
+use crate::console::accounts::invoice_head::find_credit_notes;
 use crate::console::accounts::invoice_submission::{go_to_run, perform_submission};
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::seen_invoice;
@@ -90,13 +90,13 @@ impl EditPage {
     fn new(session: &AccountSession, invoice: &Invoice, form: FormState) -> Self {
         Self {
             frame: Frame::for_account(session, &format!("Edit {}", invoice.invoice_no))
-                .below("Invoices"),
+                .with_section("Invoices"),
             address: format!("{}/invoices/{}", base(session), invoice.id),
             number: invoice.invoice_no.clone(),
-            groups: groups(invoice),
+            groups: field_groups(invoice),
             faults: form.summary(),
             form,
-            seen: seen_invoice::field_value(invoice),
+            seen: seen_invoice::seen_field_value(invoice),
             conflicts: None,
         }
     }
@@ -126,8 +126,8 @@ async fn edit(
     check_editable(&stored.invoice)?;
     let sent = form.0.with_plain_line_breaks();
     let present = present_values(&stored, &state.catalog.get());
-    let values = present.clone().with(sent.clone());
-    match save(&state, &session, &stored.invoice, &present, &values).await {
+    let values = present.clone().with_fields(sent.clone());
+    match save_edit(&state, &session, &stored.invoice, &present, &values).await {
         Ok(saved) if sent.text("then") == "submit" => {
             submit_revised(&state, &session, &request, saved).await
         }
@@ -138,9 +138,9 @@ async fn edit(
         Err(error) => {
             let form = FormState::from_refusal(error, values)?;
             if sent.text("place") == "invoice" {
-                let forms = Forms {
+                let forms = InvoiceForms {
                     edit: form,
-                    ..Forms::default()
+                    ..InvoiceForms::default()
                 };
                 render(&state, &request, &session, stored.invoice, forms).await
             } else {
@@ -162,7 +162,7 @@ async fn show_conflict(
     let invoice = &stored.invoice;
     check_editable(invoice)?;
     let present = present_values(&stored, &state.catalog.get());
-    let values = present.clone().with(sent);
+    let values = present.clone().with_fields(sent);
     let changes = list_changes(invoice, &present, &values).into_iter();
     let conflicts = changes.chain(list_lost_lines(invoice, &values)).collect();
     let page = EditPage {
@@ -173,39 +173,40 @@ async fn show_conflict(
 }
 
 /// An invoice after its form was sent.
-struct Saved {
+struct SavedEdit {
     invoice: Invoice,
     /// The last change of the invoice that the sender of the form now knows of.
     seen: SeenInvoice,
     notice: &'static str,
 }
 
-async fn save(
+async fn save_edit(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
     present: &FormValues,
     values: &FormValues,
-) -> Result<Saved, ApiError> {
+) -> Result<SavedEdit, ApiError> {
     // Checked before the fields: after a fault the form is shown again, and its sender would seem to know the present
     // invoice.
-    let seen = seen_invoice::read(values, invoice)?;
+    let seen = seen_invoice::read_seen_version(values, invoice)?;
     if UpdateBody::new(invoice, values).body == UpdateBody::new(invoice, present).body {
-        return Ok(Saved {
+        return Ok(SavedEdit {
             invoice: invoice.clone(),
             seen,
             notice: "Nothing was changed: the invoice was like this already.",
         });
     }
-    let RevisedInvoice { invoice, .. } = revise(state, session, invoice, values, seen).await?;
-    Ok(Saved {
+    let RevisedInvoice { invoice, .. } =
+        revise_invoice(state, session, invoice, values, seen).await?;
+    Ok(SavedEdit {
         seen: SeenInvoice::from(&invoice),
         invoice,
         notice: "The invoice was changed.",
     })
 }
 
-async fn revise(
+async fn revise_invoice(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
@@ -242,13 +243,13 @@ async fn submit_revised(
     state: &ApiState,
     session: &AccountSession,
     request: &HttpRequest,
-    saved: Saved,
+    saved: SavedEdit,
 ) -> Answer {
-    let Saved { invoice, seen, .. } = saved;
+    let SavedEdit { invoice, seen, .. } = saved;
     match perform_submission(state, session, &invoice, seen).await {
         Ok(run) => go_to_run(state, session, &invoice, &run).await,
         Err(error) => {
-            let forms = Forms::for_submission(error)?;
+            let forms = InvoiceForms::from_submission_error(error)?;
             render(state, request, session, invoice, forms).await
         }
     }
@@ -270,7 +271,7 @@ async fn make_credit_note(
     }
     let catalog = state.catalog.get();
     let code = type_code(&stored.invoice, &catalog);
-    let credits = find_credits(&state, &stored.invoice).await?;
+    let credits = find_credit_notes(&state, &stored.invoice).await?;
     if let Some(obstacle) = credit_obstacle(&stored.invoice, code.as_deref(), &credits) {
         return Err(ApiError::new(ErrorCode::InvalidTransition, obstacle));
     }
@@ -285,7 +286,7 @@ async fn make_credit_note(
             go_to(&address, notice)
         });
     }
-    let number = free_number(&state, &session, &stored.invoice).await?;
+    let number = find_unused_number(&state, &session, &stored.invoice).await?;
     let body = credit_note_body(&state, &stored, &number);
     let form = reader::read(&body, &catalog, standard_invoice::read)?;
     let draft = form.value.draft;
@@ -301,7 +302,7 @@ async fn make_credit_note(
 
 /// Returns an unused invoice number: the number of the invoice followed by `CN` and digits, because the authority
 /// accepts only letters and digits.
-async fn free_number(
+async fn find_unused_number(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,

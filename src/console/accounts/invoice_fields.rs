@@ -84,7 +84,7 @@ const TYPE: &str = "invoice_type";
 const CATEGORY: &str = "invoice_category";
 
 /// Returns the fields in groups, for a form with all of them.
-pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
+pub(super) fn field_groups(invoice: &Invoice) -> Vec<FieldGroup> {
     let group = |title: String, fields: Vec<EditField>, removal: String| FieldGroup {
         title,
         fields,
@@ -92,7 +92,7 @@ pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
     };
     let header = HEADER_FIELDS
         .iter()
-        .map(|(name, _)| field((*name).to_owned()));
+        .map(|(name, _)| edit_field((*name).to_owned()));
     let header = group("Document".to_owned(), header.collect(), String::new());
     let lines = (0..invoice.lines.len()).map(|at| {
         group(
@@ -103,7 +103,7 @@ pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
     });
     let customer = CUSTOMER_FIELDS
         .iter()
-        .map(|(name, _)| field(format!("customer.{name}")));
+        .map(|(name, _)| edit_field(format!("customer.{name}")));
     let customer = group("Customer".to_owned(), customer.collect(), String::new());
     [header]
         .into_iter()
@@ -116,7 +116,7 @@ pub(super) fn groups(invoice: &Invoice) -> Vec<FieldGroup> {
 pub(super) fn line_fields(at: usize) -> Vec<EditField> {
     let names = LINE_FIELDS.iter();
     names
-        .map(|(name, _)| field(format!("lines.{at}.{name}")))
+        .map(|(name, _)| edit_field(format!("lines.{at}.{name}")))
         .collect()
 }
 
@@ -126,7 +126,7 @@ pub(super) fn named_fields(
     invoice: &Invoice,
     paths: impl IntoIterator<Item = String>,
 ) -> Vec<EditField> {
-    let known: BTreeSet<_> = groups(invoice)
+    let known: BTreeSet<_> = field_groups(invoice)
         .into_iter()
         .flat_map(|group| group.fields)
         .map(|field| field.name)
@@ -141,12 +141,12 @@ pub(super) fn named_fields(
         .collect();
     named.sort();
     named.dedup();
-    named.into_iter().map(field).collect()
+    named.into_iter().map(edit_field).collect()
 }
 
-fn field(name: String) -> EditField {
+fn edit_field(name: String) -> EditField {
     EditField {
-        label: label(&name),
+        label: field_label(&name),
         kind: if name.ends_with("_date") {
             "date"
         } else {
@@ -157,7 +157,7 @@ fn field(name: String) -> EditField {
 }
 
 /// Returns the label of the field at a path of the stored invoice. A path without a label is returned as it is.
-pub(super) fn label(path: &str) -> String {
+pub(super) fn field_label(path: &str) -> String {
     let found = |names: &[(&str, &'static str)], name: &str| {
         let entry = names.iter().find(|(known, _)| *known == name);
         entry.map(|(_, label)| *label)
@@ -180,11 +180,11 @@ fn line_path(path: &str) -> Option<(usize, &str)> {
 
 /// Returns the name of the field that holds the value at this path of the document for the authority.
 pub(super) fn field_name(invoice: &Invoice, catalog: &Catalog, document_path: &str) -> String {
-    form_name(&stored_path(invoice, catalog, document_path))
+    form_field_name(&stored_path(invoice, catalog, document_path))
 }
 
 /// Returns the name of the field at a path of the stored invoice.
-pub(super) fn form_name(stored: &str) -> String {
+pub(super) fn form_field_name(stored: &str) -> String {
     match stored.strip_prefix("invoice_lines.") {
         Some(rest) => format!("lines.{rest}"),
         None => stored.to_owned(),
@@ -297,19 +297,19 @@ impl UpdateBody {
             .filter(|at| values.text(&format!("lines.{at}.{REMOVAL}")).is_empty())
             .collect();
         let header = HEADER_FIELDS.map(|(name, _)| name);
-        let mut body = values.object(&header);
-        body.extend(values.object(&[TYPE, CATEGORY]));
+        let mut body = values.to_object(&header);
+        body.extend(values.to_object(&[TYPE, CATEGORY]));
         body.insert("unique_no".to_owned(), json!(invoice.id.to_string()));
         let by_id = UniqueNoType::PortalId.as_str();
         body.insert("unique_no_type".to_owned(), json!(by_id));
         let customer = CUSTOMER_FIELDS.map(|(name, _)| name);
         let mut number_faults = Vec::new();
-        let customer = members(values, "customer", &customer, &mut number_faults);
+        let customer = filled_object(values, "customer", &customer, &mut number_faults);
         body.insert("customer".to_owned(), customer);
         let line = LINE_FIELDS.map(|(name, _)| name);
         let lines = kept
             .iter()
-            .map(|at| members(values, &format!("lines.{at}"), &line, &mut number_faults));
+            .map(|at| filled_object(values, &format!("lines.{at}"), &line, &mut number_faults));
         body.insert("lines".to_owned(), lines.collect());
         Self {
             body,
@@ -336,7 +336,12 @@ impl UpdateBody {
 }
 
 /// Makes an object of the fields below a path that are not blank. Adds the faults of its numbers to `faults`.
-fn members(values: &FormValues, below: &str, names: &[&str], faults: &mut Vec<Fault>) -> Value {
+fn filled_object(
+    values: &FormValues,
+    below: &str,
+    names: &[&str],
+    faults: &mut Vec<Fault>,
+) -> Value {
     let mut filled = Map::new();
     for name in names {
         let path = format!("{below}.{name}");
@@ -369,8 +374,11 @@ mod tests {
             ("profile.city", "profile.city"),
             ("lines.x.quantity", "lines.x.quantity"),
         ] {
-            assert_eq!(label(path), words);
+            assert_eq!(field_label(path), words);
         }
-        assert_eq!(form_name("invoice_lines.3.quantity"), "lines.3.quantity");
+        assert_eq!(
+            form_field_name("invoice_lines.3.quantity"),
+            "lines.3.quantity"
+        );
     }
 }

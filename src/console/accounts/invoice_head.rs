@@ -1,9 +1,10 @@
 //! The head of the pages of one invoice: its number, customer and amount, its progress, the acts that are possible, and
 //! links to the next invoices of the list.
 
-use crate::console::accounts::invoice_acts::{Acts, correction_obstacle};
+use crate::console::accounts::invoice_acts::{InvoiceActs, correction_obstacle};
 use crate::console::accounts::lifecycle::{self, Lifecycle, LifecycleStep};
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::pause_cause::{InvoiceRuns, OperatorPauses};
 use crate::console::accounts::seen_invoice;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
@@ -46,7 +47,7 @@ pub(super) struct InvoiceHead {
     pub(super) is_signed: bool,
     pub(super) is_correctable: bool,
     pub(super) steps: Vec<LifecycleStep>,
-    pub(super) acts: Acts,
+    pub(super) acts: InvoiceActs,
     pub(super) credits: Credits,
     pub(super) newer: Option<InvoiceId>,
     pub(super) older: Option<InvoiceId>,
@@ -69,7 +70,12 @@ impl InvoiceHead {
         let digits = catalog.currency_digits(&invoice.currency);
         let code = type_code(invoice, &catalog);
         let submits = stored.supplier.settings.submit_after_approval;
-        let credits = find_credits(state, invoice).await?;
+        let credits = find_credit_notes(state, invoice).await?;
+        let pauses = OperatorPauses::load(&state.store, runs).await?;
+        let runs = InvoiceRuns {
+            runs,
+            pauses: &pauses,
+        };
         let is_something_left = !credits.left_to_pay(invoice).max(Amount::ZERO).is_zero();
         Ok(Self {
             address: format!("{base}/invoices/{}", invoice.id),
@@ -88,18 +94,21 @@ impl InvoiceHead {
             is_correctable: invoice.authority.signed
                 && correction_obstacle(code.as_deref()).is_none(),
             steps: lifecycle::steps(invoice.status, &invoice.authority),
-            acts: Acts::new(invoice, code.as_deref(), runs, submits, &credits),
+            acts: InvoiceActs::new(invoice, code.as_deref(), runs, submits, &credits),
             credits,
-            newer: neighbour(state, invoice, false).await?,
-            older: neighbour(state, invoice, true).await?,
+            newer: neighbour_invoice(state, invoice, false).await?,
+            older: neighbour_invoice(state, invoice, true).await?,
             tab,
-            seen: seen_invoice::field_value(invoice),
+            seen: seen_invoice::seen_field_value(invoice),
         })
     }
 }
 
 /// Returns the credit notes of an invoice. Only a signed invoice has any.
-pub(super) async fn find_credits(state: &ApiState, invoice: &Invoice) -> Result<Credits, ApiError> {
+pub(super) async fn find_credit_notes(
+    state: &ApiState,
+    invoice: &Invoice,
+) -> Result<Credits, ApiError> {
     if !invoice.authority.signed {
         return Ok(Credits::default());
     }
@@ -111,7 +120,7 @@ pub(super) async fn find_credits(state: &ApiState, invoice: &Invoice) -> Result<
 }
 
 /// Returns the invoice that was created just before or just after this one.
-async fn neighbour(
+async fn neighbour_invoice(
     state: &ApiState,
     invoice: &Invoice,
     is_older: bool,

@@ -10,11 +10,10 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::{
     IfUnchanged, OpenAuditedRun, OpenRun, RecheckRun, SeenInvoice, StoppedRun,
 };
-use crate::console::accounts::invoice::{Forms, find, render};
-use crate::console::accounts::invoice_acts::stopped_run;
-use crate::console::accounts::invoice_fields::form_name;
+use crate::console::accounts::invoice::{InvoiceForms, find, render};
+use crate::console::accounts::invoice_fields::form_field_name;
 use crate::console::accounts::navigation::base;
-use crate::console::accounts::pause_cause::{OperatorPauses, PauseCause};
+use crate::console::accounts::pause_cause::{InvoiceRuns, OperatorPauses, PauseCause};
 use crate::console::accounts::seen_invoice;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::page::{Answer, Form, go_to};
@@ -37,8 +36,8 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/invoices/{id}/submit").form(submit),
         path("/dashboard/{taxpayer}/invoices/{id}/retry")
             .form(retry)
-            .repeatable(),
-        path("/dashboard/{taxpayer}/invoices/{id}/transmit").form(transmit),
+            .allows_form_repeat(),
+        path("/dashboard/{taxpayer}/invoices/{id}/transmit").form(transmit_invoice),
     ]
 }
 
@@ -51,35 +50,35 @@ async fn submit(
     form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
-    match submit_seen(&state, &session, &invoice, &form.0).await {
+    match submit_seen_version(&state, &session, &invoice, &form.0).await {
         Ok(run) => go_to_run(&state, &session, &invoice, &run).await,
         Err(error) => {
-            let forms = Forms::for_submission(error)?;
+            let forms = InvoiceForms::from_submission_error(error)?;
             render(&state, &request, &session, invoice, forms).await
         }
     }
 }
 
-async fn submit_seen(
+async fn submit_seen_version(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
     form: &FormValues,
 ) -> Result<Run, ApiError> {
-    let seen = seen_invoice::read(form, invoice)?;
-    let command = submission(state, session, invoice, seen).await?;
-    start(state, session, command).await
+    let seen = seen_invoice::read_seen_version(form, invoice)?;
+    let command = submission_command(state, session, invoice, seen).await?;
+    start_run(state, session, command).await
 }
 
-impl Forms {
+impl InvoiceForms {
     /// Returns the forms of the page if the invoice lacks something for its submission, was changed meanwhile, or cannot
     /// be submitted now. Returns any other error unchanged.
-    pub(super) fn for_submission(error: ApiError) -> Result<Self, ApiError> {
+    pub(super) fn from_submission_error(error: ApiError) -> Result<Self, ApiError> {
         let is_stale = error.status == StatusCode::PRECONDITION_FAILED;
         if error.faults.is_empty() && !is_stale && error.code != ErrorCode::Overloaded {
             return Err(error);
         }
-        let faults = error.faults.clone().rename_fields(form_name);
+        let faults = error.faults.clone().rename_fields(form_field_name);
         Ok(Self {
             is_stale,
             submission: FormState::from_refusal(error.with_faults(faults), FormValues::default())?,
@@ -89,7 +88,7 @@ impl Forms {
 }
 
 /// Returns the command that submits the stored invoice. The command fails if the invoice was changed since it was seen.
-async fn submission(
+async fn submission_command(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
@@ -97,7 +96,7 @@ async fn submission(
 ) -> Result<IfUnchanged<OpenAuditedRun>, ApiError> {
     Ok(IfUnchanged {
         seen: Some(seen),
-        command: OpenAuditedRun(prepare(state, session, invoice).await?.command),
+        command: OpenAuditedRun(prepare_submission(state, session, invoice).await?.command),
     })
 }
 
@@ -109,14 +108,14 @@ pub(super) async fn perform_submission(
     invoice: &Invoice,
     seen: SeenInvoice,
 ) -> Result<Run, ApiError> {
-    let command = submission(state, session, invoice, seen).await?;
+    let command = submission_command(state, session, invoice, seen).await?;
     let deadline = Instant::now() + PATIENCE;
     let run = state.taxpayers.send(session.taxpayer, command).await?;
     Ok(state.pipeline.wait_until_settled(run, deadline).await?)
 }
 
 /// Returns the command that submits the stored invoice, unless the invoice is changed before the command is executed.
-pub(super) async fn prepare(
+pub(super) async fn prepare_submission(
     state: &ApiState,
     session: &AccountSession,
     invoice: &Invoice,
@@ -127,7 +126,7 @@ pub(super) async fn prepare(
     Ok(prepared.command)
 }
 
-async fn start(
+async fn start_run(
     state: &ApiState,
     session: &AccountSession,
     command: impl TaxpayerCommand<Output = Run>,
@@ -147,7 +146,14 @@ async fn retry(
     let invoice = find(&state, &session, &ids.1).await?;
     let keys = vec![invoice.irn.key()];
     let all = runs::owned_by_with_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
-    let run = stopped_run(&all).ok_or_else(nothing_to_retry_error)?;
+    let pauses = OperatorPauses::load(&state.store, &all).await?;
+    let runs = InvoiceRuns {
+        runs: &all,
+        pauses: &pauses,
+    };
+    let run = runs
+        .continuable_run()
+        .ok_or_else(|| nothing_to_retry_error(runs))?;
     let stopped = StoppedRun {
         run: run.id,
         irn: run.irn.clone(),
@@ -159,13 +165,17 @@ async fn retry(
     go_to_run(&state, &session, &invoice, &run).await
 }
 
-fn nothing_to_retry_error() -> ApiError {
+/// Returns the error for an invoice without a run that the account can continue. A paused run needs an operator.
+fn nothing_to_retry_error(runs: InvoiceRuns<'_>) -> ApiError {
+    if let Some(cause) = runs.pause_cause() {
+        return ApiError::new(ErrorCode::InvalidTransition, cause.sentence());
+    }
     let message = "Nothing about this invoice waits any more. Go back and reload the page.";
     ApiError::new(ErrorCode::RunNotFound, message)
 }
 
 /// POST of the button Transmit.
-async fn transmit(
+async fn transmit_invoice(
     state: web::Data<ApiState>,
     Accountant(session): Accountant,
     ids: web::Path<(String, String)>,
@@ -184,7 +194,7 @@ async fn transmit(
         irn: invoice.irn.clone(),
         payload: RunPayload::Transmit,
     };
-    let run = start(&state, &session, OpenAuditedRun(OpenRun(request))).await?;
+    let run = start_run(&state, &session, OpenAuditedRun(OpenRun(request))).await?;
     go_to_run(&state, &session, &invoice, &run).await
 }
 

@@ -14,7 +14,7 @@ pub(super) struct CurrencySum {
 }
 
 /// Returns the totals of the invoices minus the credit notes, by currency.
-pub(super) fn sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<CurrencySum> {
+pub(super) fn currency_sums(amounts: &[DocumentAmounts], catalog: &Catalog) -> Vec<CurrencySum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
     for document in amounts {
         let sum = sums

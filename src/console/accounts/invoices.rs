@@ -9,11 +9,12 @@ use askama::Template;
 use database::page::Page;
 use url::form_urlencoded::Serializer;
 
-use crate::console::accounts::bulk_selection::{BulkBar, Selection};
-use crate::console::accounts::invoice_sums::{CurrencySum, sums};
+use crate::console::accounts::bulk_selection::{BulkBar, InvoiceSelection};
+use crate::console::accounts::invoice_sums::{CurrencySum, currency_sums};
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::list_filters::{self, FOLDED_FILTERS};
 use crate::console::accounts::navigation::base;
+use crate::console::accounts::payment_word::PaymentWord;
 use crate::console::accounts::saved_views::{self, SavedView};
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -41,7 +42,7 @@ use crate::store::invoices::work_tabs::{self, TabCount, WorkTab};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices").page(list_invoices),
-        path("/dashboard/{taxpayer}/invoices/files/{file}").page(get_file),
+        path("/dashboard/{taxpayer}/invoices/files/{file}").page(download_invoices),
     ]
 }
 
@@ -67,7 +68,7 @@ struct InvoicesPage {
     filter: FormState,
     kept: KeptFilters,
     /// The filters that the page keeps folded, each as the type of its input, its name and its label.
-    folded: [(&'static str, &'static str, &'static str); 6],
+    folded: [(&'static str, &'static str, &'static str); 7],
     /// True if one of the folded filters is set.
     is_unfolded: bool,
     statuses: Vec<(&'static str, Badge)>,
@@ -107,7 +108,7 @@ struct InvoiceRow {
     invoice: Invoice,
     payable: Amount,
     lifecycle: Badge,
-    payment: Badge,
+    payment: PaymentWord,
     is_overdue: bool,
 }
 
@@ -116,7 +117,7 @@ const ALL_TAB: (&str, &str) = ("All", "");
 const PAID_TAB: (&str, &str) = ("Paid", "payment_status=PAID");
 
 /// Returns the label of a tab, and its filters as a query.
-pub(super) fn tab_words(tab: WorkTab) -> (&'static str, &'static str) {
+pub(super) fn tab_label_and_filters(tab: WorkTab) -> (&'static str, &'static str) {
     match tab {
         WorkTab::Attention => (
             "Needs attention",
@@ -151,7 +152,7 @@ const SORT_COLUMNS: [(&str, &str, &str); 3] = [
 ];
 
 /// Sends the invoices as a file: all that match the filters, or the ticked ones.
-async fn get_file(
+async fn download_invoices(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     query: Query,
@@ -161,23 +162,24 @@ async fn get_file(
     let values = FormValues::from(&query);
     // The form with the ticked rows names its filter, even if it is empty.
     let list = if query.text("filter").is_some() {
-        Selection::read(&values)?.into_list(&state, session.taxpayer)?
+        InvoiceSelection::read(&values)?.into_list(&state, session.taxpayer)?
     } else {
-        list_filters::read(&query, state.today())?.into_list(session.taxpayer)
+        let asked = list_filters::read(&query, state.today(), &state.catalog.get())?;
+        asked.into_list(session.taxpayer)
     };
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
     exports::invoices_file(&state, holder, list, format).await
 }
 
 /// The page of the list that is shown, with the counts and totals.
-struct FoundPart {
+struct FoundInvoices {
     invoices: Vec<Invoice>,
     total: u64,
     is_more: bool,
     sums: Option<Vec<CurrencySum>>,
 }
 
-impl FoundPart {
+impl FoundInvoices {
     async fn load(state: &ApiState, list: &InvoiceList, page: Page) -> Result<Self, ApiError> {
         let store = &state.store;
         let counted = list.count_up_to(store, COUNTED_MAX + 1).await?;
@@ -190,7 +192,7 @@ impl FoundPart {
             .await?;
         let sums = if counted <= SUMMED_MAX {
             let amounts = list.amounts(store, SUMMED_MAX).await?;
-            Some(sums(&amounts, &state.catalog.get()))
+            Some(currency_sums(&amounts, &state.catalog.get()))
         } else {
             None
         };
@@ -202,7 +204,7 @@ impl FoundPart {
         })
     }
 
-    fn none() -> Self {
+    fn empty() -> Self {
         Self {
             invoices: Vec::new(),
             total: 0,
@@ -230,14 +232,15 @@ pub(super) async fn render(
     let page = query.page(PER_PAGE);
     let values = FormValues::from(query);
     let today = state.today();
-    let (found, filter) = match list_filters::read(query, today) {
+    let catalog = state.catalog.get();
+    let (found, filter) = match list_filters::read(query, today, &catalog) {
         Ok(asked) => {
             let list = asked.into_list(session.taxpayer);
-            let found = FoundPart::load(state, &list, page).await?;
+            let found = FoundInvoices::load(state, &list, page).await?;
             (found, FormState::new(values.clone()))
         }
         Err(faults) => (
-            FoundPart::none(),
+            FoundInvoices::empty(),
             FormState::with_faults(values.clone(), faults),
         ),
     };
@@ -245,8 +248,8 @@ pub(super) async fn render(
     let base = base(session);
     let list_query = list_query(&values, &[]);
     let here = format!("{base}/invoices");
-    let catalog = state.catalog.get();
-    let overdue = owed::overdue(&state.store, session.taxpayer, &found.invoices, today).await?;
+    let overdue =
+        owed::find_overdue(&state.store, session.taxpayer, &found.invoices, today).await?;
     let rows = found.invoices.into_iter().map(|invoice| {
         let digits = catalog.currency_digits(&invoice.currency);
         InvoiceRow::new(invoice, digits, &overdue)
@@ -257,7 +260,7 @@ pub(super) async fn render(
         frame: Frame::for_account(session, "Invoices"),
         tabs: tabs(&base, &values, &counts),
         views: saved_views::load(state, session, &values).await?,
-        view_query: saved_views::filters(&values),
+        view_query: saved_views::view_filters(&values),
         is_filtered: FILTER_NAMES.iter().any(|name| is_set(name)),
         folded: FOLDED_FILTERS,
         is_unfolded: FOLDED_FILTERS.iter().any(|(_, name, _)| is_set(name)) || filter.is_refused(),
@@ -301,6 +304,7 @@ const FORM: ListForm = ListForm {
         "date_to",
         "due_after",
         "due_before",
+        "currency",
         "amount_min",
         "amount_max",
     ],
@@ -326,9 +330,12 @@ fn tabs(base: &str, values: &FormValues, counts: &[TabCount]) -> Vec<Tab> {
         }
     };
     let all = [tab(ALL_TAB, String::new())];
-    let counted = counts
-        .iter()
-        .map(|one| tab(tab_words(one.tab), count_text(one.count, one.is_more)));
+    let counted = counts.iter().map(|one| {
+        tab(
+            tab_label_and_filters(one.tab),
+            count_text(one.count, one.is_more),
+        )
+    });
     all.into_iter()
         .chain(counted)
         .chain([tab(PAID_TAB, String::new())])
@@ -377,7 +384,7 @@ impl InvoiceRow {
         Self {
             payable: invoice.payment.payable.with_digits(digits),
             lifecycle: Lifecycle::from(&invoice).into(),
-            payment: invoice.payment.status.into(),
+            payment: PaymentWord::new(invoice.payment, digits),
             is_overdue: overdue.contains(&invoice.id),
             invoice,
         }

@@ -8,12 +8,12 @@ use askama::Template;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::actors::taxpayer::commands::{IfUnchanged, OpenAuditedRun, SetStatus};
-use crate::console::accounts::bulk_selection::{BulkAct, Selection, ticked_ids};
-use crate::console::accounts::invoice_submission::prepare;
+use crate::console::accounts::bulk_selection::{BulkAct, InvoiceSelection, ticked_ids};
+use crate::console::accounts::invoice_submission::prepare_submission;
 use crate::console::accounts::invoices::COUNTED_MAX;
 use crate::console::accounts::lifecycle::Lifecycle;
 use crate::console::accounts::navigation::base;
-use crate::console::accounts::profile::taxpayer;
+use crate::console::accounts::profile::load_taxpayer;
 use crate::console::badges::{Badge, badge};
 use crate::console::filters;
 use crate::console::form_values::FormValues;
@@ -51,7 +51,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 /// The invoices of a selection.
-struct Found {
+struct SelectedInvoices {
     /// The invoices with which the act can be done.
     invoices: Vec<Invoice>,
     /// The reasons why the act cannot be done with the other invoices, each with their number.
@@ -62,16 +62,16 @@ struct Found {
     is_more: bool,
 }
 
-async fn find(
+async fn find_selected_invoices(
     state: &ApiState,
     session: &AccountSession,
     act: BulkAct,
     values: &FormValues,
-) -> Result<Found, ApiError> {
-    let mut list = Selection::read(values)?.into_list(state, session.taxpayer)?;
+) -> Result<SelectedInvoices, ApiError> {
+    let mut list = InvoiceSelection::read(values)?.into_list(state, session.taxpayer)?;
     // Without this filter, invoices with which the act cannot be done would fill the limit.
     if list.filters.ids.is_none() && list.filters.status.is_none() {
-        list.filters.status = Some(act.status());
+        list.filters.status = Some(act.required_status());
     }
     let total = list.count_up_to(&state.store, COUNTED_MAX + 1).await?;
     let part = PagePart {
@@ -92,7 +92,7 @@ async fn find(
             },
         }
     }
-    Ok(Found {
+    Ok(SelectedInvoices {
         invoices,
         obstacles,
         others: total.min(COUNTED_MAX).saturating_sub(INVOICES_MAX),
@@ -137,8 +137,8 @@ async fn preview(
     let Some(act) = BulkAct::parse(values.text("act")) else {
         return Ok(redirect(&format!("{base}/invoices")));
     };
-    let found = find(&state, &session, act, &values).await?;
-    let settings = taxpayer(&state, &session).await?.settings;
+    let found = find_selected_invoices(&state, &session, act, &values).await?;
+    let settings = load_taxpayer(&state, &session).await?.settings;
     let count = found.invoices.len();
     let ids = found.invoices.iter().map(|invoice| invoice.id);
     let mut fields = vec![
@@ -159,7 +159,7 @@ async fn preview(
         currency: invoice.currency,
     };
     show(&PreviewPage {
-        frame: Frame::for_account(&session, act.label()).below("Invoices"),
+        frame: Frame::for_account(&session, act.label()).with_section("Invoices"),
         list_address: list_address(&base, &values),
         base,
         effect: act.effect(settings.submit_after_approval),
@@ -201,18 +201,18 @@ struct ResultPage {
 struct ResultLine {
     id: InvoiceId,
     number: String,
-    outcome: Outcome,
+    outcome: ActOutcome,
 }
 
 /// The outcome of an act for one of many things.
-pub(super) struct Outcome {
+pub(super) struct ActOutcome {
     pub(super) is_done: bool,
     pub(super) badge: Badge,
     /// A message about the outcome, or the reason why nothing was done.
     pub(super) text: String,
 }
 
-impl Outcome {
+impl ActOutcome {
     pub(super) fn success(text: String) -> Self {
         Self {
             is_done: true,
@@ -244,7 +244,7 @@ async fn perform_act(
         let message = format!("At most {INVOICES_MAX} invoices can be changed at once.");
         return Err(ApiError::new(ErrorCode::ValidationFailed, message));
     }
-    let list = Selection::Ticked(ids).into_list(&state, session.taxpayer)?;
+    let list = InvoiceSelection::Ticked(ids).into_list(&state, session.taxpayer)?;
     let part = PagePart {
         start: PageStart::At(0),
         limit: count,
@@ -256,7 +256,7 @@ async fn perform_act(
         let (state, session) = (&state, &session);
         async move {
             ResultLine {
-                outcome: apply(state, session, act, &invoice).await,
+                outcome: apply_act(state, session, act, &invoice).await,
                 id: invoice.id,
                 number: invoice.invoice_no,
             }
@@ -269,7 +269,7 @@ async fn perform_act(
     lines.truncate(SHOWN_MAX);
     let base = base(&session);
     show(&ResultPage {
-        frame: Frame::for_account(&session, act.label()).below("Invoices"),
+        frame: Frame::for_account(&session, act.label()).with_section("Invoices"),
         list_address: list_address(&base, &values),
         base,
         act,
@@ -281,31 +281,31 @@ async fn perform_act(
 }
 
 /// Does the act with one invoice, unless the invoice was changed so that the act cannot be done any more.
-async fn apply(
+async fn apply_act(
     state: &ApiState,
     session: &AccountSession,
     act: BulkAct,
     invoice: &Invoice,
-) -> Outcome {
+) -> ActOutcome {
     if let Some(reason) = act.obstacle(invoice) {
         let text = format!("It has changed meanwhile: {reason}.");
-        return Outcome::not_done(badge("warn", "Left out"), text);
+        return ActOutcome::not_done(badge("warn", "Left out"), text);
     }
     let mut approved = None;
     if act.approves() {
         match approve(state, session, invoice).await {
-            Ok(text) if act == BulkAct::Approve => return Outcome::success(text),
+            Ok(text) if act == BulkAct::Approve => return ActOutcome::success(text),
             Ok(text) => approved = Some(text),
-            Err(error) => return Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
+            Err(error) => return ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
         }
     }
     match (submit(state, session, invoice).await, approved) {
-        (Ok(()), None) => Outcome::success("Sent to the authority.".to_owned()),
-        (Ok(()), Some(text)) => Outcome::success(format!("{text} Sent to the authority.")),
-        (Err(error), None) => Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
+        (Ok(()), None) => ActOutcome::success("Sent to the authority.".to_owned()),
+        (Ok(()), Some(text)) => ActOutcome::success(format!("{text} Sent to the authority.")),
+        (Err(error), None) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
         (Err(error), Some(_)) => {
             let text = format!("Approved, but not submitted. {}", error_text(&error));
-            Outcome::not_done(badge("warn", "Approved only"), text)
+            ActOutcome::not_done(badge("warn", "Approved only"), text)
         }
     }
 }
@@ -321,7 +321,7 @@ async fn approve(
         text: invoice.id.to_string(),
     };
     let status = SettableStatus::Approved;
-    let approval = approval::prepare(state, session.taxpayer, &which, status).await?;
+    let approval = approval::prepare_approval(state, session.taxpayer, &which, status).await?;
     let done = if approval.submission.is_some() {
         "Approved. The account submits what is approved."
     } else {
@@ -345,7 +345,7 @@ async fn submit(
     session: &AccountSession,
     invoice: &Invoice,
 ) -> Result<(), ApiError> {
-    let IfUnchanged { seen, command } = prepare(state, session, invoice).await?;
+    let IfUnchanged { seen, command } = prepare_submission(state, session, invoice).await?;
     let command = IfUnchanged {
         seen,
         command: OpenAuditedRun(command),

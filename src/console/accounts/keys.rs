@@ -1,5 +1,6 @@
 //! The API keys of a taxpayer: a list, a new key, which is shown once, and the revocation of one.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
 use askama::Template;
 use database::StoreError;
@@ -11,9 +12,9 @@ use crate::actors::taxpayer::commands::{RevokeKey, RotateKey};
 use crate::console::accounts::navigation::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
-use crate::console::form_values::FormValues;
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::page::{Answer, Form, go_to, show, show_with_status};
 use crate::console::session::Confirmed;
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, KeyTerms, NewKey};
@@ -50,6 +51,16 @@ struct KeysPage {
     in_use: Option<(String, Option<Timestamp>)>,
     may_create: bool,
     keys_max: usize,
+    forms: KeyForms,
+    /// The faults of the forms, each as its field and its message.
+    faults: Vec<(String, String)>,
+}
+
+/// The forms of the page: empty, or with the values and faults of a refused attempt.
+#[derive(Default)]
+struct KeyForms {
+    create: FormState,
+    replace: FormState,
 }
 
 struct KeyLine {
@@ -94,13 +105,24 @@ struct NewKeyPage {
 }
 
 async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer {
+    render(&state, &session, KeyForms::default()).await
+}
+
+async fn render(state: &ApiState, session: &AccountSession, forms: KeyForms) -> Answer {
     let now = state.now();
-    let keys = load_keys(&state, session.taxpayer).await?;
+    let keys = load_keys(state, session.taxpayer).await?;
     let valid = keys.iter().filter(|key| key.is_valid(now));
     let keys_max = state.settings.keys_per_taxpayer_max;
-    show(&KeysPage {
-        frame: Frame::for_account(&session, "API keys"),
-        base: base(&session),
+    let all_forms = [&forms.create, &forms.replace];
+    let faults: Vec<_> = all_forms.iter().flat_map(|form| form.summary()).collect();
+    let status = if faults.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
+    let page = KeysPage {
+        frame: Frame::for_account(session, "API keys"),
+        base: base(session),
         in_use: valid
             .clone()
             .max_by_key(|key| key.last_used_at)
@@ -108,7 +130,10 @@ async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer 
         may_create: valid.count() < keys_max,
         keys_max,
         keys: keys.into_iter().map(|key| KeyLine::new(key, now)).collect(),
-    })
+        forms,
+        faults,
+    };
+    show_with_status(status, &page)
 }
 
 /// Returns the keys of a taxpayer, newest first.
@@ -127,14 +152,31 @@ async fn create(
     Confirmed(Owner(session)): Confirmed<Owner>,
     form: Form<FormValues>,
 ) -> Answer {
+    match create_key(&state, &session, &form.0).await {
+        Ok(key) => show_new_key(&state, &request, &session, &key),
+        Err(error) => {
+            let forms = KeyForms {
+                create: FormState::from_refusal(error, form.0)?,
+                ..KeyForms::default()
+            };
+            render(&state, &session, forms).await
+        }
+    }
+}
+
+async fn create_key(
+    state: &ApiState,
+    session: &AccountSession,
+    form: &FormValues,
+) -> Result<SecretString, ApiError> {
     let now = state.now();
-    let keys = load_keys(&state, session.taxpayer).await?;
+    let keys = load_keys(state, session.taxpayer).await?;
     let keys_max = state.settings.keys_per_taxpayer_max;
     if keys.iter().filter(|key| key.is_valid(now)).count() >= keys_max {
         let message = format!("An account has at most {keys_max} valid keys. Revoke one first.");
         return Err(ApiError::new(ErrorCode::InvalidTransition, message));
     }
-    make_key(&state, &request, &session, &form.0, true).await
+    create_or_replace_key(state, session, form, true).await
 }
 
 /// POST of the form for a key that replaces the others, as the API call Rotate Taxpayer API Key does.
@@ -144,22 +186,31 @@ async fn rotate(
     Confirmed(Owner(session)): Confirmed<Owner>,
     form: Form<FormValues>,
 ) -> Answer {
-    make_key(&state, &request, &session, &form.0, false).await
+    match create_or_replace_key(&state, &session, &form.0, false).await {
+        Ok(key) => show_new_key(&state, &request, &session, &key),
+        Err(error) => {
+            let forms = KeyForms {
+                replace: FormState::from_refusal(error, form.0)?,
+                ..KeyForms::default()
+            };
+            render(&state, &session, forms).await
+        }
+    }
 }
 
-async fn make_key(
+/// Makes the key that the form describes. Returns its text.
+async fn create_or_replace_key(
     state: &ApiState,
-    request: &HttpRequest,
     session: &AccountSession,
     form: &FormValues,
     keeps_others: bool,
-) -> Answer {
+) -> Result<SecretString, ApiError> {
     let now = state.now();
     let taxpayer = session.taxpayer;
     let asked = reader::read(
         &to_api_body(form, now),
         &state.catalog.get(),
-        key_terms::read,
+        key_terms::read_rotation,
     )?
     .value;
     let terms = KeyTerms {
@@ -186,22 +237,26 @@ async fn make_key(
             },
         )
         .await?;
-    let root = state.origin(request).unwrap_or_default();
-    show(&new_key_page(session, root, &text))
+    Ok(text)
 }
 
-fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> NewKeyPage {
-    NewKeyPage {
+fn show_new_key(
+    state: &ApiState,
+    request: &HttpRequest,
+    session: &AccountSession,
+    key: &SecretString,
+) -> Answer {
+    show(&NewKeyPage {
         frame: Frame::for_account(session, "Your new API key"),
         base: base(session),
-        root,
+        root: state.origin(request).unwrap_or_default(),
         key: key.expose_secret().to_owned(),
-    }
+    })
 }
 
 /// Returns the form as a body of the API. The form has the number of days until the key expires; the body has the time.
 fn to_api_body(values: &FormValues, now: Timestamp) -> Map<String, Value> {
-    let mut body = values.object(&["name", "scope"]);
+    let mut body = values.to_object(&["name", "scope"]);
     let number = |name: &str| match values.text(name).parse::<i64>() {
         Ok(number) => Some(Value::from(number)),
         Err(_) => Some(values.text(name))

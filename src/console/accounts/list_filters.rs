@@ -5,15 +5,17 @@ use jiff::civil::Date;
 
 use crate::console::typed_amount;
 use crate::domain::kernel::fault::Faults;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::invoice_filters::{self, ListQuery};
 use crate::http::forms::query::Query;
 
 /// The filters that the page keeps folded, each as the type of its input, its name and its label.
-pub(super) const FOLDED_FILTERS: [(&str, &str, &str); 6] = [
+pub(super) const FOLDED_FILTERS: [(&str, &str, &str); 7] = [
     ("date", "date_from", "Issued from"),
     ("date", "date_to", "Issued until"),
     ("date", "due_after", "Due after"),
     ("date", "due_before", "Due before"),
+    ("text", "currency", "Currency"),
     ("text", "amount_min", "Amount from"),
     ("text", "amount_max", "Amount to"),
 ];
@@ -25,9 +27,9 @@ const LABELS: [(&str, &str); 4] = [
     ("authority_status", "Authority"),
 ];
 
-/// Reads the query of the list. `today` decides which invoices are overdue.
-pub(super) fn read(query: &Query, today: Date) -> Result<ListQuery, Faults> {
-    let read = invoice_filters::read_with(query, today, typed_amount::parse);
+/// Reads the query of the list. `today` decides which invoices are overdue, and `catalog` which currencies there are.
+pub(super) fn read(query: &Query, today: Date, catalog: &Catalog) -> Result<ListQuery, Faults> {
+    let read = invoice_filters::read_with_amount_parser(query, today, catalog, typed_amount::parse);
     read.map_err(|faults| faults.map(|fault| fault.with_labels(label)))
 }
 
@@ -44,6 +46,7 @@ fn label(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::domain::money::Amount;
+    use crate::http::forms::testing::catalog;
 
     const TODAY: Date = Date::constant(2026, 3, 1);
 
@@ -54,7 +57,7 @@ mod tests {
             ("amount_min=+1,234.50+", "1234.50"),
             ("amount_min=7", "7"),
         ] {
-            let read = read(&Query::from_text(query), TODAY).unwrap();
+            let read = read(&Query::from_text(query), TODAY, &catalog()).unwrap();
             let expected = Amount::parse(amount).ok();
             assert_eq!(read.filters.amount_min, expected, "{query}");
         }
@@ -66,6 +69,10 @@ mod tests {
             (
                 "amount_min=1,5",
                 "The Amount from field must be a number written like 1234.50, with commas between thousands only.",
+            ),
+            (
+                "currency=ngn",
+                "The Currency field must exist in currencies (did you mean NGN?).",
             ),
             ("amount_max=-1", "The Amount to field must be at least 0."),
             (
@@ -82,7 +89,7 @@ mod tests {
             ),
             ("sort=irn&cursor=", "The sort field must be one of"),
         ] {
-            let faults = read(&Query::from_text(query), TODAY).unwrap_err();
+            let faults = read(&Query::from_text(query), TODAY, &catalog()).unwrap_err();
             let summary = faults.summary();
             assert!(summary.starts_with(sentence), "{query}: {summary}");
         }

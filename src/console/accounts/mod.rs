@@ -7,7 +7,7 @@
 //! | all taxpayers of an integrator, new ones, and the webhooks of many | `taxpayers`, `taxpayers_onboarding`, `taxpayers_webhooks` |
 //! | the list of invoices, its totals, its filters, those that people keep, and acts on many of them | `invoices`, `invoice_sums`, `list_filters`, `saved_views`, `invoices_bulk`, `bulk_selection` |
 //! | one invoice: its page, the head of it, its developer's view, its timeline | `invoice`, `invoice_head`, `invoice_developer`, `timeline` |
-//! | how far an invoice has come, in one word; why one of its runs is paused | `lifecycle`, `pause_cause` |
+//! | how far an invoice has come, and its payment, in one word; why one of its runs is paused | `lifecycle`, `payment_word`, `pause_cause` |
 //! | why an invoice was rejected, and the correction that the service suggests | `correction` |
 //! | what can be done with an invoice, what an accountant does with it, and whether it has changed meanwhile | `invoice_acts`, `invoice_actions`, `invoice_submission`, `seen_invoice` |
 //! | the change of a stored invoice, its fields, and what a form would change | `invoice_edit`, `invoice_fields`, `field_changes` |
@@ -63,6 +63,7 @@ mod overview_money;
 mod overview_part;
 mod overview_work;
 mod pause_cause;
+mod payment_word;
 mod profile;
 mod reports;
 mod request_resend;

@@ -15,6 +15,7 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::notice::NoticeTopic;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{reader, webhook};
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::operations::chat_hooks;
 
@@ -23,7 +24,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/notifications")
             .page(show_notifications)
             .form(save)
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 
@@ -48,7 +49,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     let origin = hook.and_then(|url| Origin::from_url(url.expose_secret()));
     let topics = NoticeTopic::ALL
         .iter()
-        .map(|topic| (topic.label(), describe_told(*topic)));
+        .map(|topic| (topic.label(), describe_recipients(*topic)));
     let status = if form.is_refused() {
         StatusCode::UNPROCESSABLE_ENTITY
     } else {
@@ -65,7 +66,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
 }
 
 /// Says which people of an account are notified about a topic.
-fn describe_told(topic: NoticeTopic) -> &'static str {
+fn describe_recipients(topic: NoticeTopic) -> &'static str {
     match topic {
         NoticeTopic::Access => "The person alone",
         NoticeTopic::Security => "Owners of keys; of a password the person alone",
@@ -77,17 +78,28 @@ fn describe_told(topic: NoticeTopic) -> &'static str {
 
 /// POST of the form: sets the address of the chat, or removes it.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
-    let url = if form.0.text("remove").is_empty() {
-        let policy = state.webhook_address_policy(session.taxpayer).await?;
-        let typed = form.0.object(&["chat_url"]);
-        match reader::read(&typed, &state.catalog.get(), |reader| {
-            webhook::url(reader.required("chat_url"), &policy)
-        }) {
-            Ok(read) => Some(read.value.into()),
-            Err(faults) => {
-                return render(&state, &session, FormState::with_faults(form.0, faults)).await;
-            }
+    match set_chat_address(&state, &session, &form.0).await {
+        Ok(notice) => Ok(go_to(&format!("{}/notifications", base(&session)), notice)),
+        Err(error) => {
+            let refused = FormState::from_refusal(error, form.0)?;
+            render(&state, &session, refused).await
         }
+    }
+}
+
+/// Sets or removes the address of the chat. Returns the notice that says so.
+async fn set_chat_address(
+    state: &ApiState,
+    session: &AccountSession,
+    form: &FormValues,
+) -> Result<&'static str, ApiError> {
+    let url = if form.text("remove").is_empty() {
+        let policy = state.webhook_address_policy(session.taxpayer).await?;
+        let typed = form.to_object(&["chat_url"]);
+        let read = reader::read(&typed, &state.catalog.get(), |reader| {
+            webhook::url(reader.required("chat_url"), &policy)
+        })?;
+        Some(read.value.into())
     } else {
         None
     };
@@ -98,10 +110,9 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         state.now(),
     );
     let entry = entry.for_taxpayer(session.taxpayer);
-    chat_hooks::set(&state.store, session.taxpayer, url.as_ref(), entry).await?;
-    let notice = match url {
+    chat_hooks::set_address(&state.store, session.taxpayer, url.as_ref(), entry).await?;
+    Ok(match url {
         Some(_) => "The chat is told from now on.",
         None => "The chat is told nothing more.",
-    };
-    Ok(go_to(&format!("{}/notifications", base(&session)), notice))
+    })
 }

@@ -7,7 +7,7 @@ use askama::Template;
 use crate::console::accounts::keys::load_keys;
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::overview_part::{self, COUNTED_MAX};
-use crate::console::accounts::profile::{Completeness, taxpayer};
+use crate::console::accounts::profile::{ProfileCompleteness, load_taxpayer};
 use crate::console::frame::Frame;
 use crate::console::live;
 use crate::console::page::{Answer, show};
@@ -51,14 +51,14 @@ struct NextStep {
 async fn show_overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
     let store = &state.store;
     let id = session.taxpayer;
-    let taxpayer = taxpayer(&state, &session).await?;
+    let taxpayer = load_taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX).await?;
     let endpoints = webhooks::all_owned_by(store.reader(), id).await?;
     let steps = next_steps(&state, &taxpayer, &counts, !endpoints.is_empty()).await?;
     show(&OverviewPage {
         frame: Frame::for_account(&session, "Overview"),
         base: base(&session),
-        obstacles: obstacles(&state, &taxpayer),
+        obstacles: submission_obstacles(&state, &taxpayer),
         is_new: steps.iter().any(|step| !step.is_done),
         steps,
         live: overview_part::render(&state, id).await?,
@@ -90,7 +90,7 @@ async fn next_steps(
     let mut present = counts.iter().filter(|(_, count)| *count > 0);
     let has_invoices = present.clone().next().is_some();
     let has_submitted = present.any(|(status, _)| status.stage().is_some());
-    let is_complete = Completeness::from_taxpayer(taxpayer).is_complete();
+    let is_complete = ProfileCompleteness::from_taxpayer(taxpayer).is_complete();
     let step = |is_done, label, path| NextStep {
         is_done,
         label,
@@ -113,7 +113,7 @@ async fn next_steps(
     ])
 }
 
-fn obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<&'static str> {
+fn submission_obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<&'static str> {
     let is_verified = taxpayer.verification.satisfies(state.settings.verification);
     [
         (

@@ -31,20 +31,20 @@ pub(super) struct MoneyLine {
     pub(super) vat: Option<Amount>,
 }
 
-pub(super) struct Money {
+pub(super) struct MoneySummary {
     pub(super) lines: Vec<MoneyLine>,
     /// True if only the invoices that were due first were summed up.
     pub(super) is_cut: bool,
 }
 
 #[derive(Default)]
-struct Sums {
+struct CurrencyTotals {
     outstanding: Amount,
     overdue: Amount,
     vat: Amount,
 }
 
-pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money, ApiError> {
+pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<MoneySummary, ApiError> {
     let today = state.today();
     let owed = owed::load_unsettled(&state.store, taxpayer, OWED_MAX).await?;
     let catalog = state.catalog.get();
@@ -52,7 +52,7 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
     let mut sums: BTreeMap<_, _> = totals
         .into_iter()
         .map(|total| {
-            let sums = Sums {
+            let sums = CurrencyTotals {
                 outstanding: total.owed,
                 overdue: total.overdue,
                 vat: Amount::ZERO,
@@ -60,9 +60,9 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
             (total.currency, sums)
         })
         .collect();
-    let is_vat_known = add_vat(state, taxpayer, &mut sums).await?;
+    let is_vat_known = add_month_vat(state, taxpayer, &mut sums).await?;
     let is_only_currency = sums.len() == 1;
-    let line = |(currency, sum): (String, Sums)| {
+    let line = |(currency, sum): (String, CurrencyTotals)| {
         let digits = catalog.currency_digits(&currency);
         MoneyLine {
             is_overdue_listed: is_only_currency && !sum.overdue.is_zero(),
@@ -72,7 +72,7 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
             currency,
         }
     };
-    Ok(Money {
+    Ok(MoneySummary {
         lines: sums.into_iter().map(line).collect(),
         is_cut: owed.is_cut,
     })
@@ -80,10 +80,10 @@ pub(super) async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Money
 
 /// Adds the VAT of this month's signed sales: of invoices, minus that of credit notes. Returns false if there are more than
 /// `VAT_MAX` invoices.
-async fn add_vat(
+async fn add_month_vat(
     state: &ApiState,
     taxpayer: TaxpayerId,
-    sums: &mut BTreeMap<String, Sums>,
+    sums: &mut BTreeMap<String, CurrencyTotals>,
 ) -> Result<bool, ApiError> {
     let today = state.today();
     let list = InvoiceList {

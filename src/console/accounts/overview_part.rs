@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 
 use crate::console::accounts::overview_money::{self, MoneyLine};
 use crate::console::accounts::overview_work::{
-    NeededLine, ProgressLine, needed_lines, progress_lines,
+    ProgressLine, StoppedRunLine, progress_lines, stopped_run_lines,
 };
 use crate::console::accounts::webhook_summary::WebhookSummary;
 use crate::console::accounts::{invoices, outage_banner};
@@ -35,7 +35,7 @@ struct OverviewPart {
     /// The sentence about an outage of the authority; `None` if there is none.
     banner: Option<String>,
     tasks: Vec<Task>,
-    needed: Vec<NeededLine>,
+    needed: Vec<StoppedRunLine>,
     /// The number of invoices in the tab Waiting; `None` if there are none.
     in_progress: Option<String>,
     /// True if operators hold back invoices of the account.
@@ -66,7 +66,7 @@ struct StatusCount {
 }
 
 /// The counts from which the tasks are made, and the number of invoices in progress.
-struct Needs {
+struct TaskCounts {
     rejected: u64,
     in_progress: u64,
     stopped: StoppedCounts,
@@ -77,7 +77,7 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
     let store = &state.store;
     let counts = list::count_by_status(store, taxpayer, COUNTED_MAX + 1).await?;
     let webhook = WebhookSummary::load(state, taxpayer).await?;
-    let needs = Needs::load(state, taxpayer).await?;
+    let needs = TaskCounts::load(state, taxpayer).await?;
     let report = state.incidents.last_report();
     let money = overview_money::load(state, taxpayer).await?;
     let base = format!("/dashboard/{taxpayer}");
@@ -91,7 +91,7 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
     let part = OverviewPart {
         banner: outage_banner::banner(&report.incidents, &count_text(needs.stopped.waiting)),
         tasks: tasks(&needs, &webhook),
-        needed: needed_lines(state, taxpayer, &base).await?,
+        needed: stopped_run_lines(state, taxpayer, &base).await?,
         in_progress: (needs.in_progress > 0).then(|| count_text(needs.in_progress)),
         is_any_held: is_paused || progress.iter().any(|line| line.is_held),
         progress,
@@ -108,7 +108,7 @@ pub(super) async fn render(state: &ApiState, taxpayer: TaxpayerId) -> Result<Str
     part.render().map_err(ApiError::internal)
 }
 
-impl Needs {
+impl TaskCounts {
     async fn load(state: &ApiState, taxpayer: TaxpayerId) -> Result<Self, ApiError> {
         let store = &state.store;
         let now = state.now();
@@ -138,7 +138,7 @@ fn count_text(count: u64) -> String {
 }
 
 /// Returns the tasks for people, the gravest first.
-fn tasks(needs: &Needs, webhook: &WebhookSummary) -> Vec<Task> {
+fn tasks(needs: &TaskCounts, webhook: &WebhookSummary) -> Vec<Task> {
     let mut tasks = vec![
         Task::new(
             "bad",

@@ -16,7 +16,7 @@ use crate::domain::pipeline::{Operation, Run, RunState, WaitReason};
 use crate::http::explain::authority;
 use crate::http::respond::error::{ApiError, capitalize};
 use crate::http::state::ApiState;
-use crate::store::invoices::{self, InvoiceNames};
+use crate::store::invoices::{self, InvoiceIdentifiers};
 use crate::store::runs;
 
 /// The number of runs that each part of the page shows.
@@ -26,7 +26,7 @@ const NEEDED_SHOWN_MAX: usize = 6;
 const STOPPED_MAX: u64 = 200;
 
 /// A run that was rejected or is paused.
-pub(super) struct NeededLine {
+pub(super) struct StoppedRunLine {
     pub(super) number: String,
     pub(super) name: &'static str,
     pub(super) badge: Badge,
@@ -52,11 +52,11 @@ pub(super) struct ProgressLine {
     pub(super) address: String,
 }
 
-pub(super) async fn needed_lines(
+pub(super) async fn stopped_run_lines(
     state: &ApiState,
     taxpayer: TaxpayerId,
     base: &str,
-) -> Result<Vec<NeededLine>, ApiError> {
+) -> Result<Vec<StoppedRunLine>, ApiError> {
     let states = [RunState::Refused, RunState::Paused];
     let runs = runs::stopped_owned_by(&state.store, taxpayer, &states, STOPPED_MAX).await?;
     let known = load_invoices(state, taxpayer, &runs).await?;
@@ -66,14 +66,17 @@ pub(super) async fn needed_lines(
     let pauses = OperatorPauses::load(&state.store, &needed).await?;
     let line = |run: Run| {
         let cause = pauses.cause(&run);
-        NeededLine {
+        StoppedRunLine {
             number: run.irn.invoice_no().to_owned(),
             name: operation_name(run.operation()),
             badge: cause.map_or(badge("bad", "Rejected"), PauseCause::badge),
-            why: cause.map_or_else(|| reason(&run), |cause| cause.sentence().to_owned()),
+            why: cause.map_or_else(
+                || rejection_reason(&run),
+                |cause| cause.sentence().to_owned(),
+            ),
             deadline: legal_deadline(&run, now),
-            address: address(base, &known, &run),
-            act: act(&run),
+            address: run_address(base, &known, &run),
+            act: act_label(&run),
         }
     };
     Ok(needed.into_iter().map(line).collect())
@@ -87,7 +90,7 @@ fn legal_deadline(run: &Run, now: Timestamp) -> Option<DeadlineWords> {
 
 /// Returns the label of the link to a stopped run. Only the invoice of a rejected submission can be corrected: for
 /// other runs it is signed already.
-fn act(run: &Run) -> &'static str {
+fn act_label(run: &Run) -> &'static str {
     let is_submission = run.operation() == Operation::Submit;
     if is_submission && run.state() == RunState::Refused {
         "Correct"
@@ -128,7 +131,7 @@ pub(super) async fn progress_lines(
             why: if is_held {
                 "The operator of the service holds it back."
             } else {
-                wait_words(run.wait_reason())
+                wait_reason_words(run.wait_reason())
             },
             is_held,
             // During an outage the prediction is a mere guess, so it is not shown.
@@ -136,7 +139,7 @@ pub(super) async fn progress_lines(
                 .filter(|prediction| prediction.latest.is_some())
                 .map(|prediction| prediction.expected),
             deadline: legal_deadline(&run, now),
-            address: address(base, &known, &run),
+            address: run_address(base, &known, &run),
         });
     }
     Ok(lines)
@@ -156,12 +159,12 @@ async fn load_invoices(
     taxpayer: TaxpayerId,
     runs: &[Run],
 ) -> Result<KnownInvoices, ApiError> {
-    let names = InvoiceNames {
+    let names = InvoiceIdentifiers {
         irn_keys: runs.iter().map(|run| run.irn.key()).collect(),
-        ..InvoiceNames::default()
+        ..InvoiceIdentifiers::default()
     };
     let reader = state.store.reader();
-    let found = invoices::owned_by_with_names(reader, taxpayer, names).await?;
+    let found = invoices::owned_by_with_identifiers(reader, taxpayer, names).await?;
     let known = found.into_iter().map(|invoice| {
         let stored = KnownInvoice {
             id: invoice.id,
@@ -173,7 +176,7 @@ async fn load_invoices(
     Ok(known.collect())
 }
 
-fn address(base: &str, known: &KnownInvoices, run: &Run) -> String {
+fn run_address(base: &str, known: &KnownInvoices, run: &Run) -> String {
     if let Some(stored) = known.get(&run.irn.key()) {
         return format!("{base}/invoices/{}", stored.id);
     }
@@ -184,7 +187,7 @@ fn address(base: &str, known: &KnownInvoices, run: &Run) -> String {
 }
 
 /// Returns the first reason of a rejection in plain words.
-fn reason(run: &Run) -> String {
+fn rejection_reason(run: &Run) -> String {
     if is_signed_otherwise(run) {
         return capitalize(SIGNED_OTHERWISE_MESSAGE);
     }
@@ -196,7 +199,7 @@ fn reason(run: &Run) -> String {
     first.map_or_else(|| words.to_owned(), |why| why.message)
 }
 
-fn wait_words(reason: Option<WaitReason>) -> &'static str {
+fn wait_reason_words(reason: Option<WaitReason>) -> &'static str {
     match reason {
         Some(WaitReason::HealthCheckDown) => "The authority says that it is not well.",
         Some(WaitReason::AccessPointOffline) => "An access point is offline.",
@@ -228,7 +231,7 @@ mod tests {
             };
             let deadline = legal_deadline(&run, now);
             assert_eq!(deadline.is_some(), has_deadline, "{operation} {state}");
-            assert_eq!(act(&run), expected, "{operation} {state}");
+            assert_eq!(act_label(&run), expected, "{operation} {state}");
         }
     }
 }

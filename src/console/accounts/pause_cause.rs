@@ -1,4 +1,4 @@
-//! The cause of a paused run, in words for the people of the account.
+//! The cause of a paused run, in words for the people of the account, and the run that they can continue themselves.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use database::StoreError;
 
 use crate::console::badges::{Badge, badge};
 use crate::domain::kernel::ids::RunId;
-use crate::domain::pipeline::{Run, RunState};
+use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::store::Store;
 use crate::store::operations::audit;
 
@@ -44,6 +44,33 @@ impl OperatorPauses {
     }
 }
 
+/// The runs of an invoice, with those that operators have paused.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InvoiceRuns<'a> {
+    pub(super) runs: &'a [Run],
+    pub(super) pauses: &'a OperatorPauses,
+}
+
+impl<'a> InvoiceRuns<'a> {
+    /// Returns the stopped run that the account can continue: it waits for its next attempt, or has failed for too
+    /// long. A run in quarantine, or one that an operator has paused, needs an operator instead.
+    pub(super) fn continuable_run(self) -> Option<&'a Run> {
+        self.runs.iter().find(|run| {
+            let cause = self.pauses.cause(run);
+            run.state() == RunState::Waiting || cause == Some(PauseCause::Failures)
+        })
+    }
+
+    /// Returns the cause of the first pause; `None` if no run is paused.
+    pub(super) fn pause_cause(self) -> Option<PauseCause> {
+        self.runs.iter().find_map(|run| self.pauses.cause(run))
+    }
+
+    pub(super) fn state(self, operation: Operation) -> Option<RunState> {
+        Run::find_in(self.runs, operation).map(Run::state)
+    }
+}
+
 impl PauseCause {
     pub(super) fn sentence(self) -> &'static str {
         match self {
@@ -69,21 +96,25 @@ impl PauseCause {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use timing::clock;
 
     use super::*;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{Operation, RunPhase, RunRequest};
+    use crate::domain::pipeline::{RunPhase, RunRequest};
 
     #[test]
-    fn a_pause_has_the_cause_that_ends_it() {
-        for (state, panics, is_held, expected) in [
-            (RunState::Waiting, 0, false, None),
-            (RunState::Refused, 0, true, None),
-            (RunState::Paused, 0, false, Some(PauseCause::Failures)),
-            (RunState::Paused, 0, true, Some(PauseCause::Operator)),
-            (RunState::Paused, 9, false, Some(PauseCause::Quarantine)),
-            (RunState::Paused, 9, true, Some(PauseCause::Quarantine)),
+    fn a_pause_has_the_cause_that_ends_it_and_the_account_ends_only_its_own() {
+        use PauseCause::{Failures, Operator, Quarantine};
+        for (state, panics, is_held, expected, is_continuable) in [
+            (RunState::Running, 0, false, None, false),
+            (RunState::Waiting, 0, false, None, true),
+            (RunState::Waiting, 0, true, None, true),
+            (RunState::Refused, 0, true, None, false),
+            (RunState::Paused, 0, false, Some(Failures), true),
+            (RunState::Paused, 0, true, Some(Operator), false),
+            (RunState::Paused, 9, false, Some(Quarantine), false),
+            (RunState::Paused, 9, true, Some(Quarantine), false),
         ] {
             let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
             let mut run = Run::new(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
@@ -94,7 +125,42 @@ mod tests {
             };
             let held = is_held.then_some(run.id);
             let pauses = OperatorPauses(held.into_iter().collect());
-            assert_eq!(pauses.cause(&run), expected, "{state} {panics} {is_held}");
+            let name = format!("{state} {panics} {is_held}");
+            assert_eq!(pauses.cause(&run), expected, "{name}");
+            let runs = InvoiceRuns {
+                runs: std::slice::from_ref(&run),
+                pauses: &pauses,
+            };
+            assert_eq!(runs.continuable_run().is_some(), is_continuable, "{name}");
+            assert_eq!(runs.pause_cause(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_waits_is_continued_although_another_is_held() {
+        let run = |operation, state| {
+            let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
+            let id = clock::new_id();
+            let run = Run::new(id, TaxpayerId(7), request, Timestamp::UNIX_EPOCH);
+            Run {
+                phase: RunPhase::sample(state),
+                ..run
+            }
+        };
+        let held = run(Operation::Submit, RunState::Paused);
+        let pauses = OperatorPauses([held.id].into());
+        for (state, expected) in [
+            (RunState::Waiting, Some(Operation::Report)),
+            (RunState::Paused, Some(Operation::Report)),
+            (RunState::Refused, None),
+        ] {
+            let both = [held.clone(), run(Operation::Report, state)];
+            let runs = InvoiceRuns {
+                runs: &both,
+                pauses: &pauses,
+            };
+            let found = runs.continuable_run().map(Run::operation);
+            assert_eq!(found, expected, "{state}");
         }
     }
 }

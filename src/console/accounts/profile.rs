@@ -48,7 +48,7 @@ struct ProfilePage {
     frame: Frame,
     base: String,
     taxpayer: Taxpayer,
-    completeness: Completeness,
+    completeness: ProfileCompleteness,
     subscription: Badge,
     verification: Badge,
     verification_note: &'static str,
@@ -57,7 +57,7 @@ struct ProfilePage {
 }
 
 /// The completeness of a profile: how many of the wanted fields are filled, and which are missing.
-pub(super) struct Completeness {
+pub(super) struct ProfileCompleteness {
     pub(super) filled: usize,
     pub(super) wanted: usize,
     pub(super) missing: Vec<MissingField>,
@@ -71,7 +71,7 @@ pub(super) struct MissingField {
 /// The number of fields that a complete profile has (spec.md, "Taxpayer API").
 const FIELD_COUNT: usize = 6;
 
-impl Completeness {
+impl ProfileCompleteness {
     pub(super) fn from_taxpayer(taxpayer: &Taxpayer) -> Self {
         let missing: Vec<_> = taxpayer
             .missing_profile_fields()
@@ -117,14 +117,14 @@ impl MissingField {
 }
 
 async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
-    let taxpayer = taxpayer(&state, &session).await?;
-    show(&page(&session, taxpayer, PageForms::default()))
+    let taxpayer = load_taxpayer(&state, &session).await?;
+    show(&profile_page(&session, taxpayer, PageForms::default()))
 }
 
 /// POST of the form: changes the profile, like PATCH …/profile. Only fields that the person changed are sent.
 async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
-    let mut body = form.0.object(&FIELDS);
-    retain_changes(&mut body, &form.0.before().object(&FIELDS));
+    let mut body = form.0.to_object(&FIELDS);
+    retain_changes(&mut body, &form.0.values_before().to_object(&FIELDS));
     let changed = match reader::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
             let command = ChangeProfile {
@@ -147,21 +147,21 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         }
         Err(error) => {
             let refused = FormState::from_refusal(error, form.0)?;
-            let taxpayer = taxpayer(&state, &session).await?;
+            let taxpayer = load_taxpayer(&state, &session).await?;
             let forms = PageForms {
                 profile: Some(refused),
                 ..PageForms::default()
             };
             show_with_status(
                 StatusCode::UNPROCESSABLE_ENTITY,
-                &page(&session, taxpayer, forms),
+                &profile_page(&session, taxpayer, forms),
             )
         }
     }
 }
 
 /// Loads the taxpayer of the session.
-pub(super) async fn taxpayer(
+pub(super) async fn load_taxpayer(
     state: &ApiState,
     session: &AccountSession,
 ) -> Result<Taxpayer, ApiError> {
@@ -177,7 +177,7 @@ pub(super) struct PageForms {
     pub(super) logo: Option<FormState>,
 }
 
-pub(super) fn page(
+pub(super) fn profile_page(
     session: &AccountSession,
     taxpayer: Taxpayer,
     forms: PageForms,
@@ -185,11 +185,11 @@ pub(super) fn page(
     ProfilePage {
         form: forms
             .profile
-            .unwrap_or_else(|| FormState::new(form_values(&taxpayer).with_before())),
+            .unwrap_or_else(|| FormState::new(form_values(&taxpayer).with_values_before())),
         settings: SettingsPart::new(&taxpayer.settings, forms.settings, forms.logo),
         frame: Frame::for_account(session, "Profile"),
         base: base(session),
-        completeness: Completeness::from_taxpayer(&taxpayer),
+        completeness: ProfileCompleteness::from_taxpayer(&taxpayer),
         subscription: taxpayer.subscription.into(),
         verification: taxpayer.verification.status().into(),
         verification_note: verification_note(taxpayer.verification),

@@ -27,7 +27,7 @@ use crate::http::state::ApiState;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/reports").page(show_report),
-        path("/dashboard/{taxpayer}/reports/files/{file}").page(get_file),
+        path("/dashboard/{taxpayer}/reports/files/{file}").page(download_report),
     ]
 }
 
@@ -86,13 +86,13 @@ async fn show_report(state: web::Data<ApiState>, Reader(session): Reader, query:
 }
 
 /// GET /dashboard/{taxpayer}/reports/files/{file}: a table of the report, such as `vat.csv` or `gaps.xlsx`.
-async fn get_file(
+async fn download_report(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     query: Query,
     ids: web::Path<(String, String)>,
 ) -> Result<FileAnswer, ApiError> {
-    let wanted = wanted_file(&ids.1).ok_or_else(ApiError::route_not_found)?;
+    let wanted = parse_file_name(&ids.1).ok_or_else(ApiError::route_not_found)?;
     let present = state.today().first_of_month();
     let month = query.month("month")?.unwrap_or(present);
     let holder = AnswerHolder::for_taxpayer(session.taxpayer, None);
@@ -100,16 +100,16 @@ async fn get_file(
     exports::month_file(&state, month, &summary, wanted.table, wanted.format)
 }
 
-struct WantedFile {
+struct ReportFile {
     table: ReportTable,
     format: TableFormat,
 }
 
-fn wanted_file(name: &str) -> Option<WantedFile> {
+fn parse_file_name(name: &str) -> Option<ReportFile> {
     let (table, extension) = name.split_once('.')?;
     let format = TableFormat::from_extension(extension)?;
     let table = ReportTable::ALL.iter().find(|one| one.as_str() == table)?;
-    (format != TableFormat::Ndjson).then_some(WantedFile {
+    (format != TableFormat::Ndjson).then_some(ReportFile {
         table: *table,
         format,
     })

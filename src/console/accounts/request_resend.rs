@@ -54,9 +54,9 @@ async fn send_again(
     if !may_send_again(&state, &logged) {
         return Err(ApiError::route_not_found());
     }
-    let from = sent_from(&state, &session).await?;
+    let from = page_sender(&state, &session).await?;
     let request_id = clock::new_id().to_string();
-    let status = send(&state, &logged, from, &request_id).await?;
+    let status = send_within_process(&state, &logged, from, &request_id).await?;
     state.request_log.write_for_reader(&state.store).await;
     let filter = RequestFilter {
         request_id: Some(request_id),
@@ -70,7 +70,7 @@ async fn send_again(
 }
 
 /// Returns the account of the page, on whose behalf the request is sent.
-async fn sent_from(state: &ApiState, session: &AccountSession) -> Result<SentFromPage, ApiError> {
+async fn page_sender(state: &ApiState, session: &AccountSession) -> Result<SentFromPage, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::route_not_found)?;
     let person = &session.person;
@@ -92,7 +92,7 @@ async fn sent_from(state: &ApiState, session: &AccountSession) -> Result<SentFro
 }
 
 /// Sends the request within this process. Returns the status of the response.
-async fn send(
+async fn send_within_process(
     state: &web::Data<ApiState>,
     logged: &LoggedRequest,
     from: SentFromPage,

@@ -213,7 +213,7 @@ async fn show_request(
     let reader = LogReader::Taxpayer(session.taxpayer);
     let logged = find(&state, reader, &ids.1).await?;
     show(&RequestPage {
-        frame: Frame::for_account(&session, "Request").below(TITLE),
+        frame: Frame::for_account(&session, "Request").with_section(TITLE),
         list_address: format!("{}/requests", base(&session)),
         invoice_address: invoice_address(&session, &logged),
         may_send_again: may_send_again(&state, &logged),
@@ -231,7 +231,8 @@ async fn show_integrators_request(
 ) -> Answer {
     let logged = find(&state, LogReader::Integrator(integrator.id), &id).await?;
     show(&RequestPage {
-        frame: Frame::for_person(&integrator.person, &integrator.csrf, "Request").below(TITLE),
+        frame: Frame::for_person(&integrator.person, &integrator.csrf, "Request")
+            .with_section(TITLE),
         list_address: "/dashboard/taxpayers/requests".to_owned(),
         invoice_address: String::new(),
         may_send_again: false,

@@ -19,11 +19,11 @@ use crate::store::accounts::saved_views::{self, VIEWS_MAX, ViewOwner};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/invoices/views")
-            .form(keep_view)
-            .repeatable(),
+            .form(save_view)
+            .allows_form_repeat(),
         path("/dashboard/{taxpayer}/invoices/views/delete")
             .form(delete_view)
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 
@@ -38,7 +38,7 @@ pub(super) struct SavedView {
     pub(super) is_current: bool,
 }
 
-fn owner(session: &AccountSession) -> ViewOwner {
+fn view_owner(session: &AccountSession) -> ViewOwner {
     ViewOwner {
         person: session.person.owner,
         taxpayer: session.taxpayer,
@@ -51,8 +51,8 @@ pub(super) async fn load(
     session: &AccountSession,
     values: &FormValues,
 ) -> Result<Vec<SavedView>, ApiError> {
-    let shown = filters(values);
-    let views = saved_views::owned_by(&state.store, owner(session)).await?;
+    let shown = view_filters(values);
+    let views = saved_views::owned_by(&state.store, view_owner(session)).await?;
     let base = base(session);
     let views = views.into_iter().map(|(name, query)| SavedView {
         name,
@@ -63,13 +63,13 @@ pub(super) async fn load(
 }
 
 /// Returns the filters and the order in the form in which a view stores them.
-pub(super) fn filters(values: &FormValues) -> String {
+pub(super) fn view_filters(values: &FormValues) -> String {
     let query = list_query(values, &["per_page"]);
     query.trim_start_matches('?').to_owned()
 }
 
 fn read_name(state: &ApiState, form: &FormValues) -> Result<String, ApiError> {
-    let typed = form.object(&["name"]);
+    let typed = form.to_object(&["name"]);
     let read = reader::read(&typed, &state.catalog.get(), |reader| {
         reader.required("name").identifier(NAME_CHARS_MAX)
     })?;
@@ -77,13 +77,13 @@ fn read_name(state: &ApiState, form: &FormValues) -> Result<String, ApiError> {
 }
 
 /// POST …/invoices/views: saves the filters in the list's address under a name.
-async fn keep_view(
+async fn save_view(
     state: web::Data<ApiState>,
     Reader(session): Reader,
     form: Form<FormValues>,
 ) -> Answer {
     let asked = Query::from_text(form.0.text("filter"));
-    let query = filters(&FormValues::from(&asked));
+    let query = view_filters(&FormValues::from(&asked));
     let name = match read_name(&state, &form.0) {
         Ok(name) if query.len() <= QUERY_BYTES_MAX => name,
         read => {
@@ -95,7 +95,7 @@ async fn keep_view(
     };
     let notice = if query.is_empty() {
         "A view keeps filters: choose one first.".to_owned()
-    } else if saved_views::keep(&state.store, owner(&session), &name, &query).await? {
+    } else if saved_views::save(&state.store, view_owner(&session), &name, &query).await? {
         format!("The view {name} was saved.")
     } else {
         format!("You have {VIEWS_MAX} views of this account: delete one first.")
@@ -111,7 +111,7 @@ async fn delete_view(
     form: Form<FormValues>,
 ) -> Answer {
     let name = read_name(&state, &form.0)?;
-    saved_views::delete(&state.store, owner(&session), &name).await?;
+    saved_views::delete(&state.store, view_owner(&session), &name).await?;
     let address = format!("{}/invoices", base(&session));
     Ok(go_to(&address, &format!("The view {name} was deleted.")))
 }

@@ -9,13 +9,16 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::refusal::Refusal;
 
 /// Returns the value of the field for the invoice as it is now.
-pub(super) fn field_value(invoice: &Invoice) -> i64 {
+pub(super) fn seen_field_value(invoice: &Invoice) -> i64 {
     invoice.updated_at.as_microsecond()
 }
 
 /// Returns the version of the invoice that the sender of a form saw, for the command to check again. Fails if the
 /// invoice was changed since, or if the field is missing.
-pub(super) fn read(form: &FormValues, invoice: &Invoice) -> Result<SeenInvoice, Refusal> {
+pub(super) fn read_seen_version(
+    form: &FormValues,
+    invoice: &Invoice,
+) -> Result<SeenInvoice, Refusal> {
     let present = SeenInvoice::from(invoice);
     if parse(form.text("seen")) == Some(present.updated_at) {
         Ok(present)

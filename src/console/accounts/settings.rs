@@ -79,7 +79,8 @@ impl SettingsPart {
         Self {
             templates: template_names(),
             switches: SWITCHES,
-            form: form.unwrap_or_else(|| FormState::new(form_values(settings).with_before())),
+            form: form
+                .unwrap_or_else(|| FormState::new(form_values(settings).with_values_before())),
             logo_form: logo_form.unwrap_or_default(),
             logo: logo.unwrap_or_default(),
         }
@@ -109,7 +110,7 @@ fn form_values(settings: &AccountSettings) -> FormValues {
 
 /// Returns the form as a body of the API. A blank number removes the stored one, and an unchecked box means false.
 fn to_api_body(form: &FormValues) -> Map<String, Value> {
-    let mut body = form.object(&["registration_number", "template"]);
+    let mut body = form.to_object(&["registration_number", "template"]);
     body.entry("registration_number").or_insert(Value::Null);
     let accent = form.text("colours.accent");
     if !accent.is_empty() {
@@ -122,9 +123,9 @@ fn to_api_body(form: &FormValues) -> Map<String, Value> {
 }
 
 /// Returns the settings that the person changed on the page. Others may have been changed on another page since.
-fn to_changes(form: &FormValues) -> Map<String, Value> {
+fn changed_settings(form: &FormValues) -> Map<String, Value> {
     let mut body = to_api_body(form);
-    retain_changes(&mut body, &to_api_body(&form.before()));
+    retain_changes(&mut body, &to_api_body(&form.values_before()));
     body
 }
 
@@ -134,8 +135,8 @@ async fn save_settings(
     Owner(session): Owner,
     form: Form<FormValues>,
 ) -> Answer {
-    let saved = save(&state, &session, &to_changes(&form.0)).await;
-    answer(&state, &session, saved, form.0, |refused| PageForms {
+    let saved = save(&state, &session, &changed_settings(&form.0)).await;
+    answer_save(&state, &session, saved, form.0, |refused| PageForms {
         settings: Some(refused),
         ..PageForms::default()
     })
@@ -159,7 +160,7 @@ async fn save_logo(
     let saved = save(&state, &session, &body).await;
     // The picture is not shown again, so the form needs no values.
     let values = FormValues::default();
-    answer(&state, &session, saved, values, |refused| PageForms {
+    answer_save(&state, &session, saved, values, |refused| PageForms {
         logo: Some(refused),
         ..PageForms::default()
     })
@@ -182,7 +183,7 @@ async fn save(
 }
 
 /// Redirects to the profile, or shows it with the faults of the form.
-async fn answer(
+async fn answer_save(
     state: &ApiState,
     session: &AccountSession,
     saved: Result<(), ApiError>,
@@ -196,8 +197,8 @@ async fn answer(
         )),
         Err(error) => {
             let refused = FormState::from_refusal(error, values)?;
-            let taxpayer = profile::taxpayer(state, session).await?;
-            let page = profile::page(session, taxpayer, forms(refused));
+            let taxpayer = profile::load_taxpayer(state, session).await?;
+            let page = profile::profile_page(session, taxpayer, forms(refused));
             show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
     }
@@ -205,7 +206,7 @@ async fn answer(
 
 /// GET of the logo, for the preview on the page.
 async fn show_logo(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
-    let taxpayer = profile::taxpayer(&state, &session).await?;
+    let taxpayer = profile::load_taxpayer(&state, &session).await?;
     let stored = logos::owned_by(state.store.reader(), session.taxpayer).await?;
     let (mark, bytes) = taxpayer
         .settings
@@ -274,9 +275,9 @@ mod tests {
         for (typed, unticked, changes) in cases {
             let unticked = FormValues::from([(unticked, "")]);
             let typed: FormValues = typed.iter().copied().collect();
-            let page = form_values(&stored).with_before();
-            let sent = page.with(unticked).with(typed);
-            assert_eq!(Value::Object(to_changes(&sent)), changes, "{sent:?}");
+            let page = form_values(&stored).with_values_before();
+            let sent = page.with_fields(unticked).with_fields(typed);
+            assert_eq!(Value::Object(changed_settings(&sent)), changes, "{sent:?}");
         }
     }
 

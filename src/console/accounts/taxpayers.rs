@@ -25,7 +25,9 @@ use crate::http::exports::usage_file;
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::operations::owned_list::{ListedTaxpayer, OwnedList, OwnedTotals, TaxpayerNeed};
+use crate::store::operations::owned_list::{
+    ListedTaxpayer, OwnedTaxpayerList, OwnedTaxpayerTotals, TaxpayerNeed,
+};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -45,7 +47,7 @@ struct TaxpayersPage {
     frame: Frame,
     search: String,
     need: String,
-    totals: OwnedTotals,
+    totals: OwnedTaxpayerTotals,
     tabs: Vec<NeedTab>,
     /// The query of the list, for the acts on all taxpayers that match.
     filter: String,
@@ -79,13 +81,13 @@ const TABS: [(Option<TaxpayerNeed>, &str); 5] = [
 ];
 
 /// Reads the filters of the list. Usage is counted from the beginning of the present month, in UTC.
-pub(super) fn read_list(
+pub(super) fn read_list_filters(
     query: &Query,
     integrator: IntegratorId,
     now: Timestamp,
-) -> Result<OwnedList, ApiError> {
+) -> Result<OwnedTaxpayerList, ApiError> {
     let today = Offset::UTC.to_datetime(now).date();
-    Ok(OwnedList {
+    Ok(OwnedTaxpayerList {
         integrator,
         search: query.trimmed_text("q"),
         need: query.word("need", TaxpayerNeed::parse, TaxpayerNeed::allowed_words)?,
@@ -124,7 +126,7 @@ async fn show_taxpayers(
     query: Query,
 ) -> Answer {
     let page = query.page(PER_PAGE);
-    let list = read_list(&query, integrator.id, state.now())?;
+    let list = read_list_filters(&query, integrator.id, state.now())?;
     let totals = list.totals(&state.store).await?;
     let rows = list.page(&state.store, page).await?;
     let search = list.search.as_deref();
@@ -158,7 +160,7 @@ async fn download_usage(
     integrator: SignedInIntegrator,
     query: Query,
 ) -> Answer {
-    let mut list = read_list(&query, integrator.id, state.now())?;
+    let mut list = read_list_filters(&query, integrator.id, state.now())?;
     if let Some(month) = query.month("month")? {
         list.usage = month_bounds(month);
     }
@@ -179,9 +181,9 @@ async fn open_taxpayer(
     integrator: SignedInIntegrator,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
-    let list = OwnedList {
+    let list = OwnedTaxpayerList {
         need: None,
-        ..read_list(&query, integrator.id, state.now())?
+        ..read_list_filters(&query, integrator.id, state.now())?
     };
     let some = Page {
         number: 1,

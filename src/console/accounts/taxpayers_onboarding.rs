@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Map, Value};
 
-use crate::console::accounts::invoices_bulk::{Outcome, error_text};
+use crate::console::accounts::invoices_bulk::{ActOutcome, error_text};
 use crate::console::badges::badge;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
@@ -34,11 +34,11 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/taxpayers/new")
             .page(show_form)
             .form(add_taxpayer)
-            .repeatable(),
+            .allows_form_repeat(),
         path("/dashboard/taxpayers/file")
-            .form(add_file)
+            .form(add_taxpayers_from_file)
             .form_takes_file()
-            .repeatable(),
+            .allows_form_repeat(),
     ]
 }
 
@@ -64,7 +64,7 @@ const AT_A_TIME: usize = 8;
 
 #[derive(Template)]
 #[template(path = "accounts/taxpayers_new.html")]
-struct NewPage {
+struct NewTaxpayersPage {
     frame: Frame,
     form: FormState,
     /// The reason why the file was not read; `None` if there is none.
@@ -87,7 +87,7 @@ pub(super) struct ResultLine {
     pub(super) name: String,
     /// The path of the account's pages; `None` if no account was created.
     pub(super) path: Option<String>,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: ActOutcome,
 }
 
 impl ResultPage {
@@ -112,7 +112,7 @@ fn render(integrator: &SignedInIntegrator, form: FormState, file_fault: Option<S
     };
     show_with_status(
         status,
-        &NewPage {
+        &NewTaxpayersPage {
             frame: Frame::for_integrator(integrator, "Add taxpayers"),
             form,
             file_fault,
@@ -134,21 +134,20 @@ async fn add_taxpayer(
     form: Form<FormValues>,
 ) -> Answer {
     let body = to_api_body(FIELDS.iter().map(|(name, _)| (*name, form.0.text(name))));
-    match onboard(&state, integrator.id, &body).await {
+    match onboard_taxpayer(&state, integrator.id, &body).await {
         Ok(taxpayer) => Ok(go_to(
             &format!("/dashboard/{}", taxpayer.id),
             "The taxpayer was added. Invite its contact under People, and complete its profile.",
         )),
-        Err(error) if error.faults.is_empty() => Err(error),
         Err(error) => {
-            let form = FormState::with_faults(form.0, error.faults);
+            let form = FormState::from_refusal(error, form.0)?;
             render(&integrator, form, None)
         }
     }
 }
 
 /// POST of a file: adds a taxpayer for each row and shows the outcomes.
-async fn add_file(
+async fn add_taxpayers_from_file(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
     form: Form<FormValues>,
@@ -161,7 +160,7 @@ async fn add_file(
         .into_iter()
         .map(|row| add_row(&state, integrator.id, row));
     let lines: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
-    let frame = Frame::for_integrator(&integrator, "Added taxpayers").below("Add taxpayers");
+    let frame = Frame::for_integrator(&integrator, "Added taxpayers").with_section("Add taxpayers");
     show(&ResultPage::new(frame, lines))
 }
 
@@ -194,7 +193,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
             .unwrap_or_default()
     };
     let name = format!("Line {}: {}", row.number, text("name"));
-    let rejection = |why: String| Outcome::not_done(badge("bad", "Rejected"), why);
+    let rejection = |why: String| ActOutcome::not_done(badge("bad", "Rejected"), why);
     // A missing comma may have moved the cells before the extra one to wrong columns, so nothing of the row is used.
     if let Some(fault) = row.fault {
         return ResultLine {
@@ -208,18 +207,18 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
         return ResultLine {
             name,
             path: Some(format!("/dashboard/{}", taxpayer.id)),
-            outcome: Outcome {
+            outcome: ActOutcome {
                 is_done: true,
                 badge: badge("idle", "Duplicate"),
                 text: "You have this taxpayer already.".to_owned(),
             },
         };
     }
-    match onboard(state, integrator, &row.body).await {
+    match onboard_taxpayer(state, integrator, &row.body).await {
         Ok(taxpayer) => ResultLine {
             name,
             path: Some(format!("/dashboard/{}", taxpayer.id)),
-            outcome: Outcome::success("Added.".to_owned()),
+            outcome: ActOutcome::success("Added.".to_owned()),
         },
         Err(error) => ResultLine {
             name,
@@ -229,14 +228,14 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
     }
 }
 
-async fn onboard(
+async fn onboard_taxpayer(
     state: &ApiState,
     integrator: IntegratorId,
     body: &Map<String, Value>,
 ) -> Result<Taxpayer, ApiError> {
     let form = reader::read(body, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let onboarding = onboarding::build(state, integrator, id, form.value).await?;
+    let onboarding = onboarding::build_account(state, integrator, id, form.value).await?;
     Ok(state.taxpayers.send(id, onboarding).await?)
 }
 
@@ -270,7 +269,7 @@ fn read_rows(encoded: &str) -> Result<Vec<FileRow>, Fault> {
 }
 
 /// Finds the field of each column.
-fn columns(header: &[String]) -> Result<Vec<&'static str>, Fault> {
+fn find_columns(header: &[String]) -> Result<Vec<&'static str>, Fault> {
     let mut columns: Vec<&'static str> = Vec::with_capacity(header.len());
     for text in header {
         let text = text.trim();
@@ -289,7 +288,7 @@ fn columns(header: &[String]) -> Result<Vec<&'static str>, Fault> {
 }
 
 fn to_rows(table: &Table) -> Result<Vec<FileRow>, Fault> {
-    let columns = columns(&table.header)?;
+    let columns = find_columns(&table.header)?;
     let filled = table
         .rows
         .iter()

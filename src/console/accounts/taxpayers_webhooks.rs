@@ -9,8 +9,8 @@ use database::page::Page;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::actors::taxpayer::commands::{EnableEndpoint, SetWebhook};
-use crate::console::accounts::invoices_bulk::{Outcome, error_text};
-use crate::console::accounts::taxpayers::{read_list, webhook_badge};
+use crate::console::accounts::invoices_bulk::{ActOutcome, error_text};
+use crate::console::accounts::taxpayers::{read_list_filters, webhook_badge};
 use crate::console::accounts::taxpayers_onboarding::{ResultLine, ResultPage};
 use crate::console::accounts::webhook_form::{EventChoice, event_choices};
 use crate::console::badges::{Badge, badge};
@@ -29,7 +29,7 @@ use crate::http::forms::{reader, webhook};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::operations::owned_list::{ListedTaxpayer, OwnedList};
+use crate::store::operations::owned_list::{ListedTaxpayer, OwnedTaxpayerList};
 use crate::store::webhooks;
 
 /// The maximum number of taxpayers that one act takes.
@@ -43,8 +43,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/taxpayers/webhooks")
             .page(show_form)
-            .form(change)
-            .repeatable(),
+            .form(change_webhooks)
+            .allows_form_repeat(),
     ]
 }
 
@@ -53,12 +53,12 @@ pub(crate) fn endpoints() -> Vec<Path> {
 struct WebhooksPage {
     frame: Frame,
     ids: Vec<TaxpayerId>,
-    lines: Vec<ChosenLine>,
+    lines: Vec<ChosenTaxpayerLine>,
     events: Vec<EventChoice>,
     form: FormState,
 }
 
-struct ChosenLine {
+struct ChosenTaxpayerLine {
     id: TaxpayerId,
     name: String,
     badge: Badge,
@@ -72,10 +72,10 @@ async fn find_chosen(
 ) -> Result<Vec<ListedTaxpayer>, ApiError> {
     let is_all = !values.text("all").is_empty();
     let query = Query::from_text(if is_all { values.text("filter") } else { "" });
-    let list = read_list(&query, integrator.id, state.now())?;
+    let list = read_list_filters(&query, integrator.id, state.now())?;
     let ticked = values.checked_values("id").filter_map(parse_number);
     let ticked: Vec<_> = ticked.map(TaxpayerId).collect();
-    let mut chosen = load(state, &list).await?;
+    let mut chosen = load_taxpayers(state, &list).await?;
     if !is_all {
         chosen.retain(|one| ticked.contains(&one.taxpayer.id));
     }
@@ -87,7 +87,10 @@ async fn find_chosen(
     Err(ApiError::new(ErrorCode::ValidationFailed, message))
 }
 
-async fn load(state: &ApiState, list: &OwnedList) -> Result<Vec<ListedTaxpayer>, ApiError> {
+async fn load_taxpayers(
+    state: &ApiState,
+    list: &OwnedTaxpayerList,
+) -> Result<Vec<ListedTaxpayer>, ApiError> {
     let all = Page {
         number: 1,
         per_page: u64::MAX,
@@ -111,7 +114,7 @@ fn render(integrator: &SignedInIntegrator, chosen: &[ListedTaxpayer], form: Form
     } else {
         StatusCode::OK
     };
-    let lines = chosen.iter().take(SHOWN_MAX).map(|one| ChosenLine {
+    let lines = chosen.iter().take(SHOWN_MAX).map(|one| ChosenTaxpayerLine {
         id: one.taxpayer.id,
         name: one.taxpayer.name.clone(),
         badge: webhook_badge(one.webhook),
@@ -119,7 +122,8 @@ fn render(integrator: &SignedInIntegrator, chosen: &[ListedTaxpayer], form: Form
     show_with_status(
         status,
         &WebhooksPage {
-            frame: Frame::for_integrator(integrator, "Webhooks of many").below("All taxpayers"),
+            frame: Frame::for_integrator(integrator, "Webhooks of many")
+                .with_section("All taxpayers"),
             ids: chosen.iter().map(|one| one.taxpayer.id).collect(),
             lines: lines.collect(),
             events: event_choices(None, &form),
@@ -129,7 +133,7 @@ fn render(integrator: &SignedInIntegrator, chosen: &[ListedTaxpayer], form: Form
 }
 
 /// POST of the form: changes the webhook of each selected taxpayer and shows the outcomes.
-async fn change(
+async fn change_webhooks(
     state: web::Data<ApiState>,
     integrator: SignedInIntegrator,
     form: Form<FormValues>,
@@ -138,22 +142,19 @@ async fn change(
     let chosen = find_chosen(&state, &integrator, &values).await?;
     let is_enabled_only = values.text("act") == "enable";
     if !is_enabled_only && let Some(first) = chosen.first() {
-        let read = read_change(&state, &integrator, first.taxpayer.id, &values).await;
-        match read {
-            Err(error) if !error.faults.is_empty() => {
-                let form = FormState::with_faults(values, error.faults);
-                return render(&integrator, &chosen, form);
-            }
-            read => drop(read?),
+        let read = read_webhook_change(&state, &integrator, first.taxpayer.id, &values).await;
+        if let Err(error) = read {
+            let form = FormState::from_refusal(error, values)?;
+            return render(&integrator, &chosen, form);
         }
     }
     let work = chosen.into_iter().map(|one| {
         let (state, integrator, values) = (&state, &integrator, &values);
         async move {
             let outcome = if is_enabled_only {
-                enable(state, &one).await
+                enable_webhooks(state, &one).await
             } else {
-                set(state, integrator, one.taxpayer.id, values).await
+                set_webhook(state, integrator, one.taxpayer.id, values).await
             };
             ResultLine {
                 path: Some(format!("/dashboard/{}/webhooks", one.taxpayer.id)),
@@ -163,18 +164,19 @@ async fn change(
         }
     });
     let lines: Vec<_> = stream::iter(work).buffered(AT_A_TIME).collect().await;
-    let frame = Frame::for_integrator(&integrator, "Webhooks of many").below("All taxpayers");
+    let frame =
+        Frame::for_integrator(&integrator, "Webhooks of many").with_section("All taxpayers");
     show(&ResultPage::new(frame, lines))
 }
 
 /// Reads the form for one taxpayer, because its integration may allow additional networks.
-async fn read_change(
+async fn read_webhook_change(
     state: &ApiState,
     integrator: &SignedInIntegrator,
     id: TaxpayerId,
     values: &FormValues,
 ) -> Result<SetWebhook, ApiError> {
-    let mut body = values.object(&["webhook_url"]);
+    let mut body = values.to_object(&["webhook_url"]);
     let events = values.checked_values("enabled_events");
     let events: Vec<_> = events.map(serde_json::Value::from).collect();
     if !events.is_empty() {
@@ -191,35 +193,37 @@ async fn read_change(
     })
 }
 
-async fn set(
+async fn set_webhook(
     state: &ApiState,
     integrator: &SignedInIntegrator,
     id: TaxpayerId,
     values: &FormValues,
-) -> Outcome {
-    let change = match read_change(state, integrator, id, values).await {
+) -> ActOutcome {
+    let change = match read_webhook_change(state, integrator, id, values).await {
         Ok(change) => change,
-        Err(error) => return Outcome::not_done(badge("bad", "Rejected"), error_text(&error)),
+        Err(error) => return ActOutcome::not_done(badge("bad", "Rejected"), error_text(&error)),
     };
     match state.taxpayers.send(id, change).await {
         Ok(endpoint) if endpoint.enabled_kinds().is_empty() => {
             let text = "The address is set, but no event is enabled. Choose events.".to_owned();
-            Outcome::not_done(badge("warn", "No events"), text)
+            ActOutcome::not_done(badge("warn", "No events"), text)
         }
-        Ok(_) => Outcome::success("The webhook is set.".to_owned()),
-        Err(error) => Outcome::not_done(badge("bad", "Failed"), error_text(&ApiError::from(error))),
+        Ok(_) => ActOutcome::success("The webhook is set.".to_owned()),
+        Err(error) => {
+            ActOutcome::not_done(badge("bad", "Failed"), error_text(&ApiError::from(error)))
+        }
     }
 }
 
 /// Enables the disabled endpoints of a taxpayer, and delivers the events that happened meanwhile.
-async fn enable(state: &ApiState, one: &ListedTaxpayer) -> Outcome {
+async fn enable_webhooks(state: &ApiState, one: &ListedTaxpayer) -> ActOutcome {
     if one.webhook != Some(EndpointHealth::Disabled) {
         let text = "Its webhook is not disabled.".to_owned();
-        return Outcome::not_done(badge("idle", "Left out"), text);
+        return ActOutcome::not_done(badge("idle", "Left out"), text);
     }
     match enable_all(state, one.taxpayer.id).await {
-        Ok(()) => Outcome::success("The webhook is in service again.".to_owned()),
-        Err(error) => Outcome::not_done(badge("bad", "Failed"), error_text(&error)),
+        Ok(()) => ActOutcome::success("The webhook is in service again.".to_owned()),
+        Err(error) => ActOutcome::not_done(badge("bad", "Failed"), error_text(&error)),
     }
 }
 

@@ -10,14 +10,14 @@ use crate::domain::pipeline::{Operation, Step};
 
 /// One entry of the timeline. `class` gives the colour; `note` adds what the title does not say.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Happening {
+pub(super) struct TimelineItem {
     pub(super) at: Timestamp,
     pub(super) class: &'static str,
     pub(super) title: String,
     pub(super) note: String,
 }
 
-impl From<&TimelineEntry> for Happening {
+impl From<&TimelineEntry> for TimelineItem {
     fn from(entry: &TimelineEntry) -> Self {
         match entry.kind {
             EntryKind::Event => describe_event(entry),
@@ -27,7 +27,7 @@ impl From<&TimelineEntry> for Happening {
     }
 }
 
-fn describe_event(entry: &TimelineEntry) -> Happening {
+fn describe_event(entry: &TimelineEntry) -> TimelineItem {
     let detail = |name: &str| detail_text(&entry.detail, name);
     let (class, title) = match entry.name.as_str() {
         "invoice.created" => ("", "The invoice was created".to_owned()),
@@ -66,7 +66,7 @@ fn describe_event(entry: &TimelineEntry) -> Happening {
         detail("reference"),
         differences_text(&entry.detail),
     ];
-    Happening {
+    TimelineItem {
         at: entry.at,
         class,
         title,
@@ -99,7 +99,7 @@ fn payment_title(amount: &str) -> String {
     }
 }
 
-fn describe_step(entry: &TimelineEntry) -> Happening {
+fn describe_step(entry: &TimelineEntry) -> TimelineItem {
     let outcome = entry.outcome.as_deref().unwrap_or_default();
     let (class, words) = match outcome {
         "done" => ("ok", "done"),
@@ -121,7 +121,7 @@ fn describe_step(entry: &TimelineEntry) -> Happening {
         duration_text(entry.duration_ms),
         detail_text(&entry.detail, "error"),
     ];
-    Happening {
+    TimelineItem {
         at: entry.at,
         class,
         title: format!("{step}: {words}"),
@@ -129,7 +129,7 @@ fn describe_step(entry: &TimelineEntry) -> Happening {
     }
 }
 
-fn describe_delivery(entry: &TimelineEntry) -> Happening {
+fn describe_delivery(entry: &TimelineEntry) -> TimelineItem {
     let is_delivered = entry.outcome.as_deref() == Some("delivered");
     let answer = match (is_delivered, detail_text(&entry.detail, "status")) {
         (true, status) => format!("delivered, answered {status}"),
@@ -140,7 +140,7 @@ fn describe_delivery(entry: &TimelineEntry) -> Happening {
         .attempt
         .filter(|attempt| *attempt > 1)
         .map(|attempt| format!("attempt {attempt}"));
-    Happening {
+    TimelineItem {
         at: entry.at,
         class: if is_delivered { "ok" } else { "warn" },
         title: format!("Your webhook was told of {}: {answer}", entry.name),
@@ -237,11 +237,8 @@ mod tests {
             })),
             detail: detail.as_object().cloned().unwrap_or_default(),
         };
-        let happening = Happening::from(&entry);
-        (
-            happening.class,
-            format!("{} ({})", happening.title, happening.note),
-        )
+        let item = TimelineItem::from(&entry);
+        (item.class, format!("{} ({})", item.title, item.note))
     }
 
     #[test]

@@ -4,20 +4,21 @@
 use actix_web::{HttpRequest, web};
 use askama::Template;
 use secrecy::ExposeSecret;
-use webhook_client::{AttemptResult, GradeReport};
+use webhook_client::{AttemptResult, GradeReport, SigningSecret};
 
 use crate::actors::delivery::GradingOutcome;
 use crate::actors::taxpayer::commands::{
     CancelReplay, EnableEndpoint, RemoveEndpoint, RotateSecret, StartReplay,
 };
 use crate::console::accounts::webhook_target::Target;
-use crate::console::form_values::FormValues;
+use crate::console::accounts::webhooks::{self, ActionForms};
+use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
-use crate::domain::events::replay::{ReplayRange, ReplayState};
+use crate::domain::events::replay::{Replay, ReplayRange, ReplayState};
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
@@ -35,17 +36,17 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/webhooks/secret").form(rotate_secret),
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/secret").form(rotate_secret),
         path("/dashboard/{taxpayer}/webhooks/test")
-            .form(test)
-            .repeatable(),
+            .form(send_test)
+            .allows_form_repeat(),
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/test")
-            .form(test)
-            .repeatable(),
+            .form(send_test)
+            .allows_form_repeat(),
         path("/dashboard/{taxpayer}/webhooks/grade")
-            .form(grade)
-            .repeatable(),
+            .form(grade_receiver)
+            .allows_form_repeat(),
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/grade")
-            .form(grade)
-            .repeatable(),
+            .form(grade_receiver)
+            .allows_form_repeat(),
         path("/dashboard/{taxpayer}/webhooks/enable").form(enable),
         path("/dashboard/{taxpayer}/webhooks/endpoints/{endpoint}/enable").form(enable),
         path("/dashboard/{taxpayer}/webhooks/replay").form(start_replay),
@@ -96,30 +97,45 @@ async fn rotate_secret(
     form: Form<FormValues>,
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
-    let body = form.0.object(&["type"]);
-    let kind = reader::read(&body, &state.catalog.get(), webhook::read_secret_type)?.value;
-    let secret = key_generation::generate_webhook_secret(kind);
-    session
-        .send(
-            &state,
-            RotateSecret {
-                endpoint: target.key,
-                secret: secret.clone(),
-                by: session.by,
-            },
-        )
-        .await?;
+    let secret = match replace_secret(&state, &session, &target, &form.0).await {
+        Ok(secret) => secret,
+        Err(error) => {
+            let forms = ActionForms {
+                secret: FormState::from_refusal(error, form.0)?,
+                ..ActionForms::default()
+            };
+            return webhooks::render(&state, &session, target, None, forms).await;
+        }
+    };
     let public_key = secret.public_key();
     show(&NewSecretPage {
-        frame: Frame::for_account(&session, "Your new signing secret").below("Webhooks"),
+        frame: Frame::for_account(&session, "Your new signing secret").with_section("Webhooks"),
         here: target.path,
         is_public: public_key.is_some(),
         text: public_key.unwrap_or_else(|| secret.text().expose_secret().to_owned()),
     })
 }
 
+async fn replace_secret(
+    state: &ApiState,
+    session: &AccountSession,
+    target: &Target,
+    form: &FormValues,
+) -> Result<SigningSecret, ApiError> {
+    let body = form.to_object(&["type"]);
+    let kind = reader::read(&body, &state.catalog.get(), webhook::read_secret_type)?.value;
+    let secret = key_generation::generate_webhook_secret(kind);
+    let command = RotateSecret {
+        endpoint: target.key,
+        secret: secret.clone(),
+        by: session.by,
+    };
+    session.send(state, command).await?;
+    Ok(secret)
+}
+
 /// Counts a test towards the limit of tests, like the API, because each test sends a request to the receiver.
-fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
+fn count_test_towards_limit(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
     let id = session.taxpayer.0;
     let owner = KeyOwner {
         kind: KeyKind::Taxpayer,
@@ -134,14 +150,14 @@ fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError
     counted.map(drop).map_err(limits::limit_error)
 }
 
-async fn test(
+async fn send_test(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
-    count_test(&state, &session)?;
+    count_test_towards_limit(&state, &session)?;
     let attempt = state.delivery.send_test_delivery(target.key).await?;
     show(&test_page(&session, target, attempt))
 }
@@ -154,7 +170,7 @@ fn test_page(session: &AccountSession, target: Target, attempt: AttemptResult) -
         .map(|failure| capitalize(&failure));
     let guidance = Guidance::for_failure(Some(attempt.outcome.name()), attempt.status);
     TestPage {
-        frame: Frame::for_account(session, "Test of the webhook").below("Webhooks"),
+        frame: Frame::for_account(session, "Test of the webhook").with_section("Webhooks"),
         here: target.path,
         is_delivered,
         status: attempt.status,
@@ -169,18 +185,18 @@ fn test_page(session: &AccountSession, target: Target, attempt: AttemptResult) -
     }
 }
 
-async fn grade(
+async fn grade_receiver(
     state: web::Data<ApiState>,
     Owner(session): Owner,
     request: HttpRequest,
     _: Form<FormValues>,
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
-    count_test(&state, &session)?;
+    count_test_towards_limit(&state, &session)?;
     match state.delivery.grade(target.key).await? {
         GradingOutcome::Unanswered(attempt) => show(&test_page(&session, target, attempt)),
         GradingOutcome::Graded(graded) => show(&GradePage {
-            frame: Frame::for_account(&session, "Grade of the webhook").below("Webhooks"),
+            frame: Frame::for_account(&session, "Grade of the webhook").with_section("Webhooks"),
             here: target.path,
             graded,
         }),
@@ -194,19 +210,33 @@ async fn enable(
     form: Form<FormValues>,
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
-    let body = form.0.object(&["replay"]);
+    match enable_endpoint(&state, &session, &target, &form.0).await {
+        Ok(()) => Ok(go_to(&target.path, "The webhook is in service again.")),
+        Err(error) => {
+            let forms = ActionForms {
+                enable: FormState::from_refusal(error, form.0)?,
+                ..ActionForms::default()
+            };
+            webhooks::render(&state, &session, target, None, forms).await
+        }
+    }
+}
+
+async fn enable_endpoint(
+    state: &ApiState,
+    session: &AccountSession,
+    target: &Target,
+    form: &FormValues,
+) -> Result<(), ApiError> {
+    let body = form.to_object(&["replay"]);
     let wanted = reader::read(&body, &state.catalog.get(), replay::read_enable)?.value;
-    session
-        .send(
-            &state,
-            EnableEndpoint {
-                endpoint: target.key,
-                replay: wanted.scope(),
-                reason: None,
-            },
-        )
-        .await?;
-    Ok(go_to(&target.path, "The webhook is in service again."))
+    let command = EnableEndpoint {
+        endpoint: target.key,
+        replay: wanted.scope(),
+        reason: None,
+    };
+    session.send(state, command).await?;
+    Ok(())
 }
 
 async fn start_replay(
@@ -216,28 +246,46 @@ async fn start_replay(
     form: Form<FormValues>,
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
-    let mut body = form.0.object(&["since", "only"]);
-    if form.0.text("since").parse::<jiff::civil::Date>().is_ok() {
+    match replay_events(&state, &session, &target, &form.0).await {
+        Ok(replay) if replay.is_empty() => {
+            let notice = "There is nothing to deliver again from there on.";
+            Ok(go_to(&target.path, notice))
+        }
+        Ok(_) => {
+            let notice = "The replay began. It shows below how far it is.";
+            Ok(go_to(&target.path, notice))
+        }
+        Err(error) => {
+            let forms = ActionForms {
+                replay: FormState::from_refusal(error, form.0)?,
+                ..ActionForms::default()
+            };
+            webhooks::render(&state, &session, target, None, forms).await
+        }
+    }
+}
+
+async fn replay_events(
+    state: &ApiState,
+    session: &AccountSession,
+    target: &Target,
+    form: &FormValues,
+) -> Result<Replay, ApiError> {
+    let mut body = form.to_object(&["since", "only"]);
+    if form.text("since").parse::<jiff::civil::Date>().is_ok() {
         body.insert(
             "since".to_owned(),
-            format!("{}T00:00:00Z", form.0.text("since")).into(),
+            format!("{}T00:00:00Z", form.text("since")).into(),
         );
     }
     let wanted = reader::read(&body, &state.catalog.get(), replay::read)?.value;
     let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
-    let range = ReplayRange::from_sequence(wanted.scope, first);
     let command = StartReplay {
         endpoint: target.key,
-        range,
+        range: ReplayRange::from_sequence(wanted.scope, first),
         by: None,
     };
-    let replay = session.send(&state, command).await?;
-    let notice = if replay.is_empty() {
-        "There is nothing to deliver again from there on."
-    } else {
-        "The replay began. It shows below how far it is."
-    };
-    Ok(go_to(&target.path, notice))
+    Ok(session.send(state, command).await?)
 }
 
 async fn cancel_replay(

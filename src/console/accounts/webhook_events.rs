@@ -23,7 +23,7 @@ struct EventsPage {
 
 async fn show_events(Reader(session): Reader) -> Answer {
     std::future::ready(show(&EventsPage {
-        frame: Frame::for_account(&session, "Webhook events").below("Webhooks"),
+        frame: Frame::for_account(&session, "Webhook events").with_section("Webhooks"),
         base: base(&session),
         events: catalogue(),
     }))

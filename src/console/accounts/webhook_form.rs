@@ -16,7 +16,7 @@ pub(super) struct EventChoice {
 /// Returns the form as the body of an API call. `texts` are the names of its text fields. A blank schedule means the
 /// default schedule of the deployment.
 pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Value> {
-    let mut body = values.object(texts);
+    let mut body = values.to_object(texts);
     let events: Vec<_> = values
         .checked_values("enabled_events")
         .map(Value::from)
@@ -26,7 +26,7 @@ pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Va
         "" => Value::Null,
         text => text
             .split(',')
-            .map(|delay| delay_value(delay.trim()))
+            .map(|delay| delay_to_json(delay.trim()))
             .collect(),
     };
     body.insert("retry_schedule_s".to_owned(), schedule);
@@ -34,7 +34,7 @@ pub(super) fn to_api_body(values: &FormValues, texts: &[&str]) -> Map<String, Va
 }
 
 /// Returns a delay as a JSON number. Any other text stays a text, so that the API refuses it.
-fn delay_value(text: &str) -> Value {
+fn delay_to_json(text: &str) -> Value {
     text.parse::<u32>()
         .map_or_else(|_| Value::from(text), Value::from)
 }

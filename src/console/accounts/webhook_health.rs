@@ -6,14 +6,14 @@ use crate::console::badges::Badge;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 
-pub(super) struct Health {
+pub(super) struct WebhookHealth {
     pub(super) badge: Badge,
     pub(super) note: String,
     /// The time of the next attempt, if deliveries are paused because all attempts fail; else `None`.
     pub(super) until: Option<Timestamp>,
 }
 
-impl Health {
+impl WebhookHealth {
     pub(super) fn from_endpoint(
         endpoint: Option<&Endpoint>,
         failing: Option<&FailureStreak>,
@@ -93,7 +93,7 @@ mod tests {
         };
         let owner = crate::domain::kernel::ids::TaxpayerId(1);
         let endpoint = Endpoint::new(1, owner, "https://example.com".into(), at);
-        let parked = Health::from_endpoint(Some(&endpoint), Some(&failing));
+        let parked = WebhookHealth::from_endpoint(Some(&endpoint), Some(&failing));
         assert_eq!((parked.badge.text, parked.until), ("Paused", Some(at)));
         assert!(
             parked.note.starts_with("7 attempts in a row failed."),
@@ -101,15 +101,23 @@ mod tests {
             parked.note
         );
         assert_eq!(
-            Health::from_endpoint(Some(&endpoint), None).badge.text,
+            WebhookHealth::from_endpoint(Some(&endpoint), None)
+                .badge
+                .text,
             "Healthy"
         );
-        assert_eq!(Health::from_endpoint(None, None).badge.text, "Not set up");
+        assert_eq!(
+            WebhookHealth::from_endpoint(None, None).badge.text,
+            "Not set up"
+        );
         let disabled = Endpoint {
             is_active: false,
             disabled_reason: Some("410".into()),
             ..endpoint
         };
-        assert_eq!(Health::from_endpoint(Some(&disabled), None).note, "410");
+        assert_eq!(
+            WebhookHealth::from_endpoint(Some(&disabled), None).note,
+            "410"
+        );
     }
 }

@@ -6,7 +6,6 @@ use askama::Template;
 use secrecy::ExposeSecret;
 
 use crate::actors::taxpayer::commands::AddEndpoint;
-use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_actions::NewSecretPage;
 use crate::console::accounts::webhook_form::{EventChoice, event_choices, to_api_body};
@@ -16,12 +15,11 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::events::delivery::SecretType;
-use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{reader, webhook_endpoint};
 use crate::http::key_generation;
+use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -47,7 +45,7 @@ async fn show_form(Owner(session): Owner) -> Answer {
 
 fn new_page(session: &AccountSession, form: FormState) -> NewEndpointPage {
     NewEndpointPage {
-        frame: Frame::for_account(session, "New endpoint").below("Webhooks"),
+        frame: Frame::for_account(session, "New endpoint").with_section("Webhooks"),
         base: base(session),
         events: event_choices(None, &form),
         form,
@@ -55,13 +53,25 @@ fn new_page(session: &AccountSession, form: FormState) -> NewEndpointPage {
 }
 
 async fn add(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    match add_endpoint(&state, &session, &form.0).await {
+        Ok(page) => show(&page),
+        Err(error) => {
+            let form = FormState::from_refusal(error, form.0)?;
+            show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &new_page(&session, form))
+        }
+    }
+}
+
+/// Adds the endpoint that the form describes. Returns the page with its signing secret.
+async fn add_endpoint(
+    state: &ApiState,
+    session: &AccountSession,
+    form: &FormValues,
+) -> Result<NewSecretPage, ApiError> {
     let read =
         |reader: &mut BodyReader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
-    let body = to_api_body(&form.0, &["url", "description"]);
-    let asked = match reader::read(&body, &state.catalog.get(), read) {
-        Ok(asked) => asked.value,
-        Err(faults) => return show_faults(&session, form.0, faults),
-    };
+    let body = to_api_body(form, &["url", "description"]);
+    let asked = reader::read(&body, &state.catalog.get(), read)?.value;
     let secret = key_generation::generate_webhook_secret(SecretType::Hmac);
     let command = AddEndpoint {
         url: asked.url,
@@ -71,21 +81,11 @@ async fn add(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormV
         secret: secret.clone(),
         by: session.by,
     };
-    let endpoint = match session.send(&state, command).await {
-        Err(TaxpayerError::Refused(Refusal::Invalid(faults))) => {
-            return show_faults(&session, form.0, faults);
-        }
-        added => added?,
-    };
-    show(&NewSecretPage {
-        frame: Frame::for_account(&session, "Your new signing secret").below("Webhooks"),
-        here: Target::new(&session, endpoint.key).path,
+    let endpoint = session.send(state, command).await?;
+    Ok(NewSecretPage {
+        frame: Frame::for_account(session, "Your new signing secret").with_section("Webhooks"),
+        here: Target::new(session, endpoint.key).path,
         is_public: false,
         text: secret.text().expose_secret().to_owned(),
     })
-}
-
-fn show_faults(session: &AccountSession, values: FormValues, faults: Faults) -> Answer {
-    let form = FormState::with_faults(values, faults);
-    show_with_status(StatusCode::UNPROCESSABLE_ENTITY, &new_page(session, form))
 }

@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::console::accounts::webhook_health::Health;
+use crate::console::accounts::webhook_health::WebhookHealth;
 use crate::console::accounts::webhook_target::{endpoint_label, endpoint_path};
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
+use crate::store::webhooks::delivery_log::{self, UndeliveredCounts};
 use crate::store::webhooks::{self, EndpointWithStreak};
 
 pub(super) struct WebhookSummary {
     /// The health of the worst endpoint.
-    pub(super) health: Health,
+    pub(super) health: WebhookHealth,
     /// The label of the worst endpoint; empty if the account has only one.
     pub(super) endpoint: String,
     /// The path of the worst endpoint's page, below that of the account.
@@ -44,26 +44,26 @@ impl WebhookSummary {
     fn new(
         taxpayer: TaxpayerId,
         endpoints: &[EndpointWithStreak],
-        open: &HashMap<EndpointKey, OpenDeliveries>,
+        open: &HashMap<EndpointKey, UndeliveredCounts>,
     ) -> Self {
-        let healths = endpoints.iter().map(health);
+        let healths = endpoints.iter().map(endpoint_health);
         let failing = healths.map(|health| u64::from(health.is_failing())).sum();
         let worst = endpoints
             .iter()
-            .min_by_key(|one| Reverse(health(one).severity()));
+            .min_by_key(|one| Reverse(endpoint_health(one).severity()));
         let key = worst.map_or(taxpayer.into(), |(endpoint, _)| endpoint.key);
         let dead = open.iter().filter(|(_, open)| open.dead > 0);
         let mut dead: Vec<_> = dead
             .map(|(key, open)| DeadLetters {
                 count: open.dead.unsigned_abs(),
-                endpoint: label(endpoints, *key),
+                endpoint: label_unless_single(endpoints, *key),
                 path: format!("/webhooks/deliveries?endpoint={}&state=dead", key.name()),
             })
             .collect();
         dead.sort_by_key(|one| (Reverse(one.count), one.path.clone()));
         Self {
-            health: worst.map_or_else(|| Health::from_endpoint(None, None), health),
-            endpoint: label(endpoints, key),
+            health: worst.map_or_else(|| WebhookHealth::from_endpoint(None, None), endpoint_health),
+            endpoint: label_unless_single(endpoints, key),
             path: endpoint_path(key),
             failing,
             dead,
@@ -71,12 +71,12 @@ impl WebhookSummary {
     }
 }
 
-fn health((endpoint, failing): &EndpointWithStreak) -> Health {
-    Health::from_endpoint(Some(endpoint), failing.as_ref())
+fn endpoint_health((endpoint, failing): &EndpointWithStreak) -> WebhookHealth {
+    WebhookHealth::from_endpoint(Some(endpoint), failing.as_ref())
 }
 
 /// Returns the label of an endpoint; an empty text if it is the only one.
-fn label(endpoints: &[EndpointWithStreak], key: EndpointKey) -> String {
+fn label_unless_single(endpoints: &[EndpointWithStreak], key: EndpointKey) -> String {
     let mut all = endpoints.iter().map(|(endpoint, _)| endpoint);
     let found = all.find(|endpoint| endpoint.key == key);
     let found = found.filter(|_| endpoints.len() > 1);
@@ -142,7 +142,7 @@ mod tests {
                 .iter()
                 .map(|(key, is_active)| endpoint(*key, *is_active))
                 .collect();
-            let counts = OpenDeliveries {
+            let counts = UndeliveredCounts {
                 pending: 5,
                 dead: 2,
             };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use actix_web::HttpRequest;
 
 use crate::console::accounts::navigation::base;
-use crate::console::accounts::webhook_health::Health;
+use crate::console::accounts::webhook_health::WebhookHealth;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
 use crate::domain::events::delivery::Endpoint;
@@ -15,7 +15,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks;
-use crate::store::webhooks::delivery_log::OpenDeliveries;
+use crate::store::webhooks::delivery_log::UndeliveredCounts;
 
 pub(super) struct Target {
     pub(super) key: EndpointKey,
@@ -77,14 +77,14 @@ pub(super) struct EndpointLine {
     pub(super) endpoint: Endpoint,
     pub(super) path: String,
     pub(super) badge: Badge,
-    pub(super) open: OpenDeliveries,
+    pub(super) open: UndeliveredCounts,
 }
 
 /// Returns the endpoints other than the default one, with their numbers of open deliveries.
 pub(super) async fn added_endpoints(
     state: &ApiState,
     session: &AccountSession,
-    open: &HashMap<EndpointKey, OpenDeliveries>,
+    open: &HashMap<EndpointKey, UndeliveredCounts>,
 ) -> Result<Vec<EndpointLine>, ApiError> {
     let id = session.taxpayer;
     let mut lines = Vec::new();
@@ -94,7 +94,7 @@ pub(super) async fn added_endpoints(
         }
         lines.push(EndpointLine {
             path: Target::new(session, endpoint.key).path,
-            badge: Health::from_endpoint(Some(&endpoint), failing.as_ref()).badge,
+            badge: WebhookHealth::from_endpoint(Some(&endpoint), failing.as_ref()).badge,
             open: open.get(&endpoint.key).copied().unwrap_or_default(),
             endpoint,
         });

@@ -11,7 +11,7 @@ use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_form::{
     EventChoice, event_choices, form_values, to_api_body,
 };
-use crate::console::accounts::webhook_health::Health;
+use crate::console::accounts::webhook_health::WebhookHealth;
 use crate::console::accounts::webhook_target::{EndpointLine, Target, added_endpoints};
 use crate::console::badges::Badge;
 use crate::console::chart::Chart;
@@ -22,7 +22,6 @@ use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::replay::Replay;
-use crate::domain::kernel::fault::Faults;
 use crate::domain::party::settings::Change;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
@@ -30,7 +29,7 @@ use crate::http::forms::{reader, webhook, webhook_endpoint};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::webhooks;
-use crate::store::webhooks::delivery_log::{self, OpenDeliveries};
+use crate::store::webhooks::delivery_log::{self, UndeliveredCounts};
 use crate::store::webhooks::delivery_stats::{self, HourStats};
 use crate::store::webhooks::replays;
 
@@ -58,15 +57,27 @@ struct WebhookPage {
     base: String,
     target: Target,
     endpoint: Option<Endpoint>,
-    health: Health,
-    open: OpenDeliveries,
+    health: WebhookHealth,
+    open: UndeliveredCounts,
     /// The outcomes of the deliveries of the last day by hour; empty if nothing was attempted.
     charts: Vec<Chart>,
     events: Vec<EventChoice>,
     replays: Vec<ReplayLine>,
+    /// The form of the settings.
     form: FormState,
+    forms: ActionForms,
+    /// The faults of the forms, each as its field and its message.
+    faults: Vec<(String, String)>,
     /// The endpoints other than the default one; empty on their own pages.
     others: Vec<EndpointLine>,
+}
+
+/// The forms of the acts on the endpoint: empty, or with the values and faults of a refused attempt.
+#[derive(Default)]
+pub(super) struct ActionForms {
+    pub(super) secret: FormState,
+    pub(super) enable: FormState,
+    pub(super) replay: FormState,
 }
 
 struct ReplayLine {
@@ -80,7 +91,7 @@ async fn show_webhook(
     request: HttpRequest,
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
-    render(&state, &session, target, None).await
+    render(&state, &session, target, None, ActionForms::default()).await
 }
 
 /// POST of the form: sets URL, events and schedule, like the API calls.
@@ -92,13 +103,17 @@ async fn save(
 ) -> Answer {
     let target = Target::find(&state, &session, &request).await?;
     let saved = if target.is_default() {
-        set_webhook(&state, &session, &form.0).await?
+        set_webhook(&state, &session, &form.0).await
     } else {
-        change_endpoint(&state, &session, &target, &form.0).await?
+        change_endpoint(&state, &session, &target, &form.0).await
     };
     match saved {
         Ok(()) => Ok(go_to(&target.path, saved_notice(&form.0))),
-        Err(faults) => render(&state, &session, target, Some((form.0, faults))).await,
+        Err(error) => {
+            let settings = FormState::from_refusal(error, form.0)?;
+            let others = ActionForms::default();
+            render(&state, &session, target, Some(settings), others).await
+        }
     }
 }
 
@@ -115,14 +130,11 @@ async fn set_webhook(
     state: &ApiState,
     session: &AccountSession,
     form: &FormValues,
-) -> Result<Result<(), Faults>, ApiError> {
+) -> Result<(), ApiError> {
     let policy = state.webhook_address_policy(session.taxpayer).await?;
     let read = |reader: &mut BodyReader<'_>| webhook::read(reader, &policy);
     let body = to_api_body(form, &["webhook_url"]);
-    let asked = match reader::read(&body, &state.catalog.get(), read) {
-        Ok(asked) => asked.value,
-        Err(faults) => return Ok(Err(faults)),
-    };
+    let asked = reader::read(&body, &state.catalog.get(), read)?.value;
     let change = SetWebhook {
         url: asked.url,
         enabled_events: asked.enabled_events,
@@ -130,7 +142,7 @@ async fn set_webhook(
         by: session.by,
     };
     session.send(state, change).await?;
-    Ok(Ok(()))
+    Ok(())
 }
 
 async fn change_endpoint(
@@ -138,14 +150,11 @@ async fn change_endpoint(
     session: &AccountSession,
     target: &Target,
     form: &FormValues,
-) -> Result<Result<(), Faults>, ApiError> {
+) -> Result<(), ApiError> {
     let read =
         |reader: &mut BodyReader<'_>| webhook_endpoint::read_new(reader, &state.webhook_urls);
     let body = to_api_body(form, &["url", "description"]);
-    let asked = match reader::read(&body, &state.catalog.get(), read) {
-        Ok(asked) => asked.value,
-        Err(faults) => return Ok(Err(faults)),
-    };
+    let asked = reader::read(&body, &state.catalog.get(), read)?.value;
     let change = ChangeEndpoint {
         endpoint: target.key,
         url: Some(asked.url),
@@ -155,49 +164,53 @@ async fn change_endpoint(
         by: session.by,
     };
     session.send(state, change).await?;
-    Ok(Ok(()))
+    Ok(())
 }
 
-async fn render(
+/// Shows the page with a refused form, if there is one. `settings` is `None` if the form shows the stored settings.
+pub(super) async fn render(
     state: &ApiState,
     session: &AccountSession,
     target: Target,
-    refused: Option<(FormValues, Faults)>,
+    settings: Option<FormState>,
+    forms: ActionForms,
 ) -> Answer {
     let store = &state.store;
     let (endpoint, failing) = webhooks::with_failure_streak(store.reader(), target.key)
         .await?
         .unzip();
     let (replays, _) = replays::page_for_endpoint(store, target.key, NEWEST_REPLAYS).await?;
-    let hours = delivery_stats::last_day(store, target.key, state.now()).await?;
-    let status = if refused.is_some() {
-        StatusCode::UNPROCESSABLE_ENTITY
-    } else {
+    let hours = delivery_stats::last_day_by_hour(store, target.key, state.now()).await?;
+    let form = settings
+        .unwrap_or_else(|| FormState::new(form_values(endpoint.as_ref(), target.url_field())));
+    let all_forms = [&form, &forms.secret, &forms.enable, &forms.replay];
+    let faults: Vec<_> = all_forms.iter().flat_map(|form| form.summary()).collect();
+    let status = if faults.is_empty() {
         StatusCode::OK
-    };
-    let form = match refused {
-        Some((values, faults)) => FormState::with_faults(values, faults),
-        None => FormState::new(form_values(endpoint.as_ref(), target.url_field())),
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
     };
     let open = delivery_log::count_open_by_endpoint(store, session.taxpayer).await?;
     let (frame, others) = if target.is_default() {
         let others = added_endpoints(state, session, &open).await?;
         (Frame::for_account(session, "Webhooks"), others)
     } else {
-        let frame = Frame::for_account(session, "Webhook endpoint").below("Webhooks");
+        let frame = Frame::for_account(session, "Webhook endpoint").with_section("Webhooks");
         (frame, Vec::new())
     };
     let page = WebhookPage {
         frame,
         base: base(session),
         open: open.get(&target.key).copied().unwrap_or_default(),
-        health: Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
+        health: WebhookHealth::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
         charts: charts(&hours),
         events: event_choices(endpoint.as_ref(), &form),
         replays: replays.into_iter().map(ReplayLine::from).collect(),
         target,
         endpoint,
         form,
+        forms,
+        faults,
         others,
     };
     show_with_status(status, &page)

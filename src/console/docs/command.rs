@@ -11,7 +11,7 @@ pub(super) fn command(operation: &Operation) -> String {
     for parameter in operation.parameters() {
         let (name, example) = (&parameter["name"], &parameter["example"]);
         if let Some(name) = name.as_str() {
-            path = path.replace(&format!("{{{name}}}"), &shown_value(example));
+            path = path.replace(&format!("{{{name}}}"), &example_text(example));
         }
     }
     let mut lines = vec![format!(
@@ -38,7 +38,7 @@ fn method_option(operation: &Operation) -> String {
     }
 }
 
-fn shown_value(value: &Value) -> String {
+fn example_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

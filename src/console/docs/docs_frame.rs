@@ -30,6 +30,6 @@ pub(super) fn docs_frame(title: &str, section: &str) -> Frame {
     Frame {
         navigation,
         search: Some(&SEARCH),
-        ..Frame::for_visitor(title).below(section)
+        ..Frame::for_visitor(title).with_section(section)
     }
 }

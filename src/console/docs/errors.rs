@@ -62,7 +62,7 @@ struct ErrorPage {
 fn list_codes() -> Ready<Answer> {
     ready(show(&ErrorsPage {
         frame: docs_frame(ERRORS, ERRORS),
-        codes: codes(),
+        codes: code_rows(),
     }))
 }
 
@@ -81,7 +81,7 @@ fn show_code(code: web::Path<String>) -> Ready<Answer> {
     ready(show(&ErrorPage {
         frame: docs_frame(code.as_str(), ERRORS),
         row: code_row(code),
-        statuses: table_row(code.as_str())
+        statuses: guide_table_row(code.as_str())
             .map_or_else(String::new, |(statuses, _)| statuses.replace('`', "")),
         example: operations::failure_example(code.as_str()),
         operations,
@@ -90,12 +90,12 @@ fn show_code(code: web::Path<String>) -> Ready<Answer> {
 }
 
 /// Returns all error codes.
-pub(super) fn codes() -> Vec<CodeRow> {
+pub(super) fn code_rows() -> Vec<CodeRow> {
     ErrorCode::ALL.iter().copied().map(code_row).collect()
 }
 
 fn code_row(code: ErrorCode) -> CodeRow {
-    let advice = table_row(code.as_str()).map_or("", |(_, advice)| advice);
+    let advice = guide_table_row(code.as_str()).map_or("", |(_, advice)| advice);
     let guide = guides::with_name(TABLE.0);
     CodeRow {
         code: code.as_str(),
@@ -107,7 +107,7 @@ fn code_row(code: ErrorCode) -> CodeRow {
 
 /// Returns the statuses and the advice from the row of the guide's table that names this code. One row may name several
 /// codes.
-fn table_row(code: &str) -> Option<(&'static str, &'static str)> {
+fn guide_table_row(code: &str) -> Option<(&'static str, &'static str)> {
     let section = guides::with_name(TABLE.0)?.section(TABLE.1)?;
     section.text.lines().find_map(|line| {
         let mut cells = line
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn each_code_has_its_status_and_its_advice_in_the_guide() {
         for code in ErrorCode::ALL {
-            let row = table_row(code.as_str());
+            let row = guide_table_row(code.as_str());
             let (statuses, advice) =
                 row.unwrap_or_else(|| panic!("docs/contract.md has no row for {code:?}"));
             let status = code.status().as_u16().to_string();

@@ -140,7 +140,7 @@ impl Guide {
 
     /// Returns the guide as a file of Markdown. Its links to other guides lead to their files.
     pub(super) fn markdown(&self) -> String {
-        markdown::link(self.text, |target| {
+        markdown::resolve_links(self.text, |target| {
             if is_guide_link(target) {
                 Some(target.to_owned())
             } else {

@@ -10,7 +10,7 @@ use askama::Template;
 use crate::console::docs::docs_frame::{OVERVIEW, docs_frame};
 use crate::console::docs::guide_pages::markdown_file;
 use crate::console::docs::guides::{self, Guide};
-use crate::console::docs::operations::{self, Part};
+use crate::console::docs::operations::{self, ApiPart};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::http::endpoint::{Path, path};
@@ -22,7 +22,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/docs").page(redirect_to_docs),
         path("/docs/").page(show_index),
-        path("/llms.txt").page(list_for_programs),
+        path("/llms.txt").page(show_llms_txt),
     ]
 }
 
@@ -32,7 +32,7 @@ struct IndexPage {
     frame: Frame,
     summary: &'static str,
     guides: &'static [Guide],
-    parts: Vec<Part>,
+    parts: Vec<ApiPart>,
 }
 
 /// GET /docs/.
@@ -52,11 +52,11 @@ fn redirect_to_docs() -> Ready<HttpResponse> {
 }
 
 /// GET /llms.txt: lists the guides as Markdown files, and the API document (llmstxt.org).
-fn list_for_programs() -> Ready<HttpResponse> {
-    ready(markdown_file(program_list()))
+fn show_llms_txt() -> Ready<HttpResponse> {
+    ready(markdown_file(llms_txt()))
 }
 
-fn program_list() -> String {
+fn llms_txt() -> String {
     let mut text = format!("# einvoice\n\n> {SUMMARY}\n\n## Guides\n\n");
     for guide in guides::all() {
         // Writing into a `String` never fails.
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn programs_find_each_guide_as_markdown() {
-        let list = program_list();
+        let list = llms_txt();
         assert!(list.starts_with("# einvoice\n\n> A relay"), "{list}");
         assert_eq!(list.matches(".md)").count(), guides::all().len());
         assert!(list.contains("- [Using the API](/docs/guides/api.md)\n"));

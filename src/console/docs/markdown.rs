@@ -61,7 +61,7 @@ pub(super) fn render(text: &str, resolve: impl Fn(&str) -> Option<String>) -> St
 
 /// Returns the Markdown with each link target replaced by the address from `resolve`. A link without an address becomes
 /// plain text, as does each picture.
-pub(super) fn link(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
+pub(super) fn resolve_links(text: &str, resolve: impl Fn(&str) -> Option<String>) -> String {
     let mut linked = String::with_capacity(text.len());
     let mut done = 0;
     for (event, place) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
@@ -206,7 +206,7 @@ mod tests {
     fn links_of_a_text_lead_elsewhere_or_become_words() {
         let text = "# A [b](b.md)\n\n| [`c`](b.md#x) | ![a *picture*](d.svg) |\n|---|---|\n| [e f](g.md) | `[h](g.md)` |\n\n\
                     ```\n[i](g.md)\n```\n<https://x.example> [j\nk](g.md).\n";
-        let linked = link(text, |target| {
+        let linked = resolve_links(text, |target| {
             let anchor = target.strip_prefix("b.md")?;
             Some(format!("/b{anchor}"))
         });

@@ -10,7 +10,7 @@ static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| strict_json::from_trusted(openapi_document()).unwrap_or_default());
 
 /// A part of the API with its operations.
-pub(super) struct Part {
+pub(super) struct ApiPart {
     pub(super) name: &'static str,
     pub(super) purpose: &'static str,
     pub(super) operations: Vec<Operation>,
@@ -38,7 +38,7 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
 });
 
 /// Returns the schema with this name in the components of the API document.
-pub(super) fn component(reference: &str) -> Option<&'static Value> {
+pub(super) fn find_schema(reference: &str) -> Option<&'static Value> {
     let name = reference.strip_prefix("#/components/schemas/")?;
     DOCUMENT["components"]["schemas"].get(name)
 }
@@ -63,14 +63,14 @@ pub(super) fn with_id(id: &str) -> Option<Operation> {
 }
 
 /// Returns the parts of the API with their operations.
-pub(super) fn parts() -> Vec<Part> {
+pub(super) fn parts() -> Vec<ApiPart> {
     let tags = DOCUMENT["tags"].as_array().into_iter().flatten();
     tags.map(|tag| {
-        let name = text(tag, "name");
+        let name = text_member(tag, "name");
         let of_part = all().iter().filter(|operation| operation.part() == name);
-        Part {
+        ApiPart {
             name,
-            purpose: text(tag, "description"),
+            purpose: text_member(tag, "description"),
             operations: of_part.copied().collect(),
         }
     })
@@ -78,15 +78,15 @@ pub(super) fn parts() -> Vec<Part> {
 }
 
 /// Returns a text member of an object; an empty text if it has none.
-pub(super) fn text(object: &'static Value, name: &str) -> &'static str {
+pub(super) fn text_member(object: &'static Value, name: &str) -> &'static str {
     object[name].as_str().unwrap_or_default()
 }
 
 impl Operation {
     fn new(method: &'static str, path: &'static str, node: &'static Value) -> Self {
         Self {
-            id: text(node, "operationId"),
-            summary: text(node, "summary"),
+            id: text_member(node, "operationId"),
+            summary: text_member(node, "summary"),
             method,
             path,
             node,
@@ -107,7 +107,7 @@ impl Operation {
     }
 
     pub(super) fn description(&self) -> &'static str {
-        text(self.node, "description")
+        text_member(self.node, "description")
     }
 
     pub(super) fn parameters(&self) -> &'static [Value] {
@@ -141,7 +141,7 @@ impl Operation {
     pub(super) fn failures(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let failed = self.answers().filter(|(status, _)| is_failure(status));
         failed.flat_map(|(status, answer)| {
-            let codes = text(answer, "description").split(", ");
+            let codes = text_member(answer, "description").split(", ");
             codes.map(move |code| (status, code))
         })
     }

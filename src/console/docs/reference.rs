@@ -7,8 +7,8 @@ use askama::Template;
 
 use crate::console::docs::command::command;
 use crate::console::docs::docs_frame::{REFERENCE, docs_frame};
-use crate::console::docs::operations::{self, Operation, Part, is_failure, text};
-use crate::console::docs::schema_rows::{Row, rows};
+use crate::console::docs::operations::{self, ApiPart, Operation, is_failure, text_member};
+use crate::console::docs::schema_rows::{FieldRow, field_rows};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::http::endpoint::{Path, path};
@@ -25,7 +25,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 #[template(path = "docs/reference.html")]
 struct ReferencePage {
     frame: Frame,
-    parts: Vec<Part>,
+    parts: Vec<ApiPart>,
 }
 
 #[derive(Template)]
@@ -35,7 +35,7 @@ struct OperationPage {
     operation: Operation,
     keys: Vec<&'static str>,
     parameters: Vec<Parameter>,
-    fields: Vec<Row>,
+    fields: Vec<FieldRow>,
     command: String,
     answers: Vec<SuccessfulAnswer>,
     failures: Vec<(&'static str, &'static str)>,
@@ -54,7 +54,7 @@ struct SuccessfulAnswer {
     message: &'static str,
     /// The media types between which the caller may choose.
     media_types: String,
-    fields: Vec<Row>,
+    fields: Vec<FieldRow>,
     /// The example as JSON; empty if there is none.
     example: String,
 }
@@ -82,7 +82,7 @@ fn show_operation(id: web::Path<String>) -> Ready<Answer> {
             .map(describe_key)
             .collect(),
         parameters: parameters(&operation),
-        fields: body.map_or_else(Vec::new, |body| rows(&body["schema"])),
+        fields: body.map_or_else(Vec::new, |body| field_rows(&body["schema"])),
         command: command(&operation),
         answers: answers(&operation),
         failures: operation.failures().collect(),
@@ -100,9 +100,9 @@ fn describe_key(scheme: &str) -> &'static str {
 fn parameters(operation: &Operation) -> Vec<Parameter> {
     let all = operation.parameters().iter();
     all.map(|parameter| Parameter {
-        name: text(parameter, "name"),
-        place: text(parameter, "in"),
-        about: text(parameter, "description"),
+        name: text_member(parameter, "name"),
+        place: text_member(parameter, "in"),
+        about: text_member(parameter, "description"),
     })
     .collect()
 }
@@ -123,9 +123,9 @@ fn answers(operation: &Operation) -> Vec<SuccessfulAnswer> {
         shown.extend(body);
         answers.push(SuccessfulAnswer {
             status,
-            message: text(answer, "description"),
+            message: text_member(answer, "description"),
             media_types: media_types.collect::<Vec<_>>().join(", "),
-            fields: body.map_or_else(Vec::new, rows),
+            fields: body.map_or_else(Vec::new, field_rows),
             example: example.map_or_else(String::new, |example| format!("{example:#}")),
         });
     }

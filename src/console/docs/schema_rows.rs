@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::console::docs::operations::{component, text};
+use crate::console::docs::operations::{find_schema, text_member};
 
 /// The maximum number of rows of a table.
 const ROWS_MAX: usize = 150;
@@ -11,7 +11,7 @@ const DEPTH_MAX: usize = 7;
 
 /// A field of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct FieldRow {
     /// The names that lead to the field, such as `invoice_lines[].quantity`.
     pub(super) path: String,
     pub(super) kind: String,
@@ -21,14 +21,14 @@ pub(super) struct Row {
 }
 
 /// Returns the fields of a schema.
-pub(super) fn rows(schema: &'static Value) -> Vec<Row> {
+pub(super) fn field_rows(schema: &'static Value) -> Vec<FieldRow> {
     let mut rows = Vec::new();
     add_fields(&mut rows, schema, "", DEPTH_MAX);
     rows
 }
 
-fn add_fields(rows: &mut Vec<Row>, schema: &'static Value, parent: &str, depth: usize) {
-    let schema = resolve(schema);
+fn add_fields(rows: &mut Vec<FieldRow>, schema: &'static Value, parent: &str, depth: usize) {
+    let schema = resolve_schema(schema);
     if depth == 0 {
         return;
     }
@@ -46,10 +46,10 @@ fn add_fields(rows: &mut Vec<Row>, schema: &'static Value, parent: &str, depth: 
             format!("{parent}.{name}")
         };
         let required = schema["required"].as_array();
-        rows.push(Row {
-            kind: kind(property),
+        rows.push(FieldRow {
+            kind: type_words(property),
             is_required: required.is_some_and(|all| all.iter().any(|one| one == name)),
-            about: about(property),
+            about: field_description(property),
             path: path.clone(),
         });
         add_fields(rows, property, &path, depth - 1);
@@ -57,24 +57,24 @@ fn add_fields(rows: &mut Vec<Row>, schema: &'static Value, parent: &str, depth: 
 }
 
 /// Returns the schema that a reference names, or the first alternative that is not null.
-fn resolve(schema: &'static Value) -> &'static Value {
-    let target = schema["$ref"].as_str().and_then(component);
+fn resolve_schema(schema: &'static Value) -> &'static Value {
+    let target = schema["$ref"].as_str().and_then(find_schema);
     let schema = target.unwrap_or(schema);
     let choice = ["oneOf", "anyOf", "allOf"]
         .into_iter()
         .find_map(|name| schema[name].as_array());
     let first = choice.and_then(|all| all.iter().find(|one| one["type"] != "null"));
     match first {
-        Some(first) if schema.get("properties").is_none() => resolve(first),
+        Some(first) if schema.get("properties").is_none() => resolve_schema(first),
         _ => schema,
     }
 }
 
 /// Returns the type of a field in words.
-fn kind(schema: &'static Value) -> String {
-    let schema = resolve(schema);
+fn type_words(schema: &'static Value) -> String {
+    let schema = resolve_schema(schema);
     if let Some(items) = schema.get("items") {
-        return format!("list of {}", kind(items));
+        return format!("list of {}", type_words(items));
     }
     let names: Vec<_> = match &schema["type"] {
         Value::String(name) => vec![name.as_str()],
@@ -90,22 +90,22 @@ fn kind(schema: &'static Value) -> String {
 }
 
 /// Returns the description of a field, followed by its allowed values.
-fn about(schema: &'static Value) -> String {
-    let inner = resolve(schema);
+fn field_description(schema: &'static Value) -> String {
+    let inner = resolve_schema(schema);
     let described = [schema, inner]
         .into_iter()
-        .map(|one| text(one, "description"))
+        .map(|one| text_member(one, "description"))
         .find(|words| !words.is_empty());
     // The rule of an optional field of a request is part of its first alternative, the values that are not blank.
     let rule = schema
         .pointer("/anyOf/0")
-        .map(|one| text(one, "description"));
+        .map(|one| text_member(one, "description"));
     let rule = rule.filter(|rule| !rule.is_empty() && described != Some(rule));
     let limits = [
         allowed_words(inner),
-        length(inner),
-        range(inner),
-        pattern(inner),
+        length_words(inner),
+        range_words(inner),
+        pattern_words(inner),
     ];
     let parts = described
         .into_iter()
@@ -130,7 +130,7 @@ fn allowed_words(schema: &Value) -> Option<String> {
     Some(format!("one of {}", words.collect::<Vec<_>>().join(", ")))
 }
 
-fn length(schema: &Value) -> Option<String> {
+fn length_words(schema: &Value) -> Option<String> {
     let max = schema.get("maxLength")?;
     Some(match schema.get("minLength") {
         Some(min) => format!("{min} to {max} characters"),
@@ -138,7 +138,7 @@ fn length(schema: &Value) -> Option<String> {
     })
 }
 
-fn range(schema: &Value) -> Option<String> {
+fn range_words(schema: &Value) -> Option<String> {
     let bounds = [
         ("exclusiveMinimum", "more than"),
         ("minimum", "at least"),
@@ -151,7 +151,7 @@ fn range(schema: &Value) -> Option<String> {
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
-fn pattern(schema: &Value) -> Option<String> {
+fn pattern_words(schema: &Value) -> Option<String> {
     Some(format!("matches {}", schema["pattern"].as_str()?))
 }
 
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_fields_of_a_body_are_rows() {
         let body = with_id("create_invoice").unwrap().json_body().unwrap();
-        let rows = rows(&body["schema"]);
+        let rows = field_rows(&body["schema"]);
         let row = |path: &str| {
             let row = rows.iter().find(|row| row.path == path).unwrap();
             (row.kind.as_str(), row.is_required, row.about.as_str())
@@ -191,7 +191,7 @@ mod tests {
             for (_, answer) in operation.answers() {
                 let content = answer["content"].as_object().into_iter().flatten();
                 for (_, content) in content {
-                    assert!(rows(&content["schema"]).len() <= ROWS_MAX);
+                    assert!(field_rows(&content["schema"]).len() <= ROWS_MAX);
                 }
             }
         }

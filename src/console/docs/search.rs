@@ -27,7 +27,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 /// A page that can be found.
-struct Entry {
+struct SearchEntry {
     title: String,
     kind: &'static str,
     address: String,
@@ -37,18 +37,18 @@ struct Entry {
     words: String,
 }
 
-static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+static ENTRIES: LazyLock<Vec<SearchEntry>> = LazyLock::new(|| {
     let sections = guides::all().iter().flat_map(guide_entries);
     let operations = operations::all().iter().map(operation_entry);
-    let codes = ErrorCode::ALL.iter().zip(errors::codes());
+    let codes = ErrorCode::ALL.iter().zip(errors::code_rows());
     let codes = codes.map(|(code, row)| {
         let text = format!("{} {}", row.status, row.advice);
-        Entry::new(row.code, "Error code", code.page_path(), &text)
+        SearchEntry::new(row.code, "Error code", code.page_path(), &text)
     });
     sections.chain(operations).chain(codes).collect()
 });
 
-impl Entry {
+impl SearchEntry {
     fn new(title: &str, kind: &'static str, address: String, text: &str) -> Self {
         let title_words = title.to_lowercase();
         Self {
@@ -61,23 +61,23 @@ impl Entry {
     }
 }
 
-fn guide_entries(guide: &'static guides::Guide) -> Vec<Entry> {
-    let own = Entry::new(guide.title, "Guide", guide.path(), guide.introduction);
+fn guide_entries(guide: &'static guides::Guide) -> Vec<SearchEntry> {
+    let own = SearchEntry::new(guide.title, "Guide", guide.path(), guide.introduction);
     let sections = guide.sections.iter().map(|section| {
         let address = guide.section_path(section);
-        Entry::new(&section.plain_title(), guide.label, address, section.text)
+        SearchEntry::new(&section.plain_title(), guide.label, address, section.text)
     });
     std::iter::once(own).chain(sections).collect()
 }
 
 /// Returns the entry for an operation, which is found by its path, its description and the names of its body's fields.
-fn operation_entry(operation: &operations::Operation) -> Entry {
+fn operation_entry(operation: &operations::Operation) -> SearchEntry {
     let body = operation.json_body();
     let fields = body.map(|body| body["example"].to_string());
     let names = operation
         .parameters()
         .iter()
-        .map(|one| operations::text(one, "name"));
+        .map(|one| operations::text_member(one, "name"));
     let text = format!(
         "{} {} {} {} {} {}",
         operation.id,
@@ -87,7 +87,7 @@ fn operation_entry(operation: &operations::Operation) -> Entry {
         names.collect::<Vec<_>>().join(" "),
         fields.unwrap_or_default(),
     );
-    Entry::new(operation.summary, "Operation", operation.page_path(), &text)
+    SearchEntry::new(operation.summary, "Operation", operation.page_path(), &text)
 }
 
 #[derive(Template)]
@@ -95,16 +95,16 @@ fn operation_entry(operation: &operations::Operation) -> Entry {
 struct SearchPage {
     frame: Frame,
     text: String,
-    found: Vec<&'static Entry>,
+    found: Vec<&'static SearchEntry>,
     more: usize,
 }
 
 /// The searched text.
-struct Searched(String);
+struct SearchText(String);
 
-impl NeedsRole for Searched {}
+impl NeedsRole for SearchText {}
 
-impl FromRequest for Searched {
+impl FromRequest for SearchText {
     type Error = Infallible;
     type Future = Ready<Result<Self, Infallible>>;
 
@@ -116,7 +116,7 @@ impl FromRequest for Searched {
 }
 
 /// GET /docs/search?q=: lists the pages that have every word of the text, those with the words in the title first.
-fn show_search(Searched(text): Searched) -> Ready<Answer> {
+fn show_search(SearchText(text): SearchText) -> Ready<Answer> {
     let mut found = find(&text);
     let more = found.len().saturating_sub(FOUND_MAX);
     found.truncate(FOUND_MAX);
@@ -128,7 +128,7 @@ fn show_search(Searched(text): Searched) -> Ready<Answer> {
     }))
 }
 
-fn find(text: &str) -> Vec<&'static Entry> {
+fn find(text: &str) -> Vec<&'static SearchEntry> {
     let text = text.to_lowercase();
     let words: Vec<_> = text.split_whitespace().collect();
     if words.is_empty() {

@@ -63,7 +63,8 @@ async fn list_integrators(
     query: Query,
 ) -> Answer {
     let list = ListQuery::new(&query);
-    let (found, total) = accounts::page(&state.store, KeyKind::Integrator, list.page()).await?;
+    let (found, total) =
+        accounts::account_page(&state.store, KeyKind::Integrator, list.page()).await?;
     let owners = found.iter().map(session_owner);
     let factors = second_factors::states(&state.store, owners, state.now()).await?;
     let rows = found.into_iter().map(|holder| {
@@ -146,11 +147,13 @@ async fn change_access(
     let store = &state.store;
     let outcome = match (to, owner.kind) {
         (AccessMove::Revoke, _) => {
-            let revoked = access::revoke(store, change, includes_taxpayers).await?;
+            let revoked = access::revoke_account_access(store, change, includes_taxpayers).await?;
             revoked.map_or(AccessOutcome::Unknown, AccessOutcome::Done)
         }
-        (AccessMove::Disable, _) => access::disable(store, change, includes_taxpayers).await?,
-        (AccessMove::Enable, _) => access::enable(store, change).await?,
+        (AccessMove::Disable, _) => {
+            access::disable_account(store, change, includes_taxpayers).await?
+        }
+        (AccessMove::Enable, _) => access::enable_account(store, change).await?,
         (AccessMove::Remove, KeyKind::Operator) => access::remove_operator(store, change).await?,
         (AccessMove::Remove, _) => return Err(ApiError::route_not_found()),
     };
@@ -194,7 +197,7 @@ async fn set_role(
     let RoleForm { role, reason } = form.0;
     let reason = ReasonForm { reason }.read_required(&state)?;
     let change = account_change(&state, &session, owner, reason);
-    let outcome = access::set_role(&state.store, change, role).await?;
+    let outcome = access::set_operator_role(&state.store, change, role).await?;
     revocation(outcome, owner)?;
     let notice = match outcome {
         AccessOutcome::AlreadySo => "The operator already had this role.",

@@ -15,7 +15,7 @@ use crate::console::session::operators::Viewer;
 use crate::domain::kernel::audit::{
     Actor, ActorKind, ActorWithName, AuditAction, AuditEntry, NamedActor,
 };
-use crate::http::api::ops::records;
+use crate::http::api::ops::audit::read_audit_filter;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
@@ -53,7 +53,7 @@ pub(super) struct AuditLine {
 /// GET /console/audit: lists the entries that match, newest first.
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
-    let filter = records::read_audit_filter(&list.0)?;
+    let filter = read_audit_filter(&list.0)?;
     let (found, total) = audit::page(&state.store, filter, list.page()).await?;
     let page = AuditPage {
         frame: Frame::for_operator(&session, "Audit"),
@@ -78,7 +78,7 @@ async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine
         .iter()
         .filter_map(|entry| entry.actor.operator_id())
         .collect();
-    let operators = audit::operators(&state.store, operators).await?;
+    let operators = audit::operator_emails(&state.store, operators).await?;
     let lines = found.into_iter().map(|entry| AuditLine {
         actor: actor_words(entry.actor, &operators),
         subject_page: subject_page(&entry),

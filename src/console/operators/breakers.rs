@@ -80,7 +80,7 @@ async fn show_breakers(
     let page = BreakersPage {
         frame: Frame::for_operator(&session, "Breakers"),
         is_database_silent,
-        replica_count: state.replicas.last_list().present().count(),
+        replica_count: state.replicas.last_list().present_replicas().count(),
         breakers,
         calm,
         outages: found
@@ -110,9 +110,9 @@ async fn trip(
     form: Form<ReasonForm>,
 ) -> Answer {
     let operation = find_operation(&name)?;
-    let order = form.0.request(&state, &session)?;
+    let order = form.0.to_operator_request(&state, &session)?;
     let kind = BreakerOrderKind::Trip;
-    let notice = if replicas::give_order(&state, operation, kind, &order).await? {
+    let notice = if replicas::give_breaker_order(&state, operation, kind, &order).await? {
         "The breaker is open. Within a second no replica makes such a call, until the breaker is reset."
     } else {
         "The breaker was already tripped."
@@ -128,9 +128,9 @@ async fn reset(
     form: Form<ReasonForm>,
 ) -> Answer {
     let operation = find_operation(&name)?;
-    let order = form.0.request(&state, &session)?;
+    let order = form.0.to_operator_request(&state, &session)?;
     let kind = BreakerOrderKind::Reset;
-    let notice = if replicas::give_order(&state, operation, kind, &order).await? {
+    let notice = if replicas::give_breaker_order(&state, operation, kind, &order).await? {
         "The breaker is closed. Within a second calls pass again on all replicas."
     } else {
         "The breaker was already closed."

@@ -29,7 +29,7 @@ const CHANGED: &str = "It has changed since it was shown";
 
 /// An act that a list offers, with its words.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Act<T> {
+pub(super) struct BulkListAct<T> {
     pub(super) to: T,
     pub(super) words: ActWords,
 }
@@ -67,7 +67,7 @@ impl BulkBar {
 
 /// The things that an operator selected in a list. At least one of the fields is set.
 #[derive(Clone, Copy)]
-pub(super) struct Selection<'a> {
+pub(super) struct ListSelection<'a> {
     /// The filter that the things match; `None` if each was ticked.
     pub(super) filter: Option<&'a ListQuery>,
     /// The ids of the things; `None` for all things that match the filter.
@@ -75,7 +75,7 @@ pub(super) struct Selection<'a> {
 }
 
 /// The things of a selection, divided into those that the act can move now and the others.
-pub(super) struct Found<S> {
+pub(super) struct FoundSubjects<S> {
     /// The things to move: at most `SUBJECTS_MAX`.
     pub(super) subjects: Vec<S>,
     /// The number of things beyond these that match, too.
@@ -103,7 +103,7 @@ pub(super) trait BulkList {
     const TITLE: &'static str;
     /// The word for one thing and for several, such as "run" and "runs".
     const NOUNS: [&'static str; 2];
-    const ACTS: &'static [Act<Self::To>];
+    const ACTS: &'static [BulkListAct<Self::To>];
     const AUDITED_AS: AuditAction;
     /// True if all things can be selected at once only if a filter is set.
     const NEEDS_FILTER: bool;
@@ -113,8 +113,8 @@ pub(super) trait BulkList {
     async fn find(
         state: &ApiState,
         to: Self::To,
-        selection: Selection<'_>,
-    ) -> Result<Found<Self::Subject>, ApiError>;
+        selection: ListSelection<'_>,
+    ) -> Result<FoundSubjects<Self::Subject>, ApiError>;
 
     /// Returns the id by which the list and the form name a subject.
     fn id(subject: &Self::Subject) -> String;
@@ -150,8 +150,8 @@ struct PreviewPage {
 }
 
 /// The fields of both forms.
-struct Request<T> {
-    act: Act<T>,
+struct BulkForm<T> {
+    act: BulkListAct<T>,
     filter: ListQuery,
     /// True if all things that match the filter are selected.
     takes_all: bool,
@@ -159,7 +159,7 @@ struct Request<T> {
     ids: Vec<String>,
 }
 
-impl<T: Copy + 'static> Request<T> {
+impl<T: Copy + 'static> BulkForm<T> {
     fn read<L: BulkList<To = T>>(values: &FormValues) -> Result<Self, ApiError> {
         let word = values.text("act");
         let act = L::ACTS.iter().find(|act| act.words.word == word);
@@ -168,11 +168,13 @@ impl<T: Copy + 'static> Request<T> {
         if let Some(name) = filter.unknown_filter(L::FILTERS) {
             let known = L::FILTERS.join(", ");
             let message = format!("There is no filter {name}. The filters are {known}.");
-            return Err(refusal(message));
+            return Err(validation_error(message));
         }
         let takes_all = !values.text("all").is_empty();
         if takes_all && L::NEEDS_FILTER && !filter.has_filter(L::FILTERS) {
-            return Err(refusal("Filter the list first: all of it cannot be taken."));
+            return Err(validation_error(
+                "Filter the list first: all of it cannot be taken.",
+            ));
         }
         // The confirmation sends all ids in one field.
         let ids = values.checked_values("id").flat_map(str::split_whitespace);
@@ -187,19 +189,19 @@ impl<T: Copy + 'static> Request<T> {
     /// Returns the ids of the form. Fails if there are none, or more than one act can move.
     fn chosen_ids(&self) -> Result<&[String], ApiError> {
         if self.ids.is_empty() {
-            return Err(refusal(
+            return Err(validation_error(
                 "Nothing is chosen. Go back and tick what you mean.",
             ));
         }
         if self.ids.len() as u64 > SUBJECTS_MAX {
-            return Err(refusal(format!("Choose {SUBJECTS_MAX} at most.")));
+            return Err(validation_error(format!("Choose {SUBJECTS_MAX} at most.")));
         }
         Ok(&self.ids)
     }
 
     /// Returns the selection of all things that match the filter; `None` if things were ticked instead.
-    fn all_matching(&self) -> Option<Selection<'_>> {
-        self.takes_all.then_some(Selection {
+    fn matching_selection(&self) -> Option<ListSelection<'_>> {
+        self.takes_all.then_some(ListSelection {
             filter: Some(&self.filter),
             ids: None,
         })
@@ -211,7 +213,7 @@ impl<T: Copy + 'static> Request<T> {
     }
 
     /// Returns the fields with which the next form selects these things.
-    fn fields(&self, ids: &[String]) -> Vec<(&'static str, String)> {
+    fn hidden_fields(&self, ids: &[String]) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("act", self.act.words.word.to_owned()),
             ("filter", self.filter.filter_text()),
@@ -224,7 +226,7 @@ impl<T: Copy + 'static> Request<T> {
     }
 
     /// Describes the selection for the audit.
-    fn describe(&self) -> String {
+    fn audit_description(&self) -> String {
         match self.filter.filter_text() {
             _ if !self.takes_all => format!("{} ticked", self.ids.len()),
             text if text.is_empty() => "all".to_owned(),
@@ -233,7 +235,7 @@ impl<T: Copy + 'static> Request<T> {
     }
 }
 
-fn refusal(message: impl Into<String>) -> ApiError {
+fn validation_error(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::ValidationFailed, message)
 }
 
@@ -243,10 +245,10 @@ pub(super) async fn preview<L: BulkList>(
     Operator(session): Operator,
     query: Query,
 ) -> Answer {
-    let request = Request::<L::To>::read::<L>(&FormValues::from(&query))?;
-    let selection = match request.all_matching() {
+    let request = BulkForm::<L::To>::read::<L>(&FormValues::from(&query))?;
+    let selection = match request.matching_selection() {
         Some(all) => all,
-        None => Selection {
+        None => ListSelection {
             filter: None,
             ids: Some(request.chosen_ids()?),
         },
@@ -258,8 +260,8 @@ pub(super) async fn preview<L: BulkList>(
 async fn show_preview<L: BulkList>(
     state: &ApiState,
     session: &OperatorSession,
-    request: &Request<L::To>,
-    selection: Selection<'_>,
+    request: &BulkForm<L::To>,
+    selection: ListSelection<'_>,
     form: FormState,
 ) -> Answer {
     let found = L::find(state, request.act.to, selection).await?;
@@ -274,7 +276,7 @@ async fn show_preview<L: BulkList>(
         others: found.others,
         lines,
         refusals: group_reasons(&found.refusals),
-        fields: request.fields(&ids),
+        fields: request.hidden_fields(&ids),
         list_address: request.list_address::<L>(),
         move_path: L::MOVE_PATH,
         act: request.act.words,
@@ -289,13 +291,13 @@ pub(super) async fn move_previewed<L: BulkList>(
     Operator(session): Operator,
     form: Form<FormValues>,
 ) -> Answer {
-    let request = Request::<L::To>::read::<L>(&form.0)?;
+    let request = BulkForm::<L::To>::read::<L>(&form.0)?;
     let shown = request.chosen_ids()?;
-    let selection = Selection {
+    let selection = ListSelection {
         filter: request.takes_all.then_some(&request.filter),
         ids: Some(shown),
     };
-    let by = match ReasonForm::from(&form.0).required_request(&state, &session) {
+    let by = match ReasonForm::from(&form.0).to_request_with_reason(&state, &session) {
         Ok(by) => by,
         Err(error) => {
             let form = FormState::with_faults(form.0, error.faults);
@@ -303,7 +305,7 @@ pub(super) async fn move_previewed<L: BulkList>(
         }
     };
     let to = request.act.to;
-    let matching = match request.all_matching() {
+    let matching = match request.matching_selection() {
         Some(all) => {
             let found = L::find(&state, to, all).await?;
             found.subjects.len() as u64 + found.others
@@ -312,25 +314,25 @@ pub(super) async fn move_previewed<L: BulkList>(
     };
     let found = L::find(&state, to, selection).await?;
     let left = matching.saturating_sub(found.subjects.len() as u64);
-    let changed = changed_since_shown::<L>(&found, shown);
+    let changed = refusals_since_preview::<L>(&found, shown);
     let mut outcome = L::apply(&state, to, found.subjects, &by).await;
     outcome.refusals.extend(found.refusals);
     outcome.refusals.extend(changed);
     let act = BulkAct {
         action: L::AUDITED_AS,
         word: request.act.words.word,
-        selection: request.describe(),
+        selection: request.audit_description(),
     };
-    outcome.record(&state, act, &by).await?;
+    outcome.record_in_audit(&state, act, &by).await?;
     Ok(go_to(
         &request.list_address::<L>(),
-        &notice::<L>(request.act.words.done, &outcome, left),
+        &outcome_notice::<L>(request.act.words.done, &outcome, left),
     ))
 }
 
 /// Returns a refusal for each thing that the preview showed and that can no longer be moved.
-fn changed_since_shown<L: BulkList>(
-    found: &Found<L::Subject>,
+fn refusals_since_preview<L: BulkList>(
+    found: &FoundSubjects<L::Subject>,
     shown: &[String],
 ) -> Vec<BulkRefusal> {
     let subjects = found.subjects.iter().map(L::id);
@@ -351,7 +353,7 @@ fn count_phrase<L: BulkList>(count: usize) -> String {
 }
 
 /// Says how many things were moved, how many were not and why, and how many more match.
-fn notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> String {
+fn outcome_notice<L: BulkList>(done: &str, outcome: &BulkOutcome, left: u64) -> String {
     let is = |count: usize| if count == 1 { "is" } else { "are" };
     let moved = outcome.moved.len();
     let mut sentences = vec![format!(

@@ -20,13 +20,13 @@ pub(super) struct Choice {
     pub(super) is_current: bool,
 }
 
-pub(super) fn find<T: Copy>(all: &[T], is_meant: impl Fn(&T) -> bool) -> Option<T> {
+pub(super) fn find_choice<T: Copy>(all: &[T], is_meant: impl Fn(&T) -> bool) -> Option<T> {
     all.iter().copied().find(is_meant)
 }
 
 /// Returns the window with this number of minutes; the default window if there is none.
 pub(super) fn find_window(minutes: &str) -> Window {
-    find(&Window::ALL, |known| known.minutes().to_string() == minutes).unwrap_or_default()
+    find_choice(&Window::ALL, |known| known.minutes().to_string() == minutes).unwrap_or_default()
 }
 
 pub(super) fn window_words(window: Window) -> &'static str {

@@ -11,7 +11,7 @@ use crate::store::operations::audit;
 
 /// Records in the audit that an operator sees the contact data in the document of this IRN. Call this before the
 /// document is shown, so that nobody sees it without a record.
-pub(super) async fn record_view(
+pub(super) async fn record_contact_data_view(
     state: &ApiState,
     session: &OperatorSession,
     taxpayer: TaxpayerId,

@@ -2,7 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
+use crate::console::operators::bulk::{
+    ActWords, BulkList, BulkListAct, FoundSubjects, ListSelection, SubjectLine,
+};
 use crate::console::operators::taxpayers::name_or_number;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
@@ -17,9 +19,9 @@ use crate::store::accounts::taxpayers;
 use crate::store::webhooks::delivery_log::{self, LoggedDelivery};
 
 /// The dead letters of all taxpayers.
-pub(super) struct DeadLetters;
+pub(super) struct DeadLetterMoves;
 
-const ACTS: [Act<()>; 1] = [Act {
+const ACTS: [BulkListAct<()>; 1] = [BulkListAct {
     to: (),
     words: ActWords {
         word: "replay",
@@ -29,14 +31,14 @@ const ACTS: [Act<()>; 1] = [Act {
     },
 }];
 
-impl BulkList for DeadLetters {
+impl BulkList for DeadLetterMoves {
     type To = ();
     type Subject = Delivery;
     const LIST_PATH: &'static str = "/console/deliveries/dead-letters";
     const MOVE_PATH: &'static str = "/console/deliveries/dead-letters/move";
     const TITLE: &'static str = "Deliveries";
     const NOUNS: [&'static str; 2] = ["dead letter", "dead letters"];
-    const ACTS: &'static [Act<()>] = &ACTS;
+    const ACTS: &'static [BulkListAct<()>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveDeadLetters;
     const NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &["taxpayer_id"];
@@ -44,8 +46,8 @@ impl BulkList for DeadLetters {
     async fn find(
         state: &ApiState,
         (): (),
-        selection: Selection<'_>,
-    ) -> Result<Found<Delivery>, ApiError> {
+        selection: ListSelection<'_>,
+    ) -> Result<FoundSubjects<Delivery>, ApiError> {
         let taxpayer = selection
             .filter
             .and_then(|list| list.0.taxpayer_id("taxpayer_id"));
@@ -53,8 +55,9 @@ impl BulkList for DeadLetters {
         let ids: Option<Vec<Uuid>> =
             ids.map(|ids| ids.filter_map(|id| path_ids::uuid(id)).collect());
         let (subjects, total) =
-            delivery_log::oldest_dead(&state.store, taxpayer, ids.as_deref(), SUBJECTS_MAX).await?;
-        Ok(Found {
+            delivery_log::oldest_dead_letters(&state.store, taxpayer, ids.as_deref(), SUBJECTS_MAX)
+                .await?;
+        Ok(FoundSubjects {
             others: total.saturating_sub(subjects.len() as u64),
             subjects,
             refusals: Vec::new(),
@@ -94,7 +97,7 @@ impl BulkList for DeadLetters {
         subjects.sort_by_key(|dead| dead.endpoint);
         for dead in subjects.chunk_by(|one, other| one.endpoint == other.endpoint) {
             let sent = dead_letters::replay_chosen(state, dead, by).await;
-            outcome.add(dead.iter().map(Self::id).collect(), sent);
+            outcome.add_result(dead.iter().map(Self::id).collect(), sent);
             if outcome.failure.is_some() {
                 break;
             }

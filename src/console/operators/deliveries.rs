@@ -9,8 +9,8 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
-use crate::console::operators::dead_letter_moves::DeadLetters;
-use crate::console::operators::endpoint_moves::Endpoints;
+use crate::console::operators::dead_letter_moves::DeadLetterMoves;
+use crate::console::operators::endpoint_moves::EndpointMoves;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::taxpayers::name_or_number;
@@ -32,11 +32,12 @@ use crate::store::webhooks::{delivery_log, endpoint_list};
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/deliveries").page(list_endpoints),
-        path("/console/deliveries/endpoints/move/preview").page(bulk::preview::<Endpoints>),
-        path("/console/deliveries/endpoints/move").form(bulk::move_previewed::<Endpoints>),
+        path("/console/deliveries/endpoints/move/preview").page(bulk::preview::<EndpointMoves>),
+        path("/console/deliveries/endpoints/move").form(bulk::move_previewed::<EndpointMoves>),
         path("/console/deliveries/dead-letters").page(list_dead_letters),
-        path("/console/deliveries/dead-letters/move/preview").page(bulk::preview::<DeadLetters>),
-        path("/console/deliveries/dead-letters/move").form(bulk::move_previewed::<DeadLetters>),
+        path("/console/deliveries/dead-letters/move/preview")
+            .page(bulk::preview::<DeadLetterMoves>),
+        path("/console/deliveries/dead-letters/move").form(bulk::move_previewed::<DeadLetterMoves>),
         path("/console/deliveries/dead-letters/{id}/replay").form(replay),
     ]
 }
@@ -120,7 +121,7 @@ async fn list_endpoints(
             .map(GroupLine::from)
             .collect(),
         rows: rows.collect(),
-        bulk: BulkBar::new::<Endpoints>(&list),
+        bulk: BulkBar::new::<EndpointMoves>(&list),
         list,
     };
     show_list(&page.pages, &page)
@@ -134,7 +135,8 @@ async fn list_dead_letters(
 ) -> Answer {
     let list = ListQuery::new(&query);
     let taxpayer = list.0.taxpayer_id("taxpayer_id");
-    let (found, total) = delivery_log::dead_page(&state.store, taxpayer, list.page()).await?;
+    let (found, total) =
+        delivery_log::dead_letter_page(&state.store, taxpayer, list.page()).await?;
     let owners: Vec<TaxpayerId> = found.iter().map(|one| one.delivery.taxpayer_id).collect();
     let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
     let rows = found.into_iter().map(|logged| {
@@ -151,7 +153,7 @@ async fn list_dead_letters(
         frame: Frame::for_operator(&session, "Deliveries"),
         pages: list.pages("/console/deliveries/dead-letters", total),
         rows: rows.collect(),
-        bulk: BulkBar::new::<DeadLetters>(&list),
+        bulk: BulkBar::new::<DeadLetterMoves>(&list),
         list,
     };
     show_list(&page.pages, &page)
@@ -164,7 +166,7 @@ async fn replay(
     id: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let by = form.0.request(&state, &session)?;
+    let by = form.0.to_operator_request(&state, &session)?;
     dead_letters::replay_one(&state, &id, by).await?;
     Ok(go_to(
         "/console/deliveries/dead-letters",
@@ -332,7 +334,7 @@ mod tests {
             },
             rows: (0..PER_PAGE).map(|_| dead_letter(&irn)).collect(),
             pages: list.pages("/console/deliveries/dead-letters", 1_000),
-            bulk: BulkBar::new::<DeadLetters>(&list),
+            bulk: BulkBar::new::<DeadLetterMoves>(&list),
             list,
         };
         let html = page.render().unwrap();

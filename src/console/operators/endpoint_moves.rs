@@ -3,7 +3,9 @@
 use database::page::Page;
 
 use crate::actors::taxpayer::commands::EnableEndpoint;
-use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
+use crate::console::operators::bulk::{
+    ActWords, BulkList, BulkListAct, FoundSubjects, ListSelection, SubjectLine,
+};
 use crate::console::operators::deliveries::{explain_cause, url_without_query};
 use crate::console::operators::taxpayers::name_or_number;
 use crate::domain::events::replay::AfterEnable;
@@ -17,10 +19,10 @@ use crate::store::accounts::taxpayers;
 use crate::store::webhooks::endpoint_list::{self, EndpointFilter, ListedEndpoint};
 
 /// The webhook endpoints of all taxpayers.
-pub(super) struct Endpoints;
+pub(super) struct EndpointMoves;
 
-const ACTS: [Act<AfterEnable>; 2] = [
-    Act {
+const ACTS: [BulkListAct<AfterEnable>; 2] = [
+    BulkListAct {
         to: AfterEnable::None,
         words: ActWords {
             word: "enable",
@@ -29,7 +31,7 @@ const ACTS: [Act<AfterEnable>; 2] = [
             effect: "Each endpoint is enabled and counts as healthy until it fails again, so what waits is sent now.",
         },
     },
-    Act {
+    BulkListAct {
         to: AfterEnable::Missing,
         words: ActWords {
             word: "enable-missing",
@@ -40,14 +42,14 @@ const ACTS: [Act<AfterEnable>; 2] = [
     },
 ];
 
-impl BulkList for Endpoints {
+impl BulkList for EndpointMoves {
     type To = AfterEnable;
     type Subject = ListedEndpoint;
     const LIST_PATH: &'static str = "/console/deliveries";
     const MOVE_PATH: &'static str = "/console/deliveries/endpoints/move";
     const TITLE: &'static str = "Deliveries";
     const NOUNS: [&'static str; 2] = ["endpoint", "endpoints"];
-    const ACTS: &'static [Act<AfterEnable>] = &ACTS;
+    const ACTS: &'static [BulkListAct<AfterEnable>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveEndpoints;
     const NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &webhook_endpoints::FILTERS;
@@ -56,8 +58,8 @@ impl BulkList for Endpoints {
     async fn find(
         state: &ApiState,
         _: AfterEnable,
-        selection: Selection<'_>,
-    ) -> Result<Found<ListedEndpoint>, ApiError> {
+        selection: ListSelection<'_>,
+    ) -> Result<FoundSubjects<ListedEndpoint>, ApiError> {
         let filter = match selection.filter {
             Some(list) => webhook_endpoints::read_filter(&list.0)?,
             None => EndpointFilter::default(),
@@ -74,7 +76,7 @@ impl BulkList for Endpoints {
             per_page: SUBJECTS_MAX,
         };
         let (subjects, total) = endpoint_list::page(&state.store, &filter, first).await?;
-        Ok(Found {
+        Ok(FoundSubjects {
             others: total.saturating_sub(subjects.len() as u64),
             subjects,
             refusals: Vec::new(),
@@ -118,7 +120,7 @@ impl BulkList for Endpoints {
             };
             let sent = state.taxpayers.send(taxpayer, command).await;
             let result = sent.map(drop).map_err(ApiError::from);
-            outcome.add(vec![Self::id(&listed)], result);
+            outcome.add_result(vec![Self::id(&listed)], result);
             if outcome.failure.is_some() {
                 break;
             }

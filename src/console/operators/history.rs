@@ -83,7 +83,7 @@ impl ViewedInvoice {
 }
 
 #[derive(Deserialize)]
-struct ShowForm {
+struct ContactDataForm {
     irn: String,
     as_of: i64,
     #[serde(default)]
@@ -96,15 +96,22 @@ async fn show_contact_data(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     taxpayer: web::Path<String>,
-    form: Form<ShowForm>,
+    form: Form<ContactDataForm>,
 ) -> Answer {
-    let ShowForm { irn, as_of, reason } = form.0;
+    let ContactDataForm { irn, as_of, reason } = form.0;
     let subject = ViewedInvoice {
         taxpayer: find_taxpayer(&state, &taxpayer).await?,
         irn: path_ids::irn(&irn)?,
         as_of: Some(as_of),
     };
-    contact_data::record_view(&state, &session, subject.taxpayer.id, &subject.irn, reason).await?;
+    contact_data::record_contact_data_view(
+        &state,
+        &session,
+        subject.taxpayer.id,
+        &subject.irn,
+        reason,
+    )
+    .await?;
     render(&state, &session, subject, true).await
 }
 

@@ -110,7 +110,7 @@ async fn live_overview(
     _: Viewer,
     parts: web::Data<LiveParts>,
 ) -> HttpResponse {
-    let stream = parts.stream("overview".to_owned(), &request, &state, |state| {
+    let stream = parts.stream_to_operator("overview".to_owned(), &request, &state, |state| {
         Box::pin(async move { render(&state).await })
     });
     std::future::ready(stream).await
@@ -246,7 +246,7 @@ fn work_cards(counts: &DatabaseCounts, held: HeldRuns) -> Vec<Card> {
 
 /// Returns cards with the sums over all replicas.
 fn replica_cards(list: &ReplicaList) -> Vec<Card> {
-    let figures = || list.present().map(|replica| &replica.figures);
+    let figures = || list.present_replicas().map(|replica| &replica.figures);
     let sum = |number: fn(&ReplicaFigures) -> u64| figures().map(number).sum::<u64>();
     let slowest = figures().map(|figures| figures.p99_us).max().unwrap_or(0);
     vec![
@@ -304,7 +304,7 @@ pub(super) fn per_second(in_10_s: u64) -> String {
 
 /// Returns the sentence that says whose requests the charts show; `None` if there is only one replica.
 fn chart_owner(state: &ApiState) -> Option<String> {
-    let is_alone = state.replicas.last_list().present().count() < 2;
+    let is_alone = state.replicas.last_list().present_replicas().count() < 2;
     let name = &state.replicas.identity().name;
     (!is_alone).then(|| format!("The charts show the requests of {name}, which made this page."))
 }

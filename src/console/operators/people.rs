@@ -43,10 +43,10 @@ async fn list_operators(
     query: Query,
 ) -> Answer {
     let list = ListQuery::new(&query);
-    let (found, total) = people::operators(&state.store, list.page()).await?;
+    let (found, total) = people::operators_page(&state.store, list.page()).await?;
     let owners = found.iter().map(|person| person.owner);
     let factors = second_factors::states(&state.store, owners, state.now()).await?;
-    let (holders, _) = accounts::page(&state.store, KeyKind::Operator, list.page()).await?;
+    let (holders, _) = accounts::account_page(&state.store, KeyKind::Operator, list.page()).await?;
     let rows = found.into_iter().map(|person| {
         let id = person.owner.id();
         let is_disabled = holders

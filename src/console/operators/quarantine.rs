@@ -10,7 +10,7 @@ use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::quarantine_moves::Quarantine;
+use crate::console::operators::quarantine_moves::QuarantineMoves;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, go_to};
 use crate::console::session::operators::{Operator, Viewer};
@@ -24,8 +24,8 @@ use crate::store::operations::quarantine_list;
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/quarantine").page(list),
-        path("/console/quarantine/move/preview").page(bulk::preview::<Quarantine>),
-        path("/console/quarantine/move").form(bulk::move_previewed::<Quarantine>),
+        path("/console/quarantine/move/preview").page(bulk::preview::<QuarantineMoves>),
+        path("/console/quarantine/move").form(bulk::move_previewed::<QuarantineMoves>),
         path("/console/quarantine/{reference}/replay").form(replay),
         path("/console/quarantine/{reference}/drop").form(drop),
     ]
@@ -45,11 +45,11 @@ struct WorkLine {
     work: QuarantinedWork,
     badge: Badge,
     /// The addresses at which the work is shown, replayed and dropped. A run is retried and cancelled.
-    links: Links,
+    links: WorkLinks,
 }
 
 #[derive(Default)]
-struct Links {
+struct WorkLinks {
     page: Option<String>,
     replay: Option<String>,
     drop: Option<String>,
@@ -64,7 +64,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         frame: Frame::for_operator(&session, "Quarantine"),
         pages: list.pages("/console/quarantine", total),
         rows: found.into_iter().map(WorkLine::from).collect(),
-        bulk: BulkBar::new::<Quarantine>(&list),
+        bulk: BulkBar::new::<QuarantineMoves>(&list),
         list,
     };
     show_list(&page.pages, &page)
@@ -77,7 +77,7 @@ async fn replay(
     reference: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let by = form.0.request(&state, &session)?;
+    let by = form.0.to_operator_request(&state, &session)?;
     let replayed = api::replay_by_reference(&state, &reference, &by).await?;
     let notice = match replayed.state {
         QuarantineState::Kept => "The replay changed nothing. The command stays in the quarantine.",
@@ -95,7 +95,7 @@ async fn drop(
     reference: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let by = form.0.request(&state, &session)?;
+    let by = form.0.to_operator_request(&state, &session)?;
     api::drop_by_reference(&state, &reference, &by).await?;
     Ok(go_to("/console/quarantine", "It was dropped."))
 }
@@ -104,26 +104,26 @@ impl From<QuarantinedWork> for WorkLine {
     fn from(work: QuarantinedWork) -> Self {
         let reference = &work.reference;
         let links = match work.kind {
-            WorkKind::Command => Links {
+            WorkKind::Command => WorkLinks {
                 page: None,
                 replay: Some(format!("/console/quarantine/{reference}/replay")),
                 drop: Some(format!("/console/quarantine/{reference}/drop")),
             },
-            WorkKind::Run => Links {
+            WorkKind::Run => WorkLinks {
                 page: Some(format!("/console/runs/{reference}")),
                 replay: Some(format!("/console/runs/{reference}/retry")),
                 drop: Some(format!("/console/runs/{reference}/cancel")),
             },
-            WorkKind::Delivery => Links {
+            WorkKind::Delivery => WorkLinks {
                 page: None,
                 replay: Some(format!(
                     "/console/deliveries/dead-letters/{reference}/replay"
                 )),
                 drop: Some(format!("/console/quarantine/{reference}/drop")),
             },
-            WorkKind::Task => Links::default(),
+            WorkKind::Task => WorkLinks::default(),
         };
-        let links = Links {
+        let links = WorkLinks {
             replay: links.replay.filter(|_| work.may_replay),
             drop: links.drop.filter(|_| work.may_drop),
             ..links

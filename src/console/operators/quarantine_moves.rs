@@ -3,7 +3,9 @@
 use database::page::Page;
 
 use crate::actors::taxpayer::commands::ApplyOperatorAction;
-use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
+use crate::console::operators::bulk::{
+    ActWords, BulkList, BulkListAct, FoundSubjects, ListSelection, SubjectLine,
+};
 use crate::console::operators::taxpayers::name_or_number;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -19,7 +21,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::operations::quarantine_list::{self, QuarantineFilter};
 
 /// All work in quarantine.
-pub(super) struct Quarantine;
+pub(super) struct QuarantineMoves;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Release {
@@ -27,8 +29,8 @@ pub(super) enum Release {
     Drop,
 }
 
-const ACTS: [Act<Release>; 2] = [
-    Act {
+const ACTS: [BulkListAct<Release>; 2] = [
+    BulkListAct {
         to: Release::Replay,
         words: ActWords {
             word: "replay",
@@ -37,7 +39,7 @@ const ACTS: [Act<Release>; 2] = [
             effect: "Runs and deliveries go on, and commands are executed once more. What crashes again comes back here.",
         },
     },
-    Act {
+    BulkListAct {
         to: Release::Drop,
         words: ActWords {
             word: "drop",
@@ -48,14 +50,14 @@ const ACTS: [Act<Release>; 2] = [
     },
 ];
 
-impl BulkList for Quarantine {
+impl BulkList for QuarantineMoves {
     type To = Release;
     type Subject = QuarantinedWork;
     const LIST_PATH: &'static str = "/console/quarantine";
     const MOVE_PATH: &'static str = "/console/quarantine/move";
     const TITLE: &'static str = "Quarantine";
     const NOUNS: [&'static str; 2] = ["piece of work", "pieces of work"];
-    const ACTS: &'static [Act<Release>] = &ACTS;
+    const ACTS: &'static [BulkListAct<Release>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveQuarantine;
     const NEEDS_FILTER: bool = false;
     const FILTERS: &'static [&'static str] = &quarantine::FILTERS;
@@ -63,8 +65,8 @@ impl BulkList for Quarantine {
     async fn find(
         state: &ApiState,
         to: Release,
-        selection: Selection<'_>,
-    ) -> Result<Found<QuarantinedWork>, ApiError> {
+        selection: ListSelection<'_>,
+    ) -> Result<FoundSubjects<QuarantinedWork>, ApiError> {
         let filter = match selection.filter {
             Some(list) => quarantine::read_filter(&list.0)?,
             None => QuarantineFilter::default(),
@@ -86,7 +88,7 @@ impl BulkList for Quarantine {
             id: work.reference,
             message: work.guidance,
         });
-        Ok(Found {
+        Ok(FoundSubjects {
             subjects,
             others,
             refusals: refusals.collect(),
@@ -125,7 +127,7 @@ impl BulkList for Quarantine {
         let mut outcome = BulkOutcome::default();
         for work in subjects {
             let result = release(state, to, &work, by).await;
-            outcome.add(vec![work.reference], result);
+            outcome.add_result(vec![work.reference], result);
             if outcome.failure.is_some() {
                 break;
             }

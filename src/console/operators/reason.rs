@@ -32,7 +32,7 @@ impl ReasonForm {
     }
 
     /// Returns the operator and the reason of a requested action.
-    pub(crate) fn request(
+    pub(crate) fn to_operator_request(
         &self,
         state: &ApiState,
         session: &OperatorSession,
@@ -44,7 +44,7 @@ impl ReasonForm {
     }
 
     /// Returns the operator and the reason of a requested action. Fails if there is no reason.
-    pub(crate) fn required_request(
+    pub(crate) fn to_request_with_reason(
         &self,
         state: &ApiState,
         session: &OperatorSession,

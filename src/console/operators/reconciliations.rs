@@ -33,10 +33,12 @@ use crate::store::operations::reconciliations::ReconciliationFilter;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/console/reconciliations").page(list).form(start),
+        path("/console/reconciliations")
+            .page(list)
+            .form(start_comparison),
         path("/console/reconciliations/{id}").page(show_reconciliation),
-        path("/console/reconciliations/{id}/decide").form(decide),
-        path("/console/reconciliations/{id}/reopen").form(reopen),
+        path("/console/reconciliations/{id}/decide").form(decide_findings),
+        path("/console/reconciliations/{id}/reopen").form(reopen_findings),
     ]
 }
 
@@ -123,7 +125,7 @@ async fn render_list(
 }
 
 /// POST /console/reconciliations: queues a comparison of one day of a taxpayer.
-async fn start(
+async fn start_comparison(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     form: Form<FormValues>,
@@ -147,7 +149,7 @@ async fn request_comparison(
     session: &OperatorSession,
     form: &FormValues,
 ) -> Result<Reconciliation, ApiError> {
-    let by = ReasonForm::from(form).request(state, session)?;
+    let by = ReasonForm::from(form).to_operator_request(state, session)?;
     let taxpayer = path_ids::existing_taxpayer_id(state, form.text("taxpayer_id")).await;
     let taxpayer = taxpayer.map_err(|error| {
         if error.code == ErrorCode::TaxpayerNotFound {
@@ -175,7 +177,7 @@ async fn show_reconciliation(
 ) -> Answer {
     let reconciliation = api::find_reconciliation(&state, &id).await?;
     let list = ListQuery::new(&query);
-    render_one(
+    render_reconciliation(
         &state,
         &session,
         reconciliation,
@@ -185,7 +187,7 @@ async fn show_reconciliation(
     .await
 }
 
-async fn render_one(
+async fn render_reconciliation(
     state: &ApiState,
     session: &OperatorSession,
     reconciliation: Reconciliation,
@@ -214,7 +216,7 @@ async fn render_one(
 }
 
 /// POST /console/reconciliations/{id}/decide: stores a decision about the ticked findings.
-async fn decide(
+async fn decide_findings(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,
@@ -224,7 +226,7 @@ async fn decide(
 }
 
 /// POST /console/reconciliations/{id}/reopen: withdraws the decision about the ticked findings.
-async fn reopen(
+async fn reopen_findings(
     state: web::Data<ApiState>,
     Operator(session): Operator,
     id: web::Path<String>,
@@ -247,7 +249,7 @@ async fn change_decisions(
             let number: u64 = form.text("page").parse().unwrap_or(1);
             let list = ListQuery::new(&Query::from_text(&format!("page={number}")));
             let form = FormState::with_faults(form, error.faults);
-            return render_one(state, session, reconciliation, &list, form).await;
+            return render_reconciliation(state, session, reconciliation, &list, form).await;
         }
     };
     let changed = act.apply(state, &reconciliation, session.id, order).await?;

@@ -91,7 +91,7 @@ async fn live_replicas(
     _: Viewer,
     parts: web::Data<LiveParts>,
 ) -> HttpResponse {
-    let stream = parts.stream("replicas".to_owned(), &request, &state, |state| {
+    let stream = parts.stream_to_operator("replicas".to_owned(), &request, &state, |state| {
         Box::pin(async move { render(&state) })
     });
     std::future::ready(stream).await
@@ -104,7 +104,7 @@ async fn forget(
     id: web::Path<String>,
     form: Form<ReasonForm>,
 ) -> Answer {
-    let order = form.0.request(&state, &session)?;
+    let order = form.0.to_operator_request(&state, &session)?;
     let list = state.replicas.last_list();
     let missing = list
         .missing_replicas()

@@ -87,7 +87,8 @@ async fn show_contact_data(
 ) -> Answer {
     let run = path_ids::find_run(&state, &id).await?;
     let reason = form.0.reason;
-    contact_data::record_view(&state, &session, run.taxpayer_id, &run.irn, reason).await?;
+    contact_data::record_contact_data_view(&state, &session, run.taxpayer_id, &run.irn, reason)
+        .await?;
     render(&state, &session, run, true).await
 }
 
@@ -98,7 +99,7 @@ async fn render(
     is_contact_data_shown: bool,
 ) -> Answer {
     let now = state.now();
-    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest_steps(&state.store, run.taxpayer_id, run.id).await?;
     let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
     let filter = AuditFilter {
         subject: Some(run.id.to_string()),
@@ -146,7 +147,7 @@ async fn move_run(
 ) -> Answer {
     let (id, word) = names.into_inner();
     let to = OperatorAction::parse(&word).ok_or_else(ApiError::route_not_found)?;
-    let by = form.0.request(&state, &session)?;
+    let by = form.0.to_operator_request(&state, &session)?;
     let run = path_ids::find_run(&state, &id).await?;
     let command = ApplyOperatorAction {
         run: run.id,

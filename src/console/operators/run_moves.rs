@@ -1,6 +1,8 @@
 //! Pauses, resumes, retries or cancels many runs at once.
 
-use crate::console::operators::bulk::{Act, ActWords, BulkList, Found, Selection, SubjectLine};
+use crate::console::operators::bulk::{
+    ActWords, BulkList, BulkListAct, FoundSubjects, ListSelection, SubjectLine,
+};
 use crate::console::operators::runs;
 use crate::domain::kernel::audit::{AuditAction, OperatorRequest};
 use crate::domain::kernel::ids::RunId;
@@ -14,10 +16,10 @@ use crate::http::state::ApiState;
 use crate::store::runs::run_list::{self, RunFilter};
 
 /// The runs of all taxpayers.
-pub(super) struct Runs;
+pub(super) struct RunMoves;
 
-const ACTS: [Act<OperatorAction>; 4] = [
-    Act {
+const ACTS: [BulkListAct<OperatorAction>; 4] = [
+    BulkListAct {
         to: OperatorAction::Resume,
         words: ActWords {
             word: "resume",
@@ -26,7 +28,7 @@ const ACTS: [Act<OperatorAction>; 4] = [
             effect: "Each run goes on where it stopped.",
         },
     },
-    Act {
+    BulkListAct {
         to: OperatorAction::Retry,
         words: ActWords {
             word: "retry",
@@ -35,7 +37,7 @@ const ACTS: [Act<OperatorAction>; 4] = [
             effect: "Each run goes on at once, and its time for retries begins again.",
         },
     },
-    Act {
+    BulkListAct {
         to: OperatorAction::Pause,
         words: ActWords {
             word: "pause",
@@ -44,7 +46,7 @@ const ACTS: [Act<OperatorAction>; 4] = [
             effect: "Each run stops before its next step, until an operator resumes it.",
         },
     },
-    Act {
+    BulkListAct {
         to: OperatorAction::Cancel,
         words: ActWords {
             word: "cancel",
@@ -55,14 +57,14 @@ const ACTS: [Act<OperatorAction>; 4] = [
     },
 ];
 
-impl BulkList for Runs {
+impl BulkList for RunMoves {
     type To = OperatorAction;
     type Subject = RunId;
     const LIST_PATH: &'static str = "/console/runs";
     const MOVE_PATH: &'static str = "/console/runs/move";
     const TITLE: &'static str = "Runs";
     const NOUNS: [&'static str; 2] = ["run", "runs"];
-    const ACTS: &'static [Act<OperatorAction>] = &ACTS;
+    const ACTS: &'static [BulkListAct<OperatorAction>] = &ACTS;
     const AUDITED_AS: AuditAction = AuditAction::MoveRuns;
     const NEEDS_FILTER: bool = true;
     const FILTERS: &'static [&'static str] = &run_filter::CONDITIONS;
@@ -70,12 +72,12 @@ impl BulkList for Runs {
     async fn find(
         state: &ApiState,
         to: OperatorAction,
-        selection: Selection<'_>,
-    ) -> Result<Found<RunId>, ApiError> {
+        selection: ListSelection<'_>,
+    ) -> Result<FoundSubjects<RunId>, ApiError> {
         let ids = selection.ids.map(parse_ids);
         let found = if let Some(list) = selection.filter {
             let (filter, _) = run_filter::read_query(&list.0)?;
-            run_moves::find(state, &RunFilter { ids, ..filter }, to).await?
+            run_moves::find_movable_runs(state, &RunFilter { ids, ..filter }, to).await?
         } else {
             let ids = ids.unwrap_or_default();
             FoundRuns {
@@ -84,7 +86,7 @@ impl BulkList for Runs {
             }
         };
         let outcome = run_moves::check_moves(state, &found.ids, to).await?;
-        Ok(Found {
+        Ok(FoundSubjects {
             others: found.matching.saturating_sub(found.ids.len() as u64),
             subjects: parse_ids(&outcome.moved),
             refusals: outcome.refusals,

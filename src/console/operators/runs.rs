@@ -11,7 +11,7 @@ use crate::console::frame::Frame;
 use crate::console::list_pages::{Pages, show_list_with_status};
 use crate::console::operators::bulk::{self, BulkBar};
 use crate::console::operators::list_query::ListQuery;
-use crate::console::operators::run_moves::Runs;
+use crate::console::operators::run_moves::RunMoves;
 use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::Answer;
 use crate::console::session::operators::Viewer;
@@ -32,8 +32,8 @@ use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
         path("/console/runs").page(list),
-        path("/console/runs/move/preview").page(bulk::preview::<Runs>),
-        path("/console/runs/move").form(bulk::move_previewed::<Runs>),
+        path("/console/runs/move/preview").page(bulk::preview::<RunMoves>),
+        path("/console/runs/move").form(bulk::move_previewed::<RunMoves>),
     ]
 }
 
@@ -75,7 +75,7 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
         pages: list.pages("/console/runs", total),
         faults: faults.iter().map(ToString::to_string).collect(),
         rows: to_rows(&state, found).await?,
-        bulk: BulkBar::new::<Runs>(&list),
+        bulk: BulkBar::new::<RunMoves>(&list),
         list,
     };
     show_list_with_status(status, &page.pages, &page)
@@ -187,7 +187,7 @@ mod tests {
             faults: Vec::new(),
             rows: rows.collect(),
             pages: list.pages("/console/runs", 1_000),
-            bulk: BulkBar::new::<Runs>(&list),
+            bulk: BulkBar::new::<RunMoves>(&list),
             list,
         };
         let html = page.render().unwrap();

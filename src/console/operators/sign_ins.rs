@@ -105,7 +105,7 @@ async fn invite(
         reason,
         claim: None,
     };
-    let made = invitations::make(&state, &request, order)
+    let made = invitations::make_invitation(&state, &request, order)
         .await?
         .ok_or_else(ApiError::route_not_found)?;
     show_link(Frame::for_operator(&session, "The link"), made, page)

@@ -13,7 +13,9 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::live::LiveParts;
-use crate::console::operators::choices::{Choice, ChoiceRow, find, find_window, window_words};
+use crate::console::operators::choices::{
+    Choice, ChoiceRow, find_choice, find_window, window_words,
+};
 use crate::console::operators::taxpayers::name_or_number;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
@@ -63,7 +65,7 @@ struct SupervisionPart {
     /// The replica that made the page.
     answered_by: String,
     /// The actors of this process by kind; `None` if the page shows another replica.
-    own: Option<OwnTree>,
+    own: Option<ProcessTree>,
     /// The totals of all replicas; empty if this is the only one.
     replicas: Vec<ReplicaLine>,
     /// The length of the window, as the column headings show it.
@@ -72,7 +74,7 @@ struct SupervisionPart {
 }
 
 /// The tree of this process.
-struct OwnTree {
+struct ProcessTree {
     tree: TreeSnapshot,
     groups: Vec<GroupLine>,
 }
@@ -113,7 +115,7 @@ async fn show_supervision(
     query: Query,
 ) -> Answer {
     let names = replica_names(&state);
-    let view = View::new(&query, &names);
+    let view = SupervisionView::new(&query, &names);
     show(&SupervisionPage {
         frame: Frame::for_operator(&session, "Supervision"),
         paused: load_paused(&state).await,
@@ -144,9 +146,9 @@ async fn live_supervision(
     query: Query,
     parts: web::Data<LiveParts>,
 ) -> HttpResponse {
-    let view = View::new(&query, &replica_names(&state));
+    let view = SupervisionView::new(&query, &replica_names(&state));
     let name = view.address(LIVE_PART);
-    let stream = parts.stream(name, &request, &state, move |state| {
+    let stream = parts.stream_to_operator(name, &request, &state, move |state| {
         let view = view.clone();
         Box::pin(async move { render(&state, &view) })
     });
@@ -166,7 +168,7 @@ fn replica_names(state: &ApiState) -> Vec<String> {
     names
 }
 
-fn render(state: &ApiState, view: &View) -> Result<String, ApiError> {
+fn render(state: &ApiState, view: &SupervisionView) -> Result<String, ApiError> {
     let mut tree = state.tree.snapshot(ACTORS_MAX);
     let own = std::mem::take(&mut tree.top);
     let chosen = view.replica.as_deref();
@@ -180,7 +182,7 @@ fn render(state: &ApiState, view: &View) -> Result<String, ApiError> {
 
 /// The view of the page. It is part of the address, so it can be bookmarked and shared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct View {
+struct SupervisionView {
     /// `None` for all replicas.
     replica: Option<String>,
     /// `None` for all kinds.
@@ -189,7 +191,7 @@ struct View {
     window: Window,
 }
 
-impl View {
+impl SupervisionView {
     /// Reads the view from an address. Missing and unknown values become the defaults.
     fn new(query: &Query, replicas: &[String]) -> Self {
         let word = |name| query.text(name).unwrap_or_default();
@@ -197,8 +199,8 @@ impl View {
         let (kind, by, window) = (word("kind"), word("by"), word("minutes"));
         Self {
             replica: replicas.iter().find(|name| *name == replica).cloned(),
-            kind: find(kinds::ALL, |known| known.name() == kind),
-            by: find(&Measure::ALL, |known| known.as_str() == by).unwrap_or_default(),
+            kind: find_choice(kinds::ALL, |known| known.name() == kind),
+            by: find_choice(&Measure::ALL, |known| known.as_str() == by).unwrap_or_default(),
             window: find_window(window),
         }
     }
@@ -279,13 +281,13 @@ impl SupervisionPart {
         tree: TreeSnapshot,
         worst: Vec<ReplicaActor>,
         list: &ReplicaList,
-        view: &View,
+        view: &SupervisionView,
     ) -> Self {
         let is_own_meant = view.replica.as_ref().is_none_or(|name| name == answered_by);
         let lines = worst.into_iter();
         Self {
             answered_by: answered_by.to_owned(),
-            own: is_own_meant.then(|| OwnTree::new(tree)),
+            own: is_own_meant.then(|| ProcessTree::new(tree)),
             replicas: replica_lines(list),
             window: window_words(view.window),
             actors: lines
@@ -308,7 +310,7 @@ fn replica_lines(list: &ReplicaList) -> Vec<ReplicaLine> {
     lines.collect()
 }
 
-impl OwnTree {
+impl ProcessTree {
     fn new(tree: TreeSnapshot) -> Self {
         let mut groups_of_kind = BTreeMap::<&str, usize>::new();
         for group in &tree.groups {
@@ -384,8 +386,8 @@ mod tests {
         ["a:1", "b & c"].map(str::to_owned).into()
     }
 
-    fn view(address: &str) -> View {
-        View::new(&Query::from_text(address), &names())
+    fn view(address: &str) -> SupervisionView {
+        SupervisionView::new(&Query::from_text(address), &names())
     }
 
     /// Returns two replicas, of which the second gave its last sign 40 seconds ago.
@@ -422,7 +424,7 @@ mod tests {
         }
     }
 
-    fn render_part(worst: Vec<ReplicaActor>, list: &ReplicaList, view: &View) -> String {
+    fn render_part(worst: Vec<ReplicaActor>, list: &ReplicaList, view: &SupervisionView) -> String {
         let shard = |kind: &str, shard| ActorGroup {
             kind: kind.to_owned(),
             shard,
@@ -465,7 +467,7 @@ mod tests {
         );
         assert_eq!(view(address.split_once('?').unwrap().1), chosen);
         let unknown = view("by=colour&minutes=7&kind=%3Cb%3E&replica=d");
-        assert_eq!(unknown, View::default());
+        assert_eq!(unknown, SupervisionView::default());
         let of_replica = view("replica=b+%26+c");
         assert_eq!(of_replica.replica.as_deref(), Some("b & c"));
         let address = of_replica.address(PAGE);
@@ -556,7 +558,7 @@ mod tests {
             told_by("a:1", 0, restarting),
             told_by("b & c", 800_000, troubled),
         ];
-        let part = render_part(worst, &replicas(), &View::default());
+        let part = render_part(worst, &replicas(), &SupervisionView::default());
         for text in [
             r#"<a href="/console/taxpayers/7">taxpayer 7</a>"#,
             "<code>create</code> for 2.5 s, one of 12 commands",
@@ -585,7 +587,7 @@ mod tests {
         let alone = render_part(
             vec![told_by("a:1", 0, actor("taxpayer", "7"))],
             &ReplicaList::default(),
-            &View::default(),
+            &SupervisionView::default(),
         );
         assert!(!alone.contains("Replica</th>"), "{alone}");
     }

@@ -251,7 +251,7 @@ async fn pause(
     form: Form<FormValues>,
 ) -> Answer {
     let taxpayer = find_taxpayer(&state, &id).await?;
-    let by = match ReasonForm::from(&form.0).required_request(&state, &session) {
+    let by = match ReasonForm::from(&form.0).to_request_with_reason(&state, &session) {
         Ok(by) => by,
         Err(error) => {
             let refused = RefusedForm::new("pause", form.0, error.faults);
@@ -275,7 +275,7 @@ async fn resume(
     form: Form<FormValues>,
 ) -> Answer {
     let taxpayer = find_taxpayer(&state, &id).await?;
-    let by = match ReasonForm::from(&form.0).required_request(&state, &session) {
+    let by = match ReasonForm::from(&form.0).to_request_with_reason(&state, &session) {
         Ok(by) => by,
         Err(error) => {
             let refused = RefusedForm::new("resume", form.0, error.faults);
@@ -324,6 +324,6 @@ fn read_panic_order(
     let panics = panics.map_err(|_| Fault::new("panics", "type", message))?;
     Ok((
         panics,
-        ReasonForm::from(form).required_request(state, session)?,
+        ReasonForm::from(form).to_request_with_reason(state, session)?,
     ))
 }

@@ -46,7 +46,7 @@ async fn show_top_taxpayers(
     Viewer(session): Viewer,
     query: Query,
 ) -> Answer {
-    let view = View::new(&query);
+    let view = TopTaxpayersView::new(&query);
     let top = top_taxpayers(&state, view.by, view.window).await;
     let lines = top.into_iter().map(|(id, name, counts)| TaxpayerLine {
         id,
@@ -64,12 +64,12 @@ async fn show_top_taxpayers(
 
 /// The view of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct View {
+struct TopTaxpayersView {
     by: UsageMeasure,
     window: Window,
 }
 
-impl View {
+impl TopTaxpayersView {
     /// Reads the view from an address. Missing and unknown values become the defaults.
     fn new(query: &Query) -> Self {
         let by = query.text("by").and_then(UsageMeasure::parse);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn each_link_changes_one_choice_and_one_link_of_each_row_is_current() {
-        let chosen = View::new(&Query::from_text("by=throttled&minutes=60"));
+        let chosen = TopTaxpayersView::new(&Query::from_text("by=throttled&minutes=60"));
         assert_eq!(
             (chosen.by, chosen.window),
             (UsageMeasure::Throttled, Window::Hour)
@@ -128,7 +128,7 @@ mod tests {
                 format!("{PAGE}?by=throttled&minutes=60")
             );
         }
-        let unknown = View::new(&Query::from_text("by=colour&minutes=7"));
+        let unknown = TopTaxpayersView::new(&Query::from_text("by=colour&minutes=7"));
         assert_eq!(
             (unknown.by, unknown.window),
             (UsageMeasure::Writes, Window::FiveMinutes)

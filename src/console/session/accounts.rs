@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use crate::actors::taxpayer::acting::name_actor;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::handle::{OnceClaim, TaxpayerError};
-use crate::console::session::{Refusal, SignedIn, admit, needs_second_factor, notice, state};
+use crate::console::session::{Refusal, SignedIn, admit, needs_second_factor, notice};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, ActorWithName};
@@ -96,7 +96,7 @@ async fn account_session(
         .and_then(parse_number)
         .map(TaxpayerId);
     let taxpayer = wanted.ok_or_else(ApiError::route_not_found)?;
-    let store = &state(request)?.store;
+    let store = &ApiState::from_request(request)?.store;
     let found = match person.owner {
         SessionOwner::Contact { taxpayer: own, .. } if own == taxpayer => {
             taxpayers::with_id(store.reader(), taxpayer).await
@@ -108,7 +108,7 @@ async fn account_session(
     else {
         return Err(ApiError::route_not_found().into());
     };
-    let holds = state(request)?.pipeline.backlog.holds();
+    let holds = ApiState::from_request(request)?.pipeline.backlog.holds();
     let account = AccountLabel {
         name: found.name,
         tin: found.tin,
@@ -125,7 +125,7 @@ async fn account_session(
     }
     let claim = request.extensions().get::<IdempotencyClaim>().cloned();
     let by = person.owner.actor();
-    name_person(request, &person);
+    record_person_name(request, &person);
     Ok(AccountSession {
         taxpayer,
         account,
@@ -139,7 +139,7 @@ async fn account_session(
 }
 
 /// Stores the person's name for the activity entries that this request makes.
-fn name_person(request: &HttpRequest, person: &Person) {
+fn record_person_name(request: &HttpRequest, person: &Person) {
     let name = person.name.as_deref().unwrap_or(&person.email);
     name_actor(ActorWithName {
         actor: person.owner.actor(),
@@ -156,7 +156,9 @@ pub(crate) async fn may_view_account(
     taxpayer: TaxpayerId,
 ) -> Result<bool, ApiError> {
     let limits = state.settings.sessions.limits;
-    let Some(session) = sessions::peek(&state.store, token, limits, state.now()).await? else {
+    let Some(session) =
+        sessions::find_without_extending(&state.store, token, limits, state.now()).await?
+    else {
         return Ok(false);
     };
     let person = session.person;
@@ -216,7 +218,7 @@ impl FromRequest for SignedInIntegrator {
                 return Err(ApiError::route_not_found().into());
             };
             let person = session.person;
-            name_person(&request, &person);
+            record_person_name(&request, &person);
             Ok(Self {
                 id,
                 person,

@@ -7,9 +7,10 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::console::session::accounts::Owner;
 use crate::console::session::operators::Admin;
-use crate::console::session::{Refusal, SignedIn, find_session, state};
+use crate::console::session::{Refusal, SignedIn, find_session};
 use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
+use crate::http::state::ApiState;
 
 /// A right to change who has access: people, keys, second factors. A person who did not confirm is redirected to the
 /// page that asks for password and code. A person whose role is too low is refused first.
@@ -39,7 +40,7 @@ impl<R: SessionRight> FromRequest for Confirmed<R> {
         let request = request.clone();
         Box::pin(async move {
             let right = right.await?;
-            let now = state(&request)?.now();
+            let now = ApiState::from_request(&request)?.now();
             if !find_session(&request).await?.session.is_confirmed(now) {
                 return Err(Refusal::ConfirmationMissing);
             }

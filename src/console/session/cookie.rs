@@ -30,7 +30,7 @@ pub(crate) fn removal_cookie(settings: SessionSettings) -> Cookie<'static> {
 }
 
 /// Returns the token in the cookie of the request.
-pub(crate) fn token(request: &HttpRequest) -> Option<SecretString> {
+pub(crate) fn session_token(request: &HttpRequest) -> Option<SecretString> {
     let state = request.app_data::<actix_web::web::Data<ApiState>>()?;
     let cookie = request.cookie(state.settings.sessions.cookie_name())?;
     Some(SecretString::from(cookie.value().to_owned()))

@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::console::session::{Refusal, token};
+use crate::console::session::{Refusal, session_token};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FOREIGN_FORM_TEXT: &str = "This form was not sent from a page of this service. Go back, reload the page and send it again.";
@@ -28,7 +28,7 @@ pub(crate) fn csrf_token(session: &SecretString) -> String {
 /// Refuses a form from another site, or without the token of the session.
 pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result<(), Refusal> {
     check_origin(request)?;
-    let session = token(request).ok_or(Refusal::NotSignedIn)?;
+    let session = session_token(request).ok_or(Refusal::NotSignedIn)?;
     match sent {
         [sent] if bool::from(sent.as_bytes().ct_eq(csrf_token(&session).as_bytes())) => Ok(()),
         _ => Err(Refusal::NotAllowed(FOREIGN_FORM_TEXT)),

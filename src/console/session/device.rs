@@ -26,12 +26,12 @@ pub(crate) fn known_device(
     state: &ApiState,
     owner: SessionOwner,
 ) -> Option<Device> {
-    let token = sent_token(request, state, owner)?;
+    let token = sent_device_token(request, state, owner)?;
     devices::recognise(&state.store, owner, &token)
 }
 
 /// Returns the token of the cookie that this person's kind has. It may have been made for another person, or by nobody.
-fn sent_token(
+fn sent_device_token(
     request: &HttpRequest,
     state: &ApiState,
     owner: SessionOwner,
@@ -49,7 +49,7 @@ pub(crate) fn remember_device(
     answer: &mut HttpResponse,
 ) -> Result<(), ApiError> {
     let settings = state.settings.sessions;
-    let known = sent_token(request, state, owner)
+    let known = sent_device_token(request, state, owner)
         .filter(|token| devices::recognise(&state.store, owner, token).is_some());
     let token = match known {
         Some(token) => token,

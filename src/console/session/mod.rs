@@ -13,14 +13,14 @@ mod refusal;
 
 pub(crate) use confirmed::Confirmed;
 pub(super) use cookie::{
-    NoticeRead, confirm_path, notice, removal_cookie, request_id, session_cookie, sign_in_path,
-    sign_in_place, token,
+    NoticeRead, confirm_path, notice, removal_cookie, request_id, session_cookie, session_token,
+    sign_in_path, sign_in_place,
 };
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use device::{known_device, remember_device};
 pub(crate) use refusal::Refusal;
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
+use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
@@ -89,9 +89,9 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
 
 /// Returns the session of the request, even if it still waits for a code.
 async fn find_session(request: &HttpRequest) -> Result<SignedIn, Refusal> {
-    let state = state(request)?;
-    let token = token(request).ok_or(Refusal::NotSignedIn)?;
-    page_quota::admit(request, state, &token)?;
+    let state = ApiState::from_request(request)?;
+    let token = session_token(request).ok_or(Refusal::NotSignedIn)?;
+    page_quota::admit_page_request(request, state, &token)?;
     let session = stored_session(request, state, &token).await?;
     let listener = Listener::from_request(request);
     let session = session.filter(|session| listener.serves_person(session.person.owner));
@@ -112,14 +112,14 @@ async fn stored_session(
     let only_looks = request.method().is_safe();
     let remembered = state
         .remembered_operators
-        .session(token)
+        .remembered_session(token)
         .filter(|_| only_looks);
     let limits = state.settings.sessions.limits;
     // Live parts do not extend the session: a page that is merely open must not keep it alive.
     let is_live = request.path().contains("/live/");
     let lookup = async {
         if is_live {
-            sessions::peek(&state.store, token, limits, state.now()).await
+            sessions::find_without_extending(&state.store, token, limits, state.now()).await
         } else {
             sessions::find(&state.store, token, limits, state.now()).await
         }
@@ -142,7 +142,9 @@ async fn stored_session(
 async fn admit(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let signed_in = signed_in(request).await?;
     let person = &signed_in.session.person;
-    if !person.has_second_factor && needs_second_factor(state(request)?, person.owner) {
+    if !person.has_second_factor
+        && needs_second_factor(ApiState::from_request(request)?, person.owner)
+    {
         return Err(Refusal::SecondFactorMissing);
     }
     Ok(signed_in)
@@ -151,10 +153,4 @@ async fn admit(request: &HttpRequest) -> Result<SignedIn, Refusal> {
 /// True if the deployment requires a second factor of this person.
 pub(super) fn needs_second_factor(state: &ApiState, owner: SessionOwner) -> bool {
     owner.acts_for_others() && state.settings.sessions.needs_second_factor
-}
-
-fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
-    request
-        .app_data::<web::Data<ApiState>>()
-        .ok_or_else(|| ApiError::internal("no state"))
 }

@@ -85,12 +85,12 @@ pub(crate) async fn may_view_pages(
 ) -> Result<bool, ApiError> {
     let limits = state.settings.sessions.limits;
     let remembered = match state.health.database_fault() {
-        Some(_) => state.remembered_operators.session(token),
+        Some(_) => state.remembered_operators.remembered_session(token),
         None => None,
     };
     let found = match remembered {
         Some(session) => Some(session),
-        None => sessions::peek(&state.store, token, limits, state.now()).await?,
+        None => sessions::find_without_extending(&state.store, token, limits, state.now()).await?,
     };
     Ok(found.is_some_and(|session| {
         !session.awaits_code && matches!(session.person.rights, Rights::Operate(_))

@@ -11,7 +11,7 @@ use crate::http::state::ApiState;
 
 /// Counts a request for a page with this token, or refuses it if too many are in progress. The token is looked up
 /// afterwards, so invalid tokens count, too. The request uses its slot until it is answered.
-pub(super) fn admit(
+pub(super) fn admit_page_request(
     request: &HttpRequest,
     state: &ApiState,
     token: &SecretString,
@@ -21,17 +21,17 @@ pub(super) fn admit(
     }
     let slot = state
         .pages
-        .admit(half_hash(token), client_address(request), state.now())?;
+        .admit(token_key(token), client_address(request), state.now())?;
     request.extensions_mut().insert(slot);
     Ok(())
 }
 
 /// Stores that a session with this token exists. Its next requests count for the session, not for the address.
 pub(super) fn remember_session(state: &ApiState, token: &SecretString) {
-    state.pages.remember(half_hash(token), state.now());
+    state.pages.remember_session(token_key(token), state.now());
 }
 
-fn half_hash(token: &SecretString) -> u128 {
+fn token_key(token: &SecretString) -> u128 {
     let digest = Sha256::digest(token.expose_secret());
     digest
         .iter()

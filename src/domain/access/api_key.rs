@@ -94,12 +94,12 @@ impl NewKey {
 
     /// Returns the end of the key's text, by which people recognise the key.
     pub fn last_four(&self) -> String {
-        shown_end(self.text.expose_secret())
+        visible_key_end(self.text.expose_secret())
     }
 }
 
 /// Returns the end of a key's text, which is shown because the whole text is secret.
-pub fn shown_end(key: &str) -> String {
+pub fn visible_key_end(key: &str) -> String {
     let skipped = key.chars().count().saturating_sub(SHOWN_CHARS);
     key.chars().skip(skipped).collect()
 }

@@ -127,7 +127,7 @@ impl SessionLimits {
     }
 
     /// Returns false for a session that is too old, or that nobody used for too long.
-    pub fn allow(&self, times: &SessionTimes, now: Timestamp) -> bool {
+    pub fn is_session_valid(&self, times: &SessionTimes, now: Timestamp) -> bool {
         let idle_end = times
             .seen_at
             .saturating_add(self.idle)
@@ -196,14 +196,14 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let after = |minutes| now + Duration::from_mins(minutes);
         let times = limits.begin(now);
-        assert!(limits.allow(&times, after(29)));
-        assert!(!limits.allow(&times, after(30)), "idle");
+        assert!(limits.is_session_valid(&times, after(29)));
+        assert!(!limits.is_session_valid(&times, after(30)), "idle");
         let used = |minutes| SessionTimes {
             seen_at: after(minutes),
             ..times
         };
-        assert!(limits.allow(&used(719), after(719)));
-        assert!(!limits.allow(&used(719), after(720)), "old");
+        assert!(limits.is_session_valid(&used(719), after(719)));
+        assert!(!limits.is_session_valid(&used(719), after(720)), "old");
         assert!(!times.must_store_use(now) && times.must_store_use(after(1)));
     }
 }

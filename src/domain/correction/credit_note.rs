@@ -1,13 +1,14 @@
 //! Builds the draft of a credit note over lines of a signed invoice. The credit note has exactly the given amounts. If
 //! the amounts that follow from its lines are a cent off, the draft states its amounts, as Create Invoice (Full) does.
 
+use jiff::civil::Date;
+use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use jiff::civil::Date;
-
-use crate::domain::correction::amounts::Amounts;
+use crate::domain::correction::amounts::{Amounts, CategoryAmounts};
 use crate::domain::correction::lines::has_category;
 use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::calculation_taxes::{divide_tax, round_tax};
 use crate::domain::invoice::totals::net;
 use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, DeclaredPaymentStatus, UniqueNoType};
@@ -193,8 +194,8 @@ fn without_amounts(mut line: Line) -> Line {
     line
 }
 
-/// Divides the amounts among the lines. The base of each tax category goes to the lines of this category if the bases
-/// add up to the total of the lines; otherwise the total is divided among all lines.
+/// Divides the amounts among the lines. The base and the tax of each tax category go to the lines of this category if
+/// the bases add up to the total of the lines; otherwise the total is divided among all lines.
 fn state_line_amounts(
     lines: &mut [Line],
     amounts: &Amounts,
@@ -208,7 +209,7 @@ fn state_line_amounts(
     if !is_by_category {
         return write_amounts(
             &mut lines.iter_mut().collect::<Vec<_>>(),
-            whole,
+            DividedSums::with_net(whole),
             digits,
             catalog,
         );
@@ -219,7 +220,7 @@ fn state_line_amounts(
             .filter(|line| line.tax_category == *category);
         write_amounts(
             &mut of_category.collect::<Vec<_>>(),
-            part.base,
+            (*part).into(),
             digits,
             catalog,
         )?;
@@ -229,32 +230,172 @@ fn state_line_amounts(
         .filter(|line| !line.extras.contains_key(LINE_AMOUNTS[0]));
     write_amounts(
         &mut unshared.collect::<Vec<_>>(),
-        Amount::ZERO,
+        DividedSums::with_net(Amount::ZERO),
         digits,
         catalog,
     )
 }
 
-/// Writes the net amount and the tax of each line. The net amounts are rounded so that they add up to `total`. Returns
-/// `None` if a net amount is negative, too large, or further from the line's exact amount than rounding explains.
+/// The sums that are divided among some lines of a credit note.
+#[derive(Debug, Clone, Copy)]
+struct DividedSums {
+    net: Amount,
+    /// The percent of the tax; `None` if each line has the percent of its category.
+    percent: Option<Amount>,
+    /// The tax; `None` if it follows from the net amounts of the lines.
+    tax: Option<Amount>,
+}
+
+impl DividedSums {
+    fn with_net(net: Amount) -> Self {
+        Self {
+            net,
+            percent: None,
+            tax: None,
+        }
+    }
+}
+
+impl From<CategoryAmounts> for DividedSums {
+    fn from(part: CategoryAmounts) -> Self {
+        Self {
+            net: part.base,
+            percent: part.percent,
+            tax: Some(part.tax),
+        }
+    }
+}
+
+/// Writes the net amount and the tax of each line. Both are rounded so that they add up to the sums. Returns `None` if
+/// a net amount is negative, too large, or further from the line's exact amount than rounding explains.
 fn write_amounts(
     lines: &mut [&mut Line],
-    total: Amount,
+    sums: DividedSums,
     digits: u32,
     catalog: &Catalog,
 ) -> Option<()> {
     let nets: Vec<_> = lines.iter().map(|line| net(line)).collect::<Option<_>>()?;
     let tolerance = TOLERANCE.max(Amount::unit(digits));
-    let amounts = apportion(total, &nets, digits)?;
-    for ((line, net), amount) in lines.iter_mut().zip(nets).zip(amounts) {
+    let amounts = apportion(sums.net, &nets, digits)?;
+    let mut exact_taxes: Vec<Decimal> = Vec::with_capacity(lines.len());
+    for ((line, net), amount) in lines.iter().zip(nets).zip(&amounts) {
         if amount.is_negative() || !amount.is_within(tolerance, net) {
             return None;
         }
-        let tax = catalog.tax_percent(&line.tax_category).to_percent(amount)?;
-        let stated = [json!(amount), json!(tax.round_half_up(digits))];
+        let percent = sums.percent;
+        let percent = percent.unwrap_or_else(|| catalog.tax_percent(&line.tax_category));
+        exact_taxes.push(percent.to_percent(*amount)?.into());
+    }
+    let taxes = line_taxes(sums.tax, &exact_taxes, digits)?;
+    for ((line, amount), tax) in lines.iter_mut().zip(amounts).zip(taxes) {
+        let stated = [json!(amount), json!(tax)];
         for (name, value) in LINE_AMOUNTS.into_iter().zip(stated) {
             line.extras.insert(name.to_owned(), value);
         }
     }
     Some(())
+}
+
+/// Divides a tax among lines with these exact taxes. Without a tax, or if a line would get less than nothing of it,
+/// divides the sum of the exact taxes instead, which is rounded once.
+fn line_taxes(tax: Option<Amount>, exact: &[Decimal], digits: u32) -> Option<Vec<Amount>> {
+    let parts = tax.and_then(|tax| divide_tax(tax, exact, digits));
+    let parts = parts.filter(|parts| !parts.iter().any(|part| part.is_negative()));
+    parts.or_else(|| {
+        let mut taxes = exact.iter();
+        let sum = taxes.try_fold(Decimal::ZERO, |sum, tax| sum.checked_add(*tax))?;
+        divide_tax(round_tax(sum, digits)?, exact, digits)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize as _;
+
+    use super::*;
+    use crate::domain::correction::testing::{
+        CATEGORIES, catalog, draft, full_draft, line, signed,
+    };
+
+    /// Returns lines of one piece each, with these prices and tax categories.
+    fn lines(prices: &[(&str, &str)]) -> Vec<Line> {
+        let lines = prices.iter().enumerate().map(|(item, (price, category))| {
+            line(item, 1.into(), Amount::parse(price).unwrap(), category)
+        });
+        lines.collect()
+    }
+
+    fn line_tax(line: &Line) -> Amount {
+        Amount::deserialize(&line.extras["total_tax"]).unwrap()
+    }
+
+    #[test]
+    fn the_taxes_of_lines_add_up_to_the_tax_of_their_category() {
+        let [vat, reduced, zero] = CATEGORIES;
+        // Rounded line by line, the taxes of the first four cases would have another sum.
+        for (prices, expected) in [
+            (
+                &[("0.20", vat), ("0.20", vat), ("0.20", vat)][..],
+                &["0.02", "0.02", "0.01"][..],
+            ),
+            (&[("0.06", vat), ("0.06", vat)], &["0.01", "0.00"]),
+            (
+                &[
+                    ("0.10", reduced),
+                    ("0.20", vat),
+                    ("0.10", reduced),
+                    ("0.20", vat),
+                ],
+                &["0.01", "0.02", "0.00", "0.01"],
+            ),
+            (
+                &[("0.06", vat), ("7", zero), ("0.06", vat)],
+                &["0.01", "0.00", "0.00"],
+            ),
+            (&[("1", vat), ("2", vat)], &["0.08", "0.15"]),
+            (&[("1000", vat)], &["75.00"]),
+        ] {
+            let lines = lines(prices);
+            let amounts = Breakdown::from_draft(&draft(lines.clone()), &catalog()).unwrap();
+            let amounts = Amounts::from(amounts);
+            let original = signed(full_draft(lines.clone()));
+            let notes = CreditNotes {
+                original: &original,
+                invoice_no: "1CN1",
+                date: original.invoice_date,
+                catalog: &catalog(),
+            };
+            let note = notes.over_lines(lines, &amounts).unwrap();
+            let taxes: Vec<_> = note.lines.iter().map(line_tax).collect();
+            let written: Vec<_> = taxes.iter().map(ToString::to_string).collect();
+            assert_eq!(written, expected, "{prices:?}");
+            for (category, part) in &amounts.taxes {
+                let lines = note
+                    .lines
+                    .iter()
+                    .filter(|line| line.tax_category == *category);
+                assert_eq!(
+                    Amount::sum(lines.map(line_tax)),
+                    Some(part.tax),
+                    "{prices:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_tax_that_does_not_fit_its_lines_is_divided_without_a_negative_part() {
+        let exact = [Decimal::from(75), Decimal::from(75)];
+        for (tax, expected) in [
+            (None, ["75.00", "75.00"]),
+            (Some("150.01"), ["75.01", "75.00"]),
+            (Some("149.99"), ["75.00", "74.99"]),
+            (Some("0"), ["75.00", "75.00"]),
+        ] {
+            let stated = tax.map(|tax| Amount::parse(tax).unwrap());
+            let parts = line_taxes(stated, &exact, 2).unwrap();
+            let parts = parts.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(parts, expected, "{tax:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::plan::Wish;
+use super::plan::CorrectionWish;
 use super::testing::{CATEGORIES, become_draft, catalog, full_draft, line, plan, signed};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::line_terms::LineTerms;
@@ -96,7 +96,7 @@ fn a_flat_discount_and_a_flat_fee_are_credited_once() {
         let wishes = [
             become_draft(full_draft(vec![with_terms(8, 10, terms)])),
             become_draft(full_draft(vec![with_terms(8, 7, terms)])),
-            Wish::Cancel,
+            CorrectionWish::Cancel,
         ];
         let mut notes = Vec::new();
         for (wish, expected) in wishes.iter().zip(expected) {
@@ -149,7 +149,7 @@ fn the_rest_of_credit_notes_of_other_systems_is_credited_with_consistent_lines()
     ];
     for (credited, amount, expected) in cases {
         let note = foreign_credit_note(&original, &credited, amount);
-        let found = plan(&original, &[note], &Wish::Cancel).unwrap();
+        let found = plan(&original, &[note], &CorrectionWish::Cancel).unwrap();
         assert_eq!(line_sums(&found.credit_note.unwrap()), [expected]);
     }
 }

@@ -156,7 +156,8 @@ pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
     }
     let mut credited = Vec::new();
     for line in changed {
-        let found = (0..rest.len()).find_map(|at| Some((at, difference(rest.get(at)?, line)?)));
+        let found =
+            (0..rest.len()).find_map(|at| Some((at, crediting_lines(rest.get(at)?, line)?)));
         let (at, difference) = found?;
         rest.remove(at);
         credited.extend(difference);
@@ -167,7 +168,7 @@ pub fn credited_lines(left: &[Line], wanted: &[Line]) -> Option<Vec<Line>> {
 
 /// Returns the lines that credit the difference between `line` and `wanted`, which has a smaller quantity or a lower
 /// price. The flat discount and fee stay with the part that is left. `None` if `wanted` is not a part of `line`.
-fn difference(line: &Line, wanted: &Line) -> Option<Vec<Line>> {
+fn crediting_lines(line: &Line, wanted: &Line) -> Option<Vec<Line>> {
     let has_same_flat_amounts = FlatAmounts::from(line) == FlatAmounts::from(wanted);
     if !is_same_item(line, wanted) || !has_same_text(line, wanted) || !has_same_flat_amounts {
         return None;

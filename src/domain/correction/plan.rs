@@ -29,7 +29,7 @@ const NOTE: &str = "note";
 
 /// The owner's wish for an invoice.
 #[derive(Debug, Clone)]
-pub enum Wish {
+pub enum CorrectionWish {
     /// Cancel the invoice: it should not exist.
     Cancel,
     /// Replace the contents of the invoice by this draft, which has the number of the original.
@@ -38,18 +38,18 @@ pub enum Wish {
 
 /// The numbers of the new documents of a correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Numbers {
+pub struct CorrectionNumbers {
     pub credit_note: String,
     pub replacement: String,
 }
 
 /// A signed invoice that is to be corrected.
 #[derive(Debug, Clone, Copy)]
-pub struct Case<'a> {
+pub struct CorrectionCase<'a> {
     pub original: &'a Invoice,
     /// The signed credit notes of the invoice.
     pub credit_notes: &'a [Invoice],
-    pub numbers: &'a Numbers,
+    pub numbers: &'a CorrectionNumbers,
     pub today: Date,
     pub catalog: &'a Catalog,
 }
@@ -89,11 +89,11 @@ impl From<TotalTooLarge> for PlanError {
     }
 }
 
-impl<'a> Case<'a> {
-    pub fn plan(self, wish: &Wish) -> Result<Plan, PlanError> {
+impl<'a> CorrectionCase<'a> {
+    pub fn plan(self, wish: &CorrectionWish) -> Result<Plan, PlanError> {
         let left = self.remainder()?;
         match wish {
-            Wish::Cancel => {
+            CorrectionWish::Cancel => {
                 let credit_note = self.credit_rest(&left)?;
                 Ok(Plan {
                     is_whole: credit_note.is_some(),
@@ -103,7 +103,7 @@ impl<'a> Case<'a> {
                     after: Amounts::zero(),
                 })
             }
-            Wish::Become(wanted) => self.lead_to(self.complete(wanted), &left),
+            CorrectionWish::Become(wanted) => self.plan_change(self.complete(wanted), &left),
         }
     }
 
@@ -146,7 +146,7 @@ impl<'a> Case<'a> {
         wanted
     }
 
-    fn lead_to(self, wanted: Draft, left: &Amounts) -> Result<Plan, PlanError> {
+    fn plan_change(self, wanted: Draft, left: &Amounts) -> Result<Plan, PlanError> {
         let after = Amounts::from(Breakdown::from_draft(&wanted, self.catalog)?);
         let nothing = Plan {
             credit_note: None,

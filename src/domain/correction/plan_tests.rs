@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::amounts::Amounts;
-use super::plan::{Plan, PlanError, Wish};
+use super::plan::{CorrectionWish, Plan, PlanError};
 use super::testing::{CATEGORIES, become_draft, catalog, draft, full_draft, line, plan, signed};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::{Draft, Line, totals};
@@ -46,11 +46,11 @@ fn each_wish_has_the_smallest_plan() {
     let changed = |change: fn(&mut Draft)| {
         let mut draft = draft(lines.clone());
         change(&mut draft);
-        draft.payable = totals::payable(&draft.lines, &draft.currency, &catalog()).unwrap();
+        draft.payable = totals::payable_amount(&draft.lines, &draft.currency, &catalog()).unwrap();
         become_draft(draft)
     };
-    let cases: [(Wish, &[&str]); 14] = [
-        (Wish::Cancel, &["whole 1075.07"]),
+    let cases: [(CorrectionWish, &[&str]); 14] = [
+        (CorrectionWish::Cancel, &["whole 1075.07"]),
         (changed(|_| {}), &[]),
         (
             changed(|draft| draft.customer.name = "Other spelling".into()),
@@ -115,8 +115,8 @@ fn earlier_credit_notes_count() {
     let original = signed(draft(lines(10)));
     let first = plan(&original, &[], &become_draft(draft(lines(6)))).unwrap();
     let first = [signed(first.credit_note.unwrap())];
-    let cases: [(Wish, &[&str]); 5] = [
-        (Wish::Cancel, &["whole 645.00"]),
+    let cases: [(CorrectionWish, &[&str]); 5] = [
+        (CorrectionWish::Cancel, &["whole 645.00"]),
         (become_draft(draft(lines(6))), &[]),
         (become_draft(draft(lines(5))), &["part 107.50"]),
         (
@@ -134,12 +134,17 @@ fn earlier_credit_notes_count() {
         assert_eq!(found.before.totals.payable_amount, amount("645"));
     }
     let all = signed(
-        plan(&original, &[], &Wish::Cancel)
+        plan(&original, &[], &CorrectionWish::Cancel)
             .unwrap()
             .credit_note
             .unwrap(),
     );
-    let cancelled = plan(&original, std::slice::from_ref(&all), &Wish::Cancel).unwrap();
+    let cancelled = plan(
+        &original,
+        std::slice::from_ref(&all),
+        &CorrectionWish::Cancel,
+    )
+    .unwrap();
     assert_eq!(words(&cancelled), [""; 0]);
     let anew = plan(
         &original,
@@ -150,7 +155,7 @@ fn earlier_credit_notes_count() {
     assert_eq!(words(&anew), ["replacement 107.50"]);
     let [part] = first;
     assert_eq!(
-        plan(&original, &[all, part], &Wish::Cancel),
+        plan(&original, &[all, part], &CorrectionWish::Cancel),
         Err(PlanError::OverCredited)
     );
 }
@@ -163,7 +168,9 @@ fn a_credit_note_refers_to_its_original_and_has_a_number_of_its_own() {
         500.into(),
         CATEGORIES[0],
     )]));
-    let note = plan(&original, &[], &Wish::Cancel).unwrap().credit_note;
+    let note = plan(&original, &[], &CorrectionWish::Cancel)
+        .unwrap()
+        .credit_note;
     let note = note.unwrap();
     assert_eq!((note.invoice_no.as_str(), note.irn), ("1CN1", None));
     assert_eq!(note.invoice_type, "380");
@@ -287,7 +294,7 @@ fn the_documents_of_random_edits_come_to_what_was_wanted() {
         let mut now = lines;
         for round in 0..3 {
             let wish = if chance.random_bool(0.1) {
-                Wish::Cancel
+                CorrectionWish::Cancel
             } else {
                 now = edit(&now, &mut chance);
                 become_draft(make(now.clone()))
@@ -307,8 +314,8 @@ fn the_documents_of_random_edits_come_to_what_was_wanted() {
                 sum = sum.plus(&amounts(replacement)).unwrap();
             }
             let wanted = match &wish {
-                Wish::Cancel => Amounts::zero(),
-                Wish::Become(draft) => amounts(draft),
+                CorrectionWish::Cancel => Amounts::zero(),
+                CorrectionWish::Become(draft) => amounts(draft),
             };
             assert_eq!(sum.totals, wanted.totals, "edit {number}, round {round}");
             let parts = |amounts: &Amounts| -> Vec<_> {

@@ -50,7 +50,7 @@ const KEPT_FULL_LINE_MEMBERS: [&str; 4] = [
 #[error(
     "The authority signed {number} with other lines or amounts than are stored here: {signed} signed, {stored} stored. Create the credit note in the system that sent the document."
 )]
-pub struct SignedOtherwise {
+pub struct SignedOtherwiseError {
     number: String,
     signed: String,
     stored: String,
@@ -70,7 +70,7 @@ pub fn signed_invoice(
     stored: &Invoice,
     document: &Map<String, Value>,
     catalog: &Catalog,
-) -> Result<Invoice, SignedOtherwise> {
+) -> Result<Invoice, SignedOtherwiseError> {
     let Some(totals) = document
         .get("legal_monetary_total")
         .and_then(|totals| DocumentTotals::deserialize(totals).ok())
@@ -80,12 +80,12 @@ pub fn signed_invoice(
     if has_amounts(stored, document, catalog) {
         return Ok(stored.clone());
     }
-    let taken_over = take_over(stored, document, totals.payable_amount)
+    let taken_over = take_over_document(stored, document, totals.payable_amount)
         .filter(|invoice| has_amounts(invoice, document, catalog));
     taken_over.ok_or_else(|| {
         let currency = document.get("document_currency_code");
         let currency = currency.and_then(Value::as_str).unwrap_or_default();
-        SignedOtherwise {
+        SignedOtherwiseError {
             number: stored.invoice_no.clone(),
             signed: format!("{currency} {}", totals.payable_amount),
             stored: format!("{} {}", stored.currency, stored.payment.payable),
@@ -106,16 +106,16 @@ fn has_amounts(invoice: &Invoice, document: &Map<String, Value>, catalog: &Catal
 }
 
 fn reduce_to_amounts(document: &Map<String, Value>) -> Map<String, Value> {
-    let mut reduced = pick(document, &AMOUNT_MEMBERS);
+    let mut reduced = pick_members(document, &AMOUNT_MEMBERS);
     if let Some(Value::Array(lines)) = reduced.get_mut("invoice_line") {
         for line in lines.iter_mut().filter_map(Value::as_object_mut) {
-            *line = pick(line, &LINE_MEMBERS);
+            *line = pick_members(line, &LINE_MEMBERS);
         }
     }
     reduced
 }
 
-fn pick(object: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
+fn pick_members(object: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
     let members = names.iter().filter_map(|name| object.get_key_value(*name));
     members
         .map(|(name, value)| (name.clone(), value.clone()))
@@ -124,7 +124,11 @@ fn pick(object: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
 
 /// Returns the stored invoice with the lines and amounts of the document. `None` if a line of the document lacks its
 /// price or quantity, or matches no line of the invoice, so that its tax category is unknown.
-fn take_over(stored: &Invoice, document: &Map<String, Value>, payable: Amount) -> Option<Invoice> {
+fn take_over_document(
+    stored: &Invoice,
+    document: &Map<String, Value>,
+    payable: Amount,
+) -> Option<Invoice> {
     let lines = document.get("invoice_line")?.as_array()?;
     let kept: &[&str] = if stored.is_full() {
         &KEPT_FULL_LINE_MEMBERS
@@ -189,7 +193,7 @@ fn signed_line(stored: &Line, document: &Value, kept: &[&str]) -> Option<Line> {
 /// Replaces these members by those of `document`. A member that `document` lacks is removed.
 fn keep_members(extras: &mut Map<String, Value>, document: &Map<String, Value>, names: &[&str]) {
     extras.retain(|name, _| !names.contains(&name.as_str()));
-    extras.extend(pick(document, names));
+    extras.extend(pick_members(document, names));
 }
 
 #[cfg(test)]
@@ -197,7 +201,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::correction::plan::Wish;
+    use crate::domain::correction::plan::CorrectionWish;
     use crate::domain::correction::testing::{catalog, draft, plan, signed};
 
     fn laptops() -> Line {
@@ -253,7 +257,7 @@ mod tests {
             (vec![mouse(), laptops()], "1182.50"),
         ] {
             let sent = draft(lines);
-            let wanted = Wish::Become(Box::new(sent.clone()));
+            let wanted = CorrectionWish::Become(Box::new(sent.clone()));
             let document = document(&signed(sent));
             let original = signed_invoice(&stored, &document, &catalog()).unwrap();
             assert_eq!(original.payment.payable.to_string(), payable);
@@ -263,7 +267,7 @@ mod tests {
                 (None, None),
                 "{payable}"
             );
-            let cancelled = plan(&original, &[], &Wish::Cancel).unwrap();
+            let cancelled = plan(&original, &[], &CorrectionWish::Cancel).unwrap();
             let cancelled = cancelled.credit_note.unwrap();
             assert_eq!(cancelled.payable.to_string(), payable);
             assert_eq!(cancelled.lines, original.lines);
@@ -331,7 +335,7 @@ mod tests {
         document.insert("allowance_charge".to_owned(), allowance.clone());
         let original = signed_invoice(&stored, &document, &catalog()).unwrap();
         assert_eq!(original.payment.payable, Amount::from(1_000));
-        let cancelled = plan(&original, &[], &Wish::Cancel).unwrap();
+        let cancelled = plan(&original, &[], &CorrectionWish::Cancel).unwrap();
         let cancelled = cancelled.credit_note.unwrap();
         assert_eq!(cancelled.payable, Amount::from(1_000));
         assert_eq!(cancelled.extras["allowance_charge"], allowance);

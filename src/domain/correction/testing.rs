@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Map, json};
 
-use crate::domain::correction::plan::{Case, Numbers, Plan, PlanError, Wish};
+use crate::domain::correction::plan::{
+    CorrectionCase, CorrectionNumbers, CorrectionWish, Plan, PlanError,
+};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line, totals};
@@ -35,7 +37,7 @@ pub(super) fn line(item: usize, quantity: Amount, price: Amount, category: &str)
 
 pub(super) fn draft(lines: Vec<Line>) -> Draft {
     Draft {
-        payable: totals::payable(&lines, "NGN", &catalog()).unwrap(),
+        payable: totals::payable_amount(&lines, "NGN", &catalog()).unwrap(),
         invoice_no: "1".into(),
         irn: None,
         category: Category::B2B,
@@ -106,13 +108,13 @@ pub(super) fn signed(draft: Draft) -> Invoice {
 pub(super) fn plan(
     original: &Invoice,
     credit_notes: &[Invoice],
-    wish: &Wish,
+    wish: &CorrectionWish,
 ) -> Result<Plan, PlanError> {
-    let numbers = Numbers {
+    let numbers = CorrectionNumbers {
         credit_note: "1CN1".into(),
         replacement: "1R1".into(),
     };
-    let case = Case {
+    let case = CorrectionCase {
         original,
         credit_notes,
         numbers: &numbers,
@@ -122,6 +124,6 @@ pub(super) fn plan(
     case.plan(wish)
 }
 
-pub(super) fn become_draft(draft: Draft) -> Wish {
-    Wish::Become(Box::new(draft))
+pub(super) fn become_draft(draft: Draft) -> CorrectionWish {
+    CorrectionWish::Become(Box::new(draft))
 }

@@ -207,7 +207,7 @@ impl Endpoint {
 
     /// Returns the API names of the settings that differ from `before`. For a new endpoint (`None`), returns those that
     /// have a value.
-    pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
+    pub fn changed_fields_since(&self, before: Option<&Self>) -> Vec<&'static str> {
         let before = before.cloned().unwrap_or_else(|| Self {
             url: String::new(),
             description: None,

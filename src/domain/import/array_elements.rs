@@ -18,20 +18,20 @@ pub fn elements(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
         }
     }
     let start = text.len() - rest.strip_prefix('[')?.len();
-    let mut scan = Scan::default();
+    let mut scan = ElementScan::default();
     let mut elements = Vec::new();
     let mut from = start;
     for (at, byte) in text.bytes().enumerate().skip(start) {
         match scan.step(byte) {
-            Step::Inside => {}
-            Step::Separator => {
+            ScanStep::Inside => {}
+            ScanStep::Separator => {
                 elements.push(from..at);
                 if elements.len() > most {
                     return Some(elements);
                 }
                 from = at + 1;
             }
-            Step::End => {
+            ScanStep::End => {
                 let is_empty = elements.is_empty() && text[from..at].trim().is_empty();
                 if !is_empty {
                     elements.push(from..at);
@@ -45,13 +45,13 @@ pub fn elements(text: &str, most: usize) -> Option<Vec<Range<usize>>> {
 }
 
 #[derive(Default)]
-struct Scan {
+struct ElementScan {
     depth: usize,
     is_text: bool,
     is_escaped: bool,
 }
 
-enum Step {
+enum ScanStep {
     Inside,
     /// The comma between two elements.
     Separator,
@@ -59,8 +59,8 @@ enum Step {
     End,
 }
 
-impl Scan {
-    fn step(&mut self, byte: u8) -> Step {
+impl ElementScan {
+    fn step(&mut self, byte: u8) -> ScanStep {
         if self.is_text {
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
@@ -68,17 +68,17 @@ impl Scan {
                 b'"' => self.is_text = false,
                 _ => {}
             }
-            return Step::Inside;
+            return ScanStep::Inside;
         }
         match byte {
             b'"' => self.is_text = true,
             b'[' | b'{' => self.depth += 1,
-            b']' | b'}' if self.depth == 0 => return Step::End,
+            b']' | b'}' if self.depth == 0 => return ScanStep::End,
             b']' | b'}' => self.depth -= 1,
-            b',' if self.depth == 0 => return Step::Separator,
+            b',' if self.depth == 0 => return ScanStep::Separator,
             _ => {}
         }
-        Step::Inside
+        ScanStep::Inside
     }
 }
 

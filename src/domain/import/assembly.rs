@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::import::causes::Causes;
+use crate::domain::import::causes::RefusalCauses;
 use crate::domain::import::profile::{NamedCustomer, answer_name};
 use crate::domain::import::record::{
     DocumentResult, Import, ImportFault, ImportItem, ImportOutcome, ImportedDocument, ImportedFile,
@@ -27,7 +27,7 @@ impl Import {
         batch_no: Option<String>,
         results: impl IntoIterator<Item = DocumentResult>,
     ) -> Self {
-        let mut causes = Causes::default();
+        let mut causes = RefusalCauses::default();
         let mut questions = BTreeMap::new();
         let mut counts = OutcomeCounts::default();
         let mut items = Vec::with_capacity(file.documents.len());

@@ -8,9 +8,9 @@ use crate::domain::money::Amount;
 
 /// The causes of refusals, by rule, field and currency.
 #[derive(Default)]
-pub(super) struct Causes(BTreeMap<(String, String, Option<String>), RefusalCause>);
+pub(super) struct RefusalCauses(BTreeMap<(String, String, Option<String>), RefusalCause>);
 
-impl Causes {
+impl RefusalCauses {
     /// Counts a document once for each rule that it breaks at a field.
     pub(super) fn add(&mut self, document: &ImportedDocument, errors: &[ImportFault]) {
         let mut broken: Vec<_> = errors

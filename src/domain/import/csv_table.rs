@@ -53,7 +53,7 @@ pub fn read_piece(bytes: &[u8], word: &'static str, lines_before: u64) -> Result
 /// Reads the records of a text one by one.
 pub struct Records<'b> {
     reader: Reader<&'b [u8]>,
-    place: Place<'b>,
+    place: LineCounter<'b>,
     delimiter: u8,
     record: ByteRecord,
 }
@@ -73,7 +73,7 @@ impl<'b> Records<'b> {
             .flexible(true)
             .delimiter(delimiter)
             .from_reader(bytes);
-        let place = Place {
+        let place = LineCounter {
             bytes,
             offset: 0,
             line: 1,
@@ -149,11 +149,11 @@ impl Record<'_> {
     /// Returns the text of the cell in this column, trimmed and without the apostrophe of `formula_mark`; empty if
     /// there is no cell.
     pub fn cell(&self, column: usize) -> &str {
-        self.fields.get(column).map_or("", text)
+        self.fields.get(column).map_or("", cell_text)
     }
 
     pub fn is_blank(&self) -> bool {
-        self.fields.iter().all(|cell| text(cell).is_empty())
+        self.fields.iter().all(|cell| cell_text(cell).is_empty())
     }
 
     /// Returns the cells of the record, after checking them. `number` is the number of the line that faults name.
@@ -174,7 +174,7 @@ impl Record<'_> {
 }
 
 /// Returns the text of a cell without the blanks around it and without the apostrophe that guards against formulas.
-fn text(cell: &[u8]) -> &str {
+fn cell_text(cell: &[u8]) -> &str {
     unmark(std::str::from_utf8(cell).unwrap_or_default()).trim()
 }
 
@@ -211,13 +211,13 @@ fn push_record(text: &mut String, cells: &[String]) {
 
 /// A position in the text. It counts lines itself, because the line numbers of the CSV reader leave out the line ends
 /// that the reader skips before a record.
-struct Place<'b> {
+struct LineCounter<'b> {
     bytes: &'b [u8],
     offset: usize,
     line: u64,
 }
 
-impl Place<'_> {
+impl LineCounter<'_> {
     /// Returns the number of the line in which the next record begins, after any line ends at this offset.
     fn line_at(&mut self, offset: u64) -> u64 {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);

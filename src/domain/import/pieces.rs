@@ -33,7 +33,7 @@ pub struct Piece {
 
 /// The byte ranges of the pieces of a file.
 #[derive(Debug)]
-pub struct Cuts {
+pub struct FilePieces {
     /// The byte range of the header of a table, which each piece repeats; empty for other formats.
     head: Range<usize>,
     is_array: bool,
@@ -59,7 +59,7 @@ impl PieceRange {
     }
 }
 
-impl Cuts {
+impl FilePieces {
     /// Finds the byte ranges of the pieces. The text of a workbook is its table as CSV. `names` maps headers of the
     /// file to fields.
     pub fn find(
@@ -296,8 +296,8 @@ mod tests {
     use super::*;
     use crate::domain::import::table::{Row, Table};
 
-    fn cut(format: FileFormat, text: &str) -> Result<Cuts, Fault> {
-        Cuts::find(format, text, &BTreeMap::new())
+    fn cut(format: FileFormat, text: &str) -> Result<FilePieces, Fault> {
+        FilePieces::find(format, text, &BTreeMap::new())
     }
 
     /// Returns the place and the number of each document, as the reader of the whole file and as those of the pieces

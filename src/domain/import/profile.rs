@@ -31,7 +31,7 @@ struct ProfileField {
     full: &'static [&'static str],
 }
 
-const fn field(
+const fn profile_field(
     name: &'static str,
     standard: &'static [&'static str],
     full: &'static [&'static str],
@@ -44,75 +44,75 @@ const fn field(
 }
 
 const HEADER_FIELDS: [ProfileField; 13] = [
-    field(
+    profile_field(
         "no",
         &["customer", "no"],
         &["accounting_customer_party", "customer_no"],
     ),
-    field(
+    profile_field(
         "name",
         &["customer", "name"],
         &["accounting_customer_party", "party_name"],
     ),
-    field(
+    profile_field(
         "email",
         &["customer", "email"],
         &["accounting_customer_party", "email"],
     ),
-    field(
+    profile_field(
         "tin",
         &["customer", "tin"],
         &["accounting_customer_party", "tin"],
     ),
-    field(
+    profile_field(
         "business_description",
         &["customer", "business_description"],
         &["accounting_customer_party", "business_description"],
     ),
-    field(
+    profile_field(
         "address_street_name",
         &["customer", "address_street_name"],
         &["accounting_customer_party", "postal_address", "street_name"],
     ),
-    field(
+    profile_field(
         "address_city",
         &["customer", "address_city"],
         &["accounting_customer_party", "postal_address", "city_name"],
     ),
-    field("address_state", &["customer", "address_state"], &[]),
-    field(
+    profile_field("address_state", &["customer", "address_state"], &[]),
+    profile_field(
         "address_postal_code",
         &["customer", "address_postal_code"],
         &["accounting_customer_party", "postal_address", "postal_zone"],
     ),
-    field(
+    profile_field(
         "address_country",
         &["customer", "address_country"],
         &["accounting_customer_party", "postal_address", "country"],
     ),
-    field(
+    profile_field(
         "invoice_category",
         &["invoice_category"],
         &["invoice_category"],
     ),
-    field(
+    profile_field(
         "invoice_type_code",
         &["invoice_type_code"],
         &["invoice_type_code"],
     ),
-    field("currency", &["currency"], &["document_currency_code"]),
+    profile_field("currency", &["currency"], &["document_currency_code"]),
 ];
 
 const LINE_FIELDS: [ProfileField; 5] = [
-    field("item_type", &["item_type"], &["item", "type"]),
-    field("tax_category", &["tax_category"], &["tax_category"]),
-    field("price_unit", &["price_unit"], &["price", "price_unit"]),
-    field(
+    profile_field("item_type", &["item_type"], &["item", "type"]),
+    profile_field("tax_category", &["tax_category"], &["tax_category"]),
+    profile_field("price_unit", &["price_unit"], &["price", "price_unit"]),
+    profile_field(
         "product_category",
         &["product_category"],
         &["product_category"],
     ),
-    field(
+    profile_field(
         "service_category",
         &["service_category"],
         &["service_category"],

@@ -29,11 +29,11 @@ const NUMBER_FIELD: &str = "invoice_no";
 struct Column {
     index: usize,
     header: String,
-    field: Field,
+    field: ColumnField,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum ColumnField {
     Invoice(&'static str),
     Line(&'static str),
     /// A sum of the invoice. It is compared with the computed sum.
@@ -54,7 +54,7 @@ fn find_name(names: &[&'static str], name: &str) -> Option<&'static str> {
     names.find(|known| known.eq_ignore_ascii_case(name))
 }
 
-impl Field {
+impl ColumnField {
     /// Finds a field by the name in a header, ignoring case.
     fn parse(name: &str) -> Option<Self> {
         let name = name.trim();
@@ -82,7 +82,7 @@ impl Field {
 
 /// True if a field has this name, so that a profile can map a column to it.
 pub fn is_field(name: &str) -> bool {
-    Field::parse(name).is_some()
+    ColumnField::parse(name).is_some()
 }
 
 /// Reads the documents of a table. `names` maps headers of the file to fields.
@@ -92,7 +92,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
         .iter()
         .map(|column| (column.field.name(), column.header.clone()))
         .collect();
-    let layout = Layout {
+    let layout = TableLayout {
         columns: &columns,
         header: &table.header,
         word: table.word,
@@ -101,7 +101,7 @@ pub fn read(table: Table, names: &BTreeMap<String, String>) -> Result<SourceFile
     let mut by_number: HashMap<&str, usize> = HashMap::new();
     let number_column = columns
         .iter()
-        .find(|column| column.field == Field::Invoice(NUMBER_FIELD));
+        .find(|column| column.field == ColumnField::Invoice(NUMBER_FIELD));
     for (index, row) in table.rows.iter().enumerate() {
         if row.cells.iter().all(|cell| cell.trim().is_empty()) {
             continue;
@@ -137,7 +137,7 @@ pub fn number_column(header: &[String], names: &BTreeMap<String, String>) -> Res
     let (columns, _) = columns(header, names)?;
     let found = columns
         .iter()
-        .find(|column| column.field == Field::Invoice(NUMBER_FIELD));
+        .find(|column| column.field == ColumnField::Invoice(NUMBER_FIELD));
     Ok(found.map_or(0, |column| column.index))
 }
 
@@ -154,7 +154,7 @@ fn columns(
             .iter()
             .find(|(known, _)| known.trim().to_lowercase() == text.to_lowercase())
             .map(|(_, field)| field.as_str());
-        let Some(field) = Field::parse(mapped.unwrap_or(text)) else {
+        let Some(field) = ColumnField::parse(mapped.unwrap_or(text)) else {
             let is_known = text.is_empty()
                 || text.eq_ignore_ascii_case(ERROR_COLUMN)
                 || EXPORT_COLUMNS.contains(&text);
@@ -172,7 +172,7 @@ fn columns(
     }
     if !columns
         .iter()
-        .any(|column| column.field == Field::Invoice(NUMBER_FIELD))
+        .any(|column| column.field == ColumnField::Invoice(NUMBER_FIELD))
     {
         let message = "The first row must name the columns, and one of them must be invoice_no; other names can be \
                        mapped in the import profile.";
@@ -188,7 +188,7 @@ fn columns(
 }
 
 /// The columns of a table, and the word for its rows.
-struct Layout<'t> {
+struct TableLayout<'t> {
     columns: &'t [Column],
     header: &'t [String],
     word: &'static str,
@@ -208,7 +208,7 @@ struct TableDocument {
 }
 
 impl TableDocument {
-    fn add_row(&mut self, layout: &Layout<'_>, index: usize, row: &Row) {
+    fn add_row(&mut self, layout: &TableLayout<'_>, index: usize, row: &Row) {
         let word = layout.word;
         let line_path = format!("invoice_lines.{}", self.lines.len());
         if let Some((number, cell)) = row.find_stray_cell(layout.header) {
@@ -222,8 +222,8 @@ impl TableDocument {
                 continue;
             }
             match column.field {
-                Field::Invoice(name) => self.set(name, cell, row.number, word),
-                Field::Line(name) => {
+                ColumnField::Invoice(name) => self.set_field(name, cell, row.number, word),
+                ColumnField::Line(name) => {
                     let value = cell_value(name, cell);
                     if NUMBER_COLUMNS.contains(&name) && !value.is_number() {
                         let path = format!("{line_path}.{name}");
@@ -231,8 +231,8 @@ impl TableDocument {
                     }
                     line.insert(name.to_owned(), value);
                 }
-                Field::Sum(name) => self.set_sum(name, cell, row.number, word),
-                Field::LineSum => {
+                ColumnField::Sum(name) => self.set_sum(name, cell, row.number, word),
+                ColumnField::LineSum => {
                     line_sum = read_sum(cell);
                     if line_sum.is_none() {
                         let path = format!("{line_path}.{LINE_SUM_COLUMN}");
@@ -248,7 +248,7 @@ impl TableDocument {
     }
 
     /// Sets a field of the invoice. Adds a fault if an earlier row of the invoice stated another value.
-    fn set(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
+    fn set_field(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
         let (object, member) = match name.split_once('.') {
             Some((object, member)) => {
                 let object = self
@@ -274,7 +274,7 @@ impl TableDocument {
     /// number.
     fn set_sum(&mut self, name: &'static str, cell: &str, number: u64, word: &str) {
         let Some(sum) = read_sum(cell) else {
-            return self.add_fault(number_fault(name.to_owned(), Field::Sum(name), cell));
+            return self.add_fault(number_fault(name.to_owned(), ColumnField::Sum(name), cell));
         };
         match self.sums.invoice.get(name) {
             None => {
@@ -319,7 +319,7 @@ impl TableDocument {
 }
 
 /// Returns the fault of a cell that must be a number.
-fn number_fault(path: String, field: Field, cell: &str) -> Fault {
+fn number_fault(path: String, field: ColumnField, cell: &str) -> Fault {
     let message = format!(
         "The {} must be a number, which is written 1234.50, with a point before the decimals, without marks between \
          thousands, currency and percent sign; the cell has {}.",

@@ -10,13 +10,13 @@ use crate::domain::invoice::ubl_parts::UblParts;
 const SHOWN_MAX: usize = 10;
 
 /// The parts that are kept beside the invoice, and warnings that name the kept and the lost parts.
-pub(super) struct Kept {
+pub(super) struct KeptParts {
     pub(super) parts: UblParts,
     pub(super) warnings: Vec<String>,
 }
 
 /// The document in three stages between the file and the invoice.
-pub(super) struct Stages<'a> {
+pub(super) struct DocumentStages<'a> {
     pub(super) read: &'a TradeDocument,
     pub(super) imported: &'a TradeDocument,
     /// The imported document without the data for which the create request has no field.
@@ -25,29 +25,32 @@ pub(super) struct Stages<'a> {
 }
 
 /// Keeps the parts that still fit the imported document, as far as there is room.
-pub(super) fn keep(beside: Vec<UnmappedPart>, stages: &Stages<'_>) -> Kept {
+pub(super) fn keep_fitting_parts(
+    beside: Vec<UnmappedPart>,
+    stages: &DocumentStages<'_>,
+) -> KeptParts {
     let has_same_charges = stages.has_same_charges();
     let (fitting, mut lost): (Vec<_>, Vec<_>) = beside.into_iter().partition(|part| {
         let is_about_tax = part.root_child() == "cac:TaxTotal";
         let fits_charges = has_same_charges || !is_about_charge(part);
         fits_charges && (!stages.has_charges_after_tax || !is_about_tax)
     });
-    let taken = warning(&fitting, |names| {
+    let taken = parts_warning(&fitting, |names| {
         format!("No field takes {names}: kept for the UBL of the invoice.")
     });
     let parts = ubl::empty_fields(stages.imported, stages.emptied, &fitting);
     let (parts, too_large) = UblParts::split_by_room(stages.imported, parts);
     lost.extend(too_large);
-    let missing = warning(&lost, |names| {
+    let missing = parts_warning(&lost, |names| {
         format!("The UBL of the invoice lacks {names}.")
     });
-    Kept {
+    KeptParts {
         parts,
         warnings: taken.into_iter().chain(missing).collect(),
     }
 }
 
-impl Stages<'_> {
+impl DocumentStages<'_> {
     /// True if the charges are those of the file, so that a part such as the base of a charge still belongs to it.
     /// False if charges were divided, or if a line had several, which are joined into one.
     fn has_same_charges(&self) -> bool {
@@ -63,7 +66,7 @@ fn is_about_charge(part: &UnmappedPart) -> bool {
 }
 
 /// Returns a warning that names the parts, unless there are none.
-fn warning(beside: &[UnmappedPart], text: impl Fn(&str) -> String) -> Option<String> {
+fn parts_warning(beside: &[UnmappedPart], text: impl Fn(&str) -> String) -> Option<String> {
     let names = beside.iter().take(SHOWN_MAX).map(|part| {
         let tag = part.value.strip_prefix('<');
         let name = tag.and_then(|tag| tag.split(['>', ' ', '/']).next());

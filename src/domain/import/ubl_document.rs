@@ -12,7 +12,7 @@ use crate::domain::import::source::{
     CUSTOMER_ELEMENT, ImportForm, Places, SUPPLIER_ELEMENT, SourceDocument, SourceFile,
 };
 use crate::domain::import::stated_sums::StatedSums;
-use crate::domain::import::ubl_beside::{self, Stages};
+use crate::domain::import::ubl_beside::{self, DocumentStages};
 use crate::domain::import::ubl_parties::{ImportAccount, UblParties};
 use crate::domain::import::{ubl_full, ubl_standard};
 use crate::domain::invoice::irn::Irn;
@@ -74,7 +74,7 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
         },
         ImportForm::Full => ubl::split_untaxed(document),
     };
-    let allocated = match ubl::allocate(&document) {
+    let allocated = match ubl::allocate_charges(&document) {
         Ok(allocated) => allocated,
         Err(faults) => {
             return SourceDocument {
@@ -96,13 +96,13 @@ fn document(read: ReadDocument, form: ImportForm, catalog: &Catalog) -> SourceDo
         }
         ImportForm::Full => ubl_full::body(&imported, &after_tax, catalog, &mut warnings),
     };
-    let stages = Stages {
+    let stages = DocumentStages {
         read: &document,
         imported: &imported,
         emptied: &empty_fields(form, &imported),
         has_charges_after_tax: !after_tax.is_empty(),
     };
-    let kept = ubl_beside::keep(beside, &stages);
+    let kept = ubl_beside::keep_fitting_parts(beside, &stages);
     warnings.extend(kept.warnings);
     // The warnings about money come first, because only the first ones are kept.
     let (money, other): (Vec<_>, Vec<_>) = changes
@@ -336,13 +336,13 @@ fn set_irn(body: &mut Map<String, Value>, warnings: &mut Vec<String>, service_id
 }
 
 /// Returns a decimal as a JSON number, without zeros at its end.
-pub(super) fn number(value: Decimal) -> Value {
+pub(super) fn json_number(value: Decimal) -> Value {
     let number = value.normalize().to_string().parse::<Number>();
     number.map_or(Value::Null, Value::Number)
 }
 
 /// Adds those members that have a value.
-pub(super) fn add<const N: usize>(
+pub(super) fn add_members<const N: usize>(
     object: &mut Map<String, Value>,
     members: [(&str, Option<Value>); N],
 ) {

@@ -12,7 +12,7 @@ use trade_document::{
 
 use crate::domain::import::stated_sums::is_rounding;
 use crate::domain::import::ubl_document::{
-    add, number, optional_value, party_name, to_amount, value_if_filled,
+    add_members, json_number, optional_value, party_name, to_amount, value_if_filled,
 };
 use crate::domain::import::ubl_parties::counterparty;
 use crate::domain::import::ubl_standard::fitting_code;
@@ -72,7 +72,7 @@ pub(super) fn body(
             "Create Full has no field for the order: kept for the UBL of the invoice.".to_owned(),
         );
     }
-    add(
+    add_members(
         &mut body,
         [
             ("invoice_no", value_if_filled(&document.number)),
@@ -124,16 +124,16 @@ pub(super) fn body(
 
 fn totals(totals: &Totals) -> Value {
     json!({
-        "line_extension_amount": number(totals.lines),
-        "tax_exclusive_amount": number(totals.tax_exclusive),
-        "tax_inclusive_amount": number(totals.tax_inclusive),
-        "payable_amount": number(totals.payable),
+        "line_extension_amount": json_number(totals.lines),
+        "tax_exclusive_amount": json_number(totals.tax_exclusive),
+        "tax_inclusive_amount": json_number(totals.tax_inclusive),
+        "payable_amount": json_number(totals.payable),
     })
 }
 
 fn allowance_charge(charges: &[Charge]) -> Option<Value> {
     let members = charges.iter().map(|charge| {
-        let amount = number(charge.amount);
+        let amount = json_number(charge.amount);
         json!({ "charge_indicator": charge.is_fee, "amount": amount })
     });
     (!charges.is_empty()).then(|| members.collect())
@@ -149,7 +149,7 @@ fn delivery_period(document: &TradeDocument) -> Option<Value> {
 
 fn customer(party: &Party) -> Value {
     let mut address = Map::new();
-    add(
+    add_members(
         &mut address,
         [
             (
@@ -165,7 +165,7 @@ fn customer(party: &Party) -> Value {
         ],
     );
     let mut customer = Map::new();
-    add(
+    add_members(
         &mut customer,
         [
             ("customer_no", optional_value(party.number.as_deref())),
@@ -240,7 +240,7 @@ fn line(index: usize, line: &Line, tax: Option<Amount>, warnings: &mut Vec<Strin
     let sum = |is_fee: bool| {
         let charges = line.charges.iter().filter(|charge| charge.is_fee == is_fee);
         let sum: Decimal = charges.map(|charge| charge.amount).sum();
-        (!sum.is_zero()).then(|| number(sum))
+        (!sum.is_zero()).then(|| json_number(sum))
     };
     let (item_type, category_name, code_name, pattern) = match line.item_kind {
         ItemKind::Product => (ItemType::Product, "product_category", "hsn_code", "9999.99"),
@@ -248,7 +248,7 @@ fn line(index: usize, line: &Line, tax: Option<Amount>, warnings: &mut Vec<Strin
     };
     let category = fitting_code(line, pattern, category_name, index, warnings);
     let mut item = Map::new();
-    add(
+    add_members(
         &mut item,
         [
             ("name", value_if_filled(&line.name)),
@@ -267,23 +267,23 @@ fn line(index: usize, line: &Line, tax: Option<Amount>, warnings: &mut Vec<Strin
         ],
     );
     let mut body = Map::new();
-    add(
+    add_members(
         &mut body,
         [
             (category_name, category.clone()),
             (code_name, category),
-            ("invoiced_quantity", Some(number(line.quantity))),
-            ("line_extension_amount", Some(number(line.amount))),
+            ("invoiced_quantity", Some(json_number(line.quantity))),
+            ("line_extension_amount", Some(json_number(line.amount))),
             ("tax_category", value_if_filled(&line.tax.category.code)),
-            ("total_tax", tax.map(|tax| number(tax.into()))),
+            ("total_tax", tax.map(|tax| json_number(tax.into()))),
             ("discount_amount", sum(false)),
             ("fee_amount", sum(true)),
             ("item", Some(Value::Object(item))),
             (
                 "price",
                 Some(json!({
-                    "price_amount": number(line.price),
-                    "base_quantity": number(line.base_quantity),
+                    "price_amount": json_number(line.price),
+                    "base_quantity": json_number(line.base_quantity),
                     "price_unit": line.unit.code,
                 })),
             ),
@@ -295,17 +295,17 @@ fn line(index: usize, line: &Line, tax: Option<Amount>, warnings: &mut Vec<Strin
 fn tax_total(document: &TradeDocument) -> Option<Value> {
     let parts: Vec<_> = document.taxes.iter().map(tax_part).collect();
     (!parts.is_empty())
-        .then(|| json!([{ "tax_amount": number(document.tax()), "tax_subtotal": parts }]))
+        .then(|| json!([{ "tax_amount": json_number(document.tax()), "tax_subtotal": parts }]))
 }
 
 fn tax_part(subtotal: &TaxSubtotal) -> Value {
     let tax = &subtotal.tax;
     json!({
-        "taxable_amount": number(subtotal.base),
-        "tax_amount": number(subtotal.amount),
+        "taxable_amount": json_number(subtotal.base),
+        "tax_amount": json_number(subtotal.amount),
         "tax_category": {
             "id": tax.category.code,
-            "percent": number(tax.percent.unwrap_or_default()),
+            "percent": json_number(tax.percent.unwrap_or_default()),
         },
     })
 }
@@ -368,7 +368,7 @@ fn date_value(reference: &Reference) -> Option<Value> {
 fn add_payment_means(body: &mut Map<String, Value>, document: &TradeDocument) {
     let means = document.payment_means.iter().map(|means| {
         let mut one = Map::new();
-        add(
+        add_members(
             &mut one,
             [
                 ("payment_means_code", value_if_filled(&means.means.code)),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use trade_document::{ItemKind, Line, Party, ReferenceKind, TradeDocument};
 
 use crate::domain::import::ubl_document::{
-    add, corrected_id, number, optional_value, party_name, value_if_filled,
+    add_members, corrected_id, json_number, optional_value, party_name, value_if_filled,
 };
 use crate::domain::import::ubl_parties::counterparty;
 use crate::domain::invoice::irn::Irn;
@@ -22,7 +22,7 @@ pub(super) fn body(document: &TradeDocument, warnings: &mut Vec<String>) -> Map<
     let lines: Vec<_> = lines
         .map(|(index, one)| line(index, one, warnings))
         .collect();
-    add(
+    add_members(
         &mut body,
         [
             ("invoice_no", value_if_filled(&document.number)),
@@ -103,7 +103,7 @@ fn without_field(document: &TradeDocument) -> Vec<&'static str> {
 
 fn customer(party: &Party) -> Map<String, Value> {
     let mut customer = Map::new();
-    add(
+    add_members(
         &mut customer,
         [
             ("no", optional_value(party.number.as_deref())),
@@ -153,20 +153,20 @@ fn line(index: usize, line: &Line, warnings: &mut Vec<String>) -> Value {
     };
     let category = fitting_code(line, pattern, category_name, index, warnings);
     let mut body = Map::new();
-    add(
+    add_members(
         &mut body,
         [
             ("item_name", value_if_filled(&line.name)),
             ("item_no", item_no.or_else(|| value_if_filled(&line.name))),
             ("item_type", Some(json!(item_type))),
-            ("unit_price", Some(number(line.price))),
-            ("quantity", Some(number(line.quantity))),
+            ("unit_price", Some(json_number(line.price))),
+            ("quantity", Some(json_number(line.quantity))),
             ("price_unit", value_if_filled(&line.unit.code)),
             ("tax_category", value_if_filled(&line.tax.category.code)),
             (category_name, category),
             (
                 "discount_amount",
-                (!discount.is_zero()).then(|| number(discount)),
+                (!discount.is_zero()).then(|| json_number(discount)),
             ),
         ],
     );

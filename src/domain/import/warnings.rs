@@ -15,7 +15,7 @@ const LINE_MARKS: [(&str, usize); 5] = [
 ];
 
 /// Warnings that are the same except for the numbers in them.
-struct Group {
+struct WarningGroup {
     first: String,
     /// The line that each further warning is about; `None` for a warning that names no line.
     others: Vec<Option<usize>>,
@@ -24,7 +24,7 @@ struct Group {
 /// Merges the warnings that are the same except for numbers. The merged warning stands in the place of the first of
 /// them.
 pub fn merge(warnings: Vec<String>) -> Vec<String> {
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<WarningGroup> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for warning in warnings {
         let at = *places
@@ -32,16 +32,19 @@ pub fn merge(warnings: Vec<String>) -> Vec<String> {
             .or_insert(groups.len());
         match groups.get_mut(at) {
             Some(group) => group.others.push(line_number(&warning)),
-            None => groups.push(Group {
+            None => groups.push(WarningGroup {
                 first: warning,
                 others: Vec::new(),
             }),
         }
     }
-    groups.into_iter().map(Group::into_sentence).collect()
+    groups
+        .into_iter()
+        .map(WarningGroup::into_sentence)
+        .collect()
 }
 
-impl Group {
+impl WarningGroup {
     fn into_sentence(self) -> String {
         let Self { first, others } = self;
         if others.is_empty() {
@@ -49,7 +52,7 @@ impl Group {
         }
         let sentence = first.strip_suffix('.').unwrap_or(&first);
         let lines: Option<Vec<_>> = others.iter().copied().collect();
-        let ranges = lines.map(ranges);
+        let ranges = lines.map(line_ranges);
         match ranges.filter(|ranges| ranges.len() <= RANGES_SHOWN_MAX) {
             Some(ranges) => format!("{sentence}; the like for line {}.", ranges.join(", ")),
             None => format!("{sentence}; the like {} times more.", others.len()),
@@ -58,7 +61,7 @@ impl Group {
 }
 
 /// Returns the numbers of lines as texts, such as `2-7` for lines that follow one another.
-fn ranges(mut lines: Vec<usize>) -> Vec<String> {
+fn line_ranges(mut lines: Vec<usize>) -> Vec<String> {
     lines.sort_unstable();
     lines.dedup();
     let runs = lines.chunk_by(|one, next| one + 1 == *next);

@@ -29,16 +29,16 @@ const SHEETS_SHOWN_MAX: usize = 20;
 
 /// The sheet that was read, and a warning about the other sheets.
 #[derive(Debug)]
-pub struct ReadBook {
+pub struct ReadWorkbook {
     pub table: Table,
     pub warnings: Vec<String>,
 }
 
 /// Reads the first visible sheet. A formula is read as the value that the file stores for it. Any other cell is read as
 /// it is shown, even if its text looks like a formula.
-pub fn read(bytes: &[u8]) -> Result<ReadBook, Fault> {
+pub fn read(bytes: &[u8]) -> Result<ReadWorkbook, Fault> {
     check_unpacked_size(bytes, unpacked_bytes(bytes)?)?;
-    let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
+    let mut book: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
     let sheets = book.sheets_metadata().to_vec();
     let first = sheets
         .iter()
@@ -46,11 +46,11 @@ pub fn read(bytes: &[u8]) -> Result<ReadBook, Fault> {
         .ok_or_else(|| file_fault("xlsx", "The file has no visible sheet."))?;
     let mut cells = book
         .worksheet_cells_reader(&sheets[first].name)
-        .map_err(|_| unreadable())?;
+        .map_err(|_| unreadable_fault())?;
     let mut sheet = Sheet::default();
     while let Some(cell) = cells
         .next_cell_with_formula_metadata()
-        .map_err(|_| unreadable())?
+        .map_err(|_| unreadable_fault())?
     {
         let (row, column) = cell.pos;
         let has_value = !matches!(cell.value, DataRef::Empty);
@@ -59,7 +59,7 @@ pub fn read(bytes: &[u8]) -> Result<ReadBook, Fault> {
         }
         sheet.add(row, column, &cell.value)?;
     }
-    Ok(ReadBook {
+    Ok(ReadWorkbook {
         table: sheet.into_table(),
         warnings: unread_warning(&sheets, first).into_iter().collect(),
     })
@@ -100,42 +100,44 @@ fn uncomputed_fault(row: u32, column: u32) -> Fault {
 
 /// Returns the total size of the unpacked parts, as the file states it.
 pub fn unpacked_bytes(bytes: &[u8]) -> Result<u64, Fault> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
     if archive.len() > PARTS_MAX {
         let message = format!("The file has more than {PARTS_MAX} parts.");
         return Err(file_fault("max", message));
     }
     let mut sum: u64 = 0;
     for index in 0..archive.len() {
-        let part = archive.by_index_raw(index).map_err(|_| unreadable())?;
+        let part = archive
+            .by_index_raw(index)
+            .map_err(|_| unreadable_fault())?;
         sum = sum.saturating_add(part.size());
     }
     if sum > UNPACKED_BYTES_MAX {
-        return Err(too_large());
+        return Err(too_large_fault());
     }
     Ok(sum)
 }
 
 /// Unpacks every part and counts the bytes, because the sizes that the file states may be false.
 fn check_unpacked_size(bytes: &[u8], stated: u64) -> Result<(), Fault> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable())?;
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| unreadable_fault())?;
     let mut left = stated;
     for index in 0..archive.len() {
-        let part = archive.by_index(index).map_err(|_| unreadable())?;
-        let size = copy(&mut part.take(left + 1), &mut sink()).map_err(|_| unreadable())?;
-        left = left.checked_sub(size).ok_or_else(too_large)?;
+        let part = archive.by_index(index).map_err(|_| unreadable_fault())?;
+        let size = copy(&mut part.take(left + 1), &mut sink()).map_err(|_| unreadable_fault())?;
+        left = left.checked_sub(size).ok_or_else(too_large_fault)?;
     }
     Ok(())
 }
 
-fn too_large() -> Fault {
+fn too_large_fault() -> Fault {
     let message = format!(
         "The file unpacks to more than {UNPACKED_BYTES_MAX} bytes, or to more than it states."
     );
     file_fault("max", message)
 }
 
-fn unreadable() -> Fault {
+fn unreadable_fault() -> Fault {
     file_fault("xlsx", "The file is not an XLSX file that can be read.")
 }
 
@@ -149,7 +151,7 @@ impl Sheet {
     /// Adds a cell. Row and column are counted from 0. The cells of a sheet come row by row.
     fn add(&mut self, row: u32, column: u32, value: &DataRef<'_>) -> Result<(), Fault> {
         if row >= SHEET_ROWS_MAX || column >= SHEET_COLUMNS_MAX {
-            return Err(unreadable());
+            return Err(unreadable_fault());
         }
         let number = u64::from(row) + 1;
         let text = cell_text(value);
@@ -165,7 +167,7 @@ impl Sheet {
         }
         if self.rows.last().is_none_or(|last| last.number != number) {
             if self.rows.last().is_some_and(|last| last.number > number) {
-                return Err(unreadable());
+                return Err(unreadable_fault());
             }
             if self.rows.len() > ROWS_MAX {
                 let message = format!("The sheet has more than {ROWS_MAX} rows.");

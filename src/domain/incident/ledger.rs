@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::Situation;
-use crate::domain::incident::work::work;
+use crate::domain::incident::work::find_in_work;
 use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 
 /// Reference lists that were fetched longer ago than this are old, because they are fetched several times a day.
@@ -22,7 +22,7 @@ pub(super) const INVOICES_MISSING_REMOTELY: IncidentKind = IncidentKind {
 };
 
 fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         let missing = work
             .differences
             .iter()
@@ -57,7 +57,7 @@ pub(super) const LEDGER_DIFFERS: IncidentKind = IncidentKind {
 };
 
 fn ledger_differs(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         let others = work
             .differences
             .iter()
@@ -88,7 +88,7 @@ pub(super) const REFERENCE_LISTS_OLD: IncidentKind = IncidentKind {
 };
 
 fn reference_lists_old(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         let fetched = work.oldest_list_fetched_at;
         let old = fetched.filter(|at| situation.now.duration_since(*at) > LISTS_OLD_AFTER);
         old.map(|at| {

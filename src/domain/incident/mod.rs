@@ -32,8 +32,9 @@ use crate::domain::kernel::upstream::Blame;
 
 pub use refusal_reason::reason_pattern;
 pub use situation::{
-    ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, DatabaseFault, Group, ParkedEndpoints,
-    ProcessFacts, RefusalReason, RefusedTaxpayer, Repetition, Situation, TrafficFacts, WorkFacts,
+    ActorFacts, AuthorityFacts, CallFacts, CountAndOldest, DatabaseFacts, DatabaseFault,
+    ParkedEndpoints, ProcessFacts, RefusalReason, RefusedTaxpayer, RepeatedWork, Situation,
+    TrafficFacts, WorkFacts,
 };
 pub use table::INCIDENTS;
 

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::domain::incident::situation::{Repetition, Situation};
+use crate::domain::incident::situation::{RepeatedWork, Situation};
 use crate::domain::incident::{Finding, IncidentKind, Severity};
 
 /// Repeated work is late if it has not succeeded for this many of its intervals.
@@ -52,8 +52,8 @@ fn reconciliation_old(situation: &Situation) -> Vec<Finding> {
     )
 }
 
-fn late_work(situation: &Situation, work: Option<Repetition>, what: &str) -> Vec<Finding> {
-    let Some(Repetition { every, last }) = work else {
+fn late_work(situation: &Situation, work: Option<RepeatedWork>, what: &str) -> Vec<Finding> {
+    let Some(RepeatedWork { every, last }) = work else {
         return Vec::new();
     };
     let limit = every.saturating_mul(INTERVALS_MAX).max(LATE_AFTER_MIN);

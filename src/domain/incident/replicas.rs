@@ -61,7 +61,7 @@ fn diverging_replicas(situation: &Situation) -> Vec<Finding> {
 }
 
 fn clocks_differ(situation: &Situation) -> Option<Finding> {
-    let present = situation.replicas.present();
+    let present = situation.replicas.present_replicas();
     let wrong: Vec<_> = present
         .filter(|replica| replica.figures.clock_ahead_ms.unsigned_abs() > CLOCK_TOLERANCE_MS)
         .collect();
@@ -75,7 +75,7 @@ fn clocks_differ(situation: &Situation) -> Option<Finding> {
 
 /// Finds replicas with different versions if the youngest replica has run for longer than an upgrade takes.
 fn versions_differ(situation: &Situation) -> Option<Finding> {
-    let present: Vec<_> = situation.replicas.present().collect();
+    let present: Vec<_> = situation.replicas.present_replicas().collect();
     let versions: BTreeSet<_> = present
         .iter()
         .map(|replica| replica.figures.version.as_str())

@@ -26,14 +26,14 @@ pub struct Situation {
     /// The replicas, as this process last read them.
     pub replicas: ReplicaList,
     /// The periodic checkpoints; `None` if checkpoints are made on demand only.
-    pub checkpoints: Option<Repetition>,
+    pub checkpoints: Option<RepeatedWork>,
     /// The periodic reconciliation; `None` if it runs on demand only, or if there was nothing to compare.
-    pub reconciliation: Option<Repetition>,
+    pub reconciliation: Option<RepeatedWork>,
 }
 
 /// Work that a timer repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Repetition {
+pub struct RepeatedWork {
     pub every: SignedDuration,
     /// The time at which the work last succeeded; before the first success, the time at which it could first run.
     pub last: Timestamp,
@@ -41,22 +41,22 @@ pub struct Repetition {
 
 /// A number of things, with the time from which the oldest of them counts, if there are any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct CountAndOldest {
     pub count: u64,
     pub since: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct WorkFacts {
-    pub paused: Group,
+    pub paused: CountAndOldest,
     /// The runs that have missed their deadlines. `since` is the earliest of these deadlines.
-    pub overdue: Group,
+    pub overdue: CountAndOldest,
     pub due_soon: u64,
     pub next_deadline: Option<Timestamp>,
     /// The due lanes of runs and of endpoints that no replica holds, by kind. `since` is the earliest due time, or the
     /// time at which a replica last held a lane of this kind if that is later.
-    pub untaken: Vec<(&'static str, Group)>,
-    pub quarantined: Vec<(WorkKind, Group)>,
+    pub untaken: Vec<(&'static str, CountAndOldest)>,
+    pub quarantined: Vec<(WorkKind, CountAndOldest)>,
     /// The taxpayers whose documents the authority refused within the last hour, most refusals first.
     pub refused: Vec<RefusedTaxpayer>,
     /// The reasons of these refusals, those that affect most taxpayers first.
@@ -69,7 +69,7 @@ pub struct WorkFacts {
     pub endpoints_active: u64,
     pub endpoints_disabled: u64,
     /// The deliveries that became dead letters within the last 24 hours.
-    pub dead_letters: Group,
+    pub dead_letters: CountAndOldest,
     /// The number of differences from the authority's ledger that await an operator, by kind.
     pub differences: Vec<(String, u64)>,
     pub oldest_list_fetched_at: Option<Timestamp>,

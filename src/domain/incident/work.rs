@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::incident::situation::{Group, Situation, WorkFacts};
+use crate::domain::incident::situation::{CountAndOldest, Situation, WorkFacts};
 use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 use crate::domain::kernel::upstream::Blame;
 use crate::domain::quarantine::WorkKind;
@@ -24,7 +24,7 @@ const PAUSED_NAMED_MAX: usize = 10;
 const QUEUE_MIN: u64 = 20;
 
 /// Returns the findings about the work; none if the work is not known, because no query has succeeded yet.
-pub(super) fn work(
+pub(super) fn find_in_work(
     situation: &Situation,
     find: impl FnOnce(&WorkFacts) -> Vec<Finding>,
 ) -> Vec<Finding> {
@@ -32,7 +32,10 @@ pub(super) fn work(
 }
 
 /// Returns a finding if the group is not empty.
-pub(super) fn group_finding(group: Group, summary: impl FnOnce(u64) -> String) -> Vec<Finding> {
+pub(super) fn group_finding(
+    group: CountAndOldest,
+    summary: impl FnOnce(u64) -> String,
+) -> Vec<Finding> {
     if group.count == 0 {
         return Vec::new();
     }
@@ -53,7 +56,7 @@ pub(super) const DEADLINES_MISSED: IncidentKind = IncidentKind {
 };
 
 fn deadlines_missed(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         group_finding(work.overdue, |count| {
             let missed = count_phrase(count, "invoice has", "invoices have");
             format!("{missed} missed the legal deadline and not reached the authority.")
@@ -74,8 +77,8 @@ pub(super) const DEADLINES_NEAR: IncidentKind = IncidentKind {
 };
 
 fn deadlines_near(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
-        let due = Group {
+    find_in_work(situation, |work| {
+        let due = CountAndOldest {
             count: work.due_soon,
             since: None,
         };
@@ -104,7 +107,7 @@ pub(super) const RUNS_PAUSED: IncidentKind = IncidentKind {
 };
 
 fn runs_paused(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         group_finding(work.paused, |count| {
             format!("{} paused.", count_phrase(count, "run is", "runs are"))
         })
@@ -126,7 +129,7 @@ pub(super) const TAXPAYERS_PAUSED: IncidentKind = IncidentKind {
 
 fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
     let paused = &situation.paused_taxpayers;
-    let group = Group {
+    let group = CountAndOldest {
         count: u64::try_from(paused.len()).unwrap_or(u64::MAX),
         since: paused.first().map(|pause| pause.since),
     };
@@ -139,7 +142,7 @@ fn taxpayers_paused(situation: &Situation) -> Vec<Finding> {
 }
 
 /// True if work of this group has been due for `UNTAKEN_AFTER`, so that a replica should have taken it.
-fn is_old(group: &Group, now: Timestamp) -> bool {
+fn is_old(group: &CountAndOldest, now: Timestamp) -> bool {
     group
         .since
         .is_some_and(|since| now.duration_since(since) >= UNTAKEN_AFTER)
@@ -160,7 +163,7 @@ pub(super) const WORK_NOT_TAKEN: IncidentKind = IncidentKind {
 };
 
 fn work_not_taken(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         // Due runs are rightly not taken while a breaker is open or taxpayers are paused. A paused process takes no
         // work at all.
         let has_held_runs =
@@ -258,7 +261,7 @@ fn tasks_quarantined(situation: &Situation) -> Vec<Finding> {
 }
 
 fn quarantine_findings(situation: &Situation, is_meant: impl Fn(WorkKind) -> bool) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         let kinds = work
             .quarantined
             .iter()
@@ -296,7 +299,7 @@ pub(super) const DOCUMENTS_REFUSED: IncidentKind = IncidentKind {
 };
 
 fn documents_refused(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         let many = work
             .refused
             .iter()
@@ -344,7 +347,7 @@ pub(super) const REFUSALS_ALIKE: IncidentKind = IncidentKind {
 };
 
 fn refusals_alike(situation: &Situation) -> Vec<Finding> {
-    work(situation, |work| {
+    find_in_work(situation, |work| {
         let reasons = work.refusal_reasons.iter();
         let common = reasons.filter(|reason| reason.taxpayers >= ALIKE_TAXPAYERS_MIN);
         let Some(worst) = common.max_by_key(|reason| reason.taxpayers) else {

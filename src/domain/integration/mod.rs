@@ -130,7 +130,7 @@ impl Integration {
     }
 
     /// Returns the names of the settings that differ from `before`.
-    pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
+    pub fn changed_fields_since(&self, before: &Self) -> Vec<&'static str> {
         [
             ("erp_system", self.erp_system != before.erp_system),
             ("auth", self.auth != before.auth),

@@ -244,7 +244,7 @@ mod tests {
     }
 
     fn invoice(lines: Vec<Line>, extras: &Value) -> Invoice {
-        let payable = totals::payable(&lines, "NGN", &catalog()).unwrap();
+        let payable = totals::payable_amount(&lines, "NGN", &catalog()).unwrap();
         let draft = Draft {
             invoice_no: "1".into(),
             irn: None,

@@ -12,7 +12,9 @@ use crate::domain::invoice::calculation_line::{LineInput, LineSums};
 use crate::domain::invoice::calculation_taxes::{
     CategoryTax, complete_tax_totals, divide_tax, subtotal,
 };
-use crate::domain::invoice::calculation_terms::{amount, document_charges, join_terms, member};
+use crate::domain::invoice::calculation_terms::{
+    amount_member, document_charges, join_terms, to_amount,
+};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::{Amount, FRACTION_DIGITS_MAX};
@@ -64,7 +66,7 @@ pub fn complete(
 ) -> Result<Calculation, Faults> {
     let currency = document.get("document_currency_code");
     let currency = currency.and_then(Value::as_str).unwrap_or_default();
-    let mut work = Work {
+    let mut work = CalculationWork {
         digits: catalog.currency_digits(currency.trim()),
         roundings: Vec::new(),
         faults: Faults::default(),
@@ -135,13 +137,13 @@ impl From<&LineSums> for CalculatedLine {
     }
 }
 
-struct Work {
+struct CalculationWork {
     digits: u32,
     roundings: Vec<Rounding>,
     faults: Faults,
 }
 
-impl Work {
+impl CalculationWork {
     /// Rounds an amount to the digits of the currency. Reports the rounding if it changes the amount.
     fn round(&mut self, path: &str, exact: Decimal) -> Option<Amount> {
         self.round_to(self.digits, path, exact)
@@ -264,7 +266,9 @@ impl Work {
         let stated = document.get_mut("tax_total").and_then(Value::as_array_mut);
         if let Some(totals) = stated.filter(|totals| !totals.is_empty()) {
             complete_tax_totals(totals, taxes, self.digits);
-            let amounts = totals.iter().map(|total| member(total, "tax_amount"));
+            let amounts = totals
+                .iter()
+                .map(|total| amount_member(total, "tax_amount"));
             // The form reports an amount that is still missing, or that is no number.
             let Some(amounts) = amounts.collect::<Option<Vec<_>>>() else {
                 return Some(computed);
@@ -306,10 +310,11 @@ impl Work {
             .map(|line| line.net.to_grouped_text())
             .collect();
         let sum = Amount::sum(lines.iter().map(|line| line.net))?;
-        let sum = totals.settle(self, "line_extension_amount", sum, || join_terms(&nets));
-        let exclusive = totals.settle(self, "tax_exclusive_amount", sum, || sum.to_grouped_text());
+        let sum = totals.settle_total(self, "line_extension_amount", sum, || join_terms(&nets));
+        let exclusive =
+            totals.settle_total(self, "tax_exclusive_amount", sum, || sum.to_grouped_text());
         let inclusive = exclusive.plus(tax)?;
-        let inclusive = totals.settle(self, "tax_inclusive_amount", inclusive, || {
+        let inclusive = totals.settle_total(self, "tax_inclusive_amount", inclusive, || {
             format!(
                 "{} + {}",
                 exclusive.to_grouped_text(),
@@ -324,7 +329,7 @@ impl Work {
             let path = "legal_monetary_total.payable_amount";
             self.faults.push(Fault::field(path, rule));
         } else {
-            totals.settle(self, "payable_amount", payable, || sums);
+            totals.settle_total(self, "payable_amount", payable, || sums);
         }
         let totals = Value::Object(totals.stated);
         document.insert("legal_monetary_total".to_owned(), totals.clone());
@@ -362,16 +367,16 @@ impl Totals {
     }
 
     /// Returns the stated total, after checking it. If there is none, writes and returns the computed total.
-    fn settle(
+    fn settle_total(
         &mut self,
-        work: &mut Work,
+        work: &mut CalculationWork,
         name: &str,
         computed: Amount,
         terms: impl FnOnce() -> String,
     ) -> Amount {
         if let Some(stated) = self.stated.get(name).filter(|value| !value.is_null()) {
             // A value that is not an amount has already been reported by the form.
-            let Some(stated) = amount(stated) else {
+            let Some(stated) = to_amount(stated) else {
                 return computed;
             };
             let path = format!("legal_monetary_total.{name}");

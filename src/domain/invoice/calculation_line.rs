@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use crate::domain::invoice::calculation_terms::member;
+use crate::domain::invoice::calculation_terms::amount_member;
 use crate::domain::invoice::line_terms::{LineTerms, RateAndAmount};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -45,8 +45,8 @@ impl LineInput {
         catalog: &Catalog,
     ) -> Result<Self, Fault> {
         let path = format!("invoice_line.{at}");
-        let in_price = |name: &str| member(line.get("price")?, name);
-        let Some(quantity) = member(line, "invoiced_quantity") else {
+        let in_price = |name: &str| amount_member(line.get("price")?, name);
+        let Some(quantity) = amount_member(line, "invoiced_quantity") else {
             let name = format!("{path}.invoiced_quantity");
             return Err(Fault::field(name, FieldRule::Required));
         };
@@ -71,8 +71,8 @@ impl LineInput {
         }
         let (category, percent) = tax_category(line, &path, only_tax, catalog)?;
         let part = |kind: &str| RateAndAmount {
-            rate: member(line, &format!("{kind}_rate")).unwrap_or_default(),
-            amount: member(line, &format!("{kind}_amount")).unwrap_or_default(),
+            rate: amount_member(line, &format!("{kind}_rate")).unwrap_or_default(),
+            amount: amount_member(line, &format!("{kind}_amount")).unwrap_or_default(),
         };
         let input = Self {
             terms: LineTerms {
@@ -85,8 +85,8 @@ impl LineInput {
             is_with_tax,
             category,
             percent,
-            stated_net: member(line, "line_extension_amount"),
-            stated_tax: member(line, "total_tax"),
+            stated_net: amount_member(line, "line_extension_amount"),
+            stated_tax: amount_member(line, "total_tax"),
             path,
         };
         input.check_flat_amounts()?;
@@ -174,7 +174,9 @@ impl LineInput {
     }
 }
 
-/// Returns the tax category of a line, and its percent.
+/// Returns a tax category and its percent. The category is the one that the line states, or else `only_tax`, which is
+/// set if the document states all its taxes with one category. Fails if there is neither, or if the catalog does not
+/// list the category.
 fn tax_category(
     line: &Value,
     path: &str,

@@ -4,7 +4,7 @@
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Value, json};
 
-use crate::domain::invoice::calculation_terms::member;
+use crate::domain::invoice::calculation_terms::amount_member;
 use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
 
 /// The tax of one category.
@@ -112,7 +112,7 @@ fn put_left_out(object: &mut Map<String, Value>, amounts: &[(&str, Amount)]) {
 /// Returns the sum of the taxes of the subtotals; `None` if one of them states no tax, or if there are none.
 fn subtotals_sum(total: &Map<String, Value>) -> Option<Amount> {
     let parts = total.get("tax_subtotal")?.as_array()?;
-    let taxes = parts.iter().map(|part| member(part, "tax_amount"));
+    let taxes = parts.iter().map(|part| amount_member(part, "tax_amount"));
     let taxes = taxes.collect::<Option<Vec<_>>>()?;
     Amount::sum(taxes.iter().copied()).filter(|_| !taxes.is_empty())
 }

@@ -15,7 +15,7 @@ pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount,
     let mut sum = Amount::ZERO;
     let mut terms = String::new();
     for (at, item) in listed.into_iter().flatten().enumerate() {
-        let Some(amount) = member(item, "amount") else {
+        let Some(amount) = amount_member(item, "amount") else {
             continue;
         };
         let is_charge = item.get("charge_indicator") == Some(&Value::Bool(true));
@@ -33,12 +33,12 @@ pub(super) fn document_charges(document: &Map<String, Value>) -> Option<(Amount,
     Some((sum, terms))
 }
 
-pub(super) fn member(object: &Value, name: &str) -> Option<Amount> {
-    amount(object.get(name)?)
+pub(super) fn amount_member(object: &Value, name: &str) -> Option<Amount> {
+    to_amount(object.get(name)?)
 }
 
 /// Returns a JSON number as an amount; `None` if it is not an amount.
-pub(super) fn amount(value: &Value) -> Option<Amount> {
+pub(super) fn to_amount(value: &Value) -> Option<Amount> {
     Amount::parse(&value.as_number()?.to_string()).ok()
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::invoice::Invoice;
-use crate::domain::invoice::stored_document::party_names;
+use crate::domain::invoice::stored_document::party_field_names;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
@@ -93,7 +93,7 @@ pub enum StoredAmounts {
 
 impl From<&Invoice> for StoredAmounts {
     fn from(invoice: &Invoice) -> Self {
-        let has_taxes = stated(&invoice.extras, "tax_total").is_some();
+        let has_taxes = stated_value(&invoice.extras, "tax_total").is_some();
         match (invoice.is_full(), has_taxes) {
             (true, true) => Self::Stated,
             (true, false) => Self::TaxesComputed,
@@ -137,7 +137,7 @@ impl Differences {
         let mut comparison = Comparison {
             amounts,
             // The taxpayer is not compared, because its data comes from the profile and not from the invoice.
-            taxpayer: party_names(type_code).taxpayer,
+            taxpayer: party_field_names(type_code).taxpayer,
             found: Vec::new(),
         };
         comparison.compare_members("", sent, stored);
@@ -192,7 +192,7 @@ impl Comparison {
                 continue;
             }
             let path = join_path(path, name);
-            match (stated(sent, name), stated(stored, name)) {
+            match (stated_value(sent, name), stated_value(stored, name)) {
                 (Some(sent), Some(stored)) => self.compare(&path, name, sent, stored),
                 (Some(sent), None) => {
                     self.compare_alone(&path, name, sent, |value| (value, ABSENT.to_owned()));
@@ -269,7 +269,7 @@ impl Comparison {
 }
 
 /// Returns a member that is not null.
-fn stated<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+fn stated_value<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 

@@ -13,7 +13,7 @@ const AMOUNT_FIELDS: [&str; 2] = ["amount_paid", "payable_amount"];
 
 /// An invoice as it was after an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Version {
+pub struct InvoiceAfterEvent {
     /// The sequence of the event.
     pub sequence: i64,
     pub at: Timestamp,
@@ -24,12 +24,12 @@ pub struct Version {
 
 /// The versions of one invoice, the oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct History(Vec<Version>);
+pub struct History(Vec<InvoiceAfterEvent>);
 
 /// An invoice as it was after one event of its history, with the neighbouring events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
-    pub version: Version,
+    pub version: InvoiceAfterEvent,
     /// The sequences of the events before and after this one.
     pub earlier_sequence: Option<i64>,
     pub later_sequence: Option<i64>,
@@ -69,7 +69,7 @@ impl History {
                     .filter(|(name, _)| AMOUNT_FIELDS.contains(&name.as_str())),
             );
             invoice.extend(amounts.clone());
-            versions.push(Version {
+            versions.push(InvoiceAfterEvent {
                 sequence,
                 at,
                 kind,
@@ -93,17 +93,17 @@ impl History {
             earlier_sequence: earlier.map(|version| version.sequence),
             later_sequence: self.0.get(known).map(|version| version.sequence),
             changes: earlier
-                .map(|earlier| changes(&earlier.invoice, &version.invoice))
+                .map(|earlier| changed_fields(&earlier.invoice, &version.invoice))
                 .unwrap_or_default(),
         })
     }
 }
 
-fn changes(before: &Value, after: &Value) -> Vec<ChangedField> {
+fn changed_fields(before: &Value, after: &Value) -> Vec<ChangedField> {
     let mut fields = BTreeMap::new();
     let mut new_fields = BTreeMap::new();
-    flatten("", before, &mut fields);
-    flatten("", after, &mut new_fields);
+    flatten_fields("", before, &mut fields);
+    flatten_fields("", after, &mut new_fields);
     let mut names: Vec<_> = fields.keys().chain(new_fields.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -120,17 +120,17 @@ fn changes(before: &Value, after: &Value) -> Vec<ChangedField> {
 }
 
 /// Adds the values of a document to `fields`, each under its dot path, such as `customer.tin`.
-fn flatten(path: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
+fn flatten_fields(path: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
     let dot = if path.is_empty() { "" } else { "." };
     match value {
         Value::Object(members) if !members.is_empty() => {
             for (name, member) in members {
-                flatten(&format!("{path}{dot}{name}"), member, fields);
+                flatten_fields(&format!("{path}{dot}{name}"), member, fields);
             }
         }
         Value::Array(items) if !items.is_empty() => {
             for (index, item) in items.iter().enumerate() {
-                flatten(&format!("{path}{dot}{index}"), item, fields);
+                flatten_fields(&format!("{path}{dot}{index}"), item, fields);
             }
         }
         leaf => {

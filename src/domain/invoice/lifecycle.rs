@@ -48,7 +48,7 @@ impl From<Stage> for WorkflowStatus {
 impl WorkflowStatus {
     pub fn after(self, step: Transition) -> Result<Self, Refusal> {
         match step {
-            Transition::Set(status) => self.set(status),
+            Transition::Set(status) => self.set_status(status),
             Transition::Edit => self.edit(),
             Transition::Pay => self.pay(),
             Transition::PayPart { partly_paid } => self.pay_part(partly_paid),
@@ -57,7 +57,7 @@ impl WorkflowStatus {
                 to: "be submitted",
             }),
             Transition::Submit | Transition::NotePayment => Ok(self),
-            Transition::Reach(stage) => self.reach(stage),
+            Transition::Reach(stage) => self.reach_stage(stage),
         }
     }
 
@@ -77,7 +77,7 @@ impl WorkflowStatus {
         self.stage().is_some()
     }
 
-    fn set(self, status: SettableStatus) -> Result<Self, Refusal> {
+    fn set_status(self, status: SettableStatus) -> Result<Self, Refusal> {
         if self.is_locked() {
             return Err(Refusal::InvoiceLocked(self));
         }
@@ -122,7 +122,7 @@ impl WorkflowStatus {
     }
 
     /// Moves the status forward to `stage`. A later status stays. A cancelled invoice is refused.
-    fn reach(self, stage: Stage) -> Result<Self, Refusal> {
+    fn reach_stage(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
             return Err(Refusal::InvalidTransition {
                 from: self,

@@ -273,7 +273,7 @@ impl Invoice {
         let is_unpaid = matches!(
             self.payment.status,
             PaymentStatus::Pending | PaymentStatus::Partial
-        ) && !self.payment.left().is_zero();
+        ) && !self.payment.amount_left().is_zero();
         let is_owed = self.kind() == DocumentKind::Invoice
             && !matches!(
                 self.status,
@@ -283,7 +283,7 @@ impl Invoice {
     }
 
     /// Records that the pipeline has reached a stage. A later stage that was recorded before stays.
-    pub fn reach(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn reach_stage(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.apply_transition(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
         // Keep the status that is further along: a receipt can arrive before the response to the transmission.

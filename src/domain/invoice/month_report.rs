@@ -80,7 +80,7 @@ fn vat_rows(summary: &MonthSummary, catalog: &Catalog) -> Vec<Vec<Cell<'static>>
             Cell::Text(key.currency.clone().into()),
             Cell::Text(key.kind.as_str().into()),
             Cell::Text(key.status.as_str().into()),
-            count(sum.count),
+            count_cell(sum.count),
             money(sum.net),
             money(sum.tax),
             money(sum.gross),
@@ -98,14 +98,14 @@ fn gap_rows(summary: &MonthSummary) -> Vec<Vec<Cell<'static>>> {
                 Cell::Text(prefix.clone().into()),
                 Cell::Text(gap.from.into()),
                 Cell::Text(gap.to.into()),
-                count(gap.count),
+                count_cell(gap.count),
             ]
         })
     });
     rows.collect()
 }
 
-fn count(count: u64) -> Cell<'static> {
+fn count_cell(count: u64) -> Cell<'static> {
     Cell::Number(i64::try_from(count).unwrap_or(i64::MAX).into())
 }
 

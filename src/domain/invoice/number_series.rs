@@ -114,7 +114,7 @@ impl NumberSeries {
     }
 
     /// Marks a number as not missing without counting it, for example because an invoice of another month has it.
-    pub fn fill(&mut self, number: &str) {
+    pub fn mark_used(&mut self, number: &str) {
         if let Some(numbered) = Numbered::parse(number) {
             self.insert(&numbered);
         }
@@ -132,7 +132,7 @@ impl NumberSeries {
     }
 
     /// Returns the series with the most numbers, with their prefixes, in descending order of their counts.
-    fn longest(&self, max: usize) -> Vec<(&String, &Series)> {
+    fn longest_series(&self, max: usize) -> Vec<(&String, &Series)> {
         let mut all: Vec<_> = self.series.iter().collect();
         all.sort_by_key(|(_, series)| Reverse(series.count));
         all.truncate(max);
@@ -141,7 +141,7 @@ impl NumberSeries {
 
     /// Returns the first missing numbers of the series with the most numbers, each with and without leading zeros.
     pub fn missing_numbers(&self, series_max: usize, numbers_max: usize) -> Vec<String> {
-        let all = self.longest(series_max).into_iter();
+        let all = self.longest_series(series_max).into_iter();
         let numbers = all.flat_map(|(prefix, series)| {
             let gaps = series.gaps().flat_map(|(from, to)| from..=to);
             gaps.map(move |value| (prefix, series.width, value))
@@ -160,7 +160,7 @@ impl NumberSeries {
 
     /// Returns the series with the most numbers, each with its first gaps, in descending order of their counts.
     pub fn summaries(&self, series_max: usize, gaps_max: usize) -> Vec<SeriesSummary> {
-        let all = self.longest(series_max).into_iter();
+        let all = self.longest_series(series_max).into_iter();
         all.map(|(prefix, series)| series.summary(prefix, gaps_max))
             .collect()
     }
@@ -312,8 +312,8 @@ mod tests {
         let mut series = series(&["A1", "A5"]);
         assert_eq!(series.missing_numbers(1, 2), ["A2", "A3"]);
         assert_eq!(series.missing_numbers(1, 9).len(), 3);
-        series.fill("A3");
-        series.fill("Z9");
+        series.mark_used("A3");
+        series.mark_used("Z9");
         assert_eq!(texts(&series), ["2 A1-A5: A2, A4"]);
         assert_eq!(series.summaries(1, 1)[0].missing, Some(2));
     }
@@ -344,7 +344,7 @@ mod tests {
         for (numbers, looked_for, used, expected) in cases {
             let mut series = series(numbers);
             assert_eq!(series.missing_numbers(9, 9), looked_for, "{numbers:?}");
-            series.fill(used);
+            series.mark_used(used);
             assert_eq!(texts(&series), [expected], "{numbers:?}");
         }
         // A number that is sought in two spellings counts once.
@@ -370,7 +370,10 @@ mod tests {
     #[test]
     fn all_ranges_are_counted_and_bounded_however_a_number_comes() {
         type Act = fn(&mut NumberSeries, &str);
-        let acts: [(&str, Act); 2] = [("add", NumberSeries::add), ("fill", NumberSeries::fill)];
+        let acts: [(&str, Act); 2] = [
+            ("add", NumberSeries::add),
+            ("fill", NumberSeries::mark_used),
+        ];
         // The numbers that there are in steps of four, the number that comes, and how many ranges there are then.
         let cases = [
             (3, "A4", 3),

@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
     use crate::domain::events::event::EventKind;
-    use crate::domain::invoice::history::{ChangedField, Version};
+    use crate::domain::invoice::history::{ChangedField, InvoiceAfterEvent};
 
     #[test]
     fn contact_data_is_hidden_at_every_depth() {
@@ -102,7 +102,7 @@ mod tests {
             after: Some(json!(after).to_string()),
         };
         let entry = HistoryEntry {
-            version: Version {
+            version: InvoiceAfterEvent {
                 sequence: 2,
                 at: Timestamp::UNIX_EPOCH,
                 kind: EventKind::InvoiceUpdated,

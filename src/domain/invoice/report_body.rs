@@ -24,7 +24,7 @@ pub fn report_body(
     taxpayer: &Taxpayer,
 ) -> Result<Map<String, Value>, NoSingleRate> {
     let document = Value::Object(document.clone());
-    let vat = Vat::from_document(&document)?;
+    let vat = ReportedVat::from_document(&document)?;
     let mut body = Map::new();
     let copied = [
         ("irn", "/irn"),
@@ -66,7 +66,7 @@ fn description(document: &Value) -> String {
         .collect()
 }
 
-struct Vat {
+struct ReportedVat {
     status: VatStatus,
     rate: Amount,
     tax: Amount,
@@ -85,7 +85,7 @@ struct Category {
     percent: Option<Amount>,
 }
 
-impl Vat {
+impl ReportedVat {
     fn from_document(document: &Value) -> Result<Self, NoSingleRate> {
         let subtotals = document.pointer("/tax_total/0/tax_subtotal");
         let subtotals: Vec<Subtotal> = subtotals
@@ -95,14 +95,14 @@ impl Vat {
             .unwrap_or_default();
         let (vat, others): (Vec<_>, Vec<_>) = subtotals
             .into_iter()
-            .partition(|part| status(&part.tax_category.id).is_some());
+            .partition(|part| category_status(&part.tax_category.id).is_some());
         let other_taxes = Amount::sum(others.iter().map(|part| part.tax_amount));
         let other_taxes = other_taxes.ok_or(NoSingleRate)?;
         let [part] = vat.as_slice() else {
             return Err(NoSingleRate);
         };
         Ok(Self {
-            status: status(&part.tax_category.id).ok_or(NoSingleRate)?,
+            status: category_status(&part.tax_category.id).ok_or(NoSingleRate)?,
             rate: part.tax_category.percent.unwrap_or_default(),
             tax: part.tax_amount,
             other_taxes,
@@ -111,7 +111,7 @@ impl Vat {
 }
 
 /// Returns the report's word for a category of VAT; `None` for another tax.
-fn status(category: &str) -> Option<VatStatus> {
+fn category_status(category: &str) -> Option<VatStatus> {
     match category {
         "STANDARD_VAT" => Some(VatStatus::StandardVat),
         "ZERO_VAT" => Some(VatStatus::ZeroRated),
@@ -160,7 +160,7 @@ mod tests {
             (&[], None),
         ];
         for (taxes, expected) in cases {
-            let found = Vat::from_document(&document(taxes)).ok();
+            let found = ReportedVat::from_document(&document(taxes)).ok();
             let found =
                 found.map(|vat| (vat.status, vat.tax.to_string(), vat.other_taxes.to_string()));
             let expected =

@@ -85,7 +85,7 @@ pub fn submission_body(parts: DocumentSources<'_>) -> Result<Map<String, Value>,
     put("invoice_category", json!(invoice.category));
     put("issue_date", json!(invoice.invoice_date.to_string()));
     let type_code = type_code(invoice, parts.catalog);
-    let names = party_names(type_code.as_deref());
+    let names = party_field_names(type_code.as_deref());
     put(names.taxpayer, taxpayer_party(supplier, parts.catalog));
     if let Some(party) = customer_party(parts) {
         put(names.customer, party);
@@ -145,21 +145,21 @@ pub fn named_type_code(text: &str, catalog: &Catalog) -> Option<String> {
 
 /// The members of the document that hold the taxpayer and its customer.
 #[derive(Debug, Clone, Copy)]
-pub struct PartyNames {
+pub struct PartyFieldNames {
     pub taxpayer: &'static str,
     customer: &'static str,
 }
 
 /// Returns the names for a document of this type. A self-billed document is issued by the buyer, so the taxpayer is its
 /// customer.
-pub fn party_names(type_code: Option<&str>) -> PartyNames {
+pub fn party_field_names(type_code: Option<&str>) -> PartyFieldNames {
     if type_code.is_some_and(is_self_billed) {
-        PartyNames {
+        PartyFieldNames {
             taxpayer: "accounting_customer_party",
             customer: "accounting_supplier_party",
         }
     } else {
-        PartyNames {
+        PartyFieldNames {
             taxpayer: "accounting_supplier_party",
             customer: "accounting_customer_party",
         }
@@ -256,7 +256,7 @@ impl Party {
 /// Returns the place of the stored value that becomes the document's field at this path. It is a path in the body of
 /// the create request that stored the invoice; a path that begins with `profile.` leads to the taxpayer's profile.
 pub fn stored_path(invoice: &Invoice, catalog: &Catalog, path: &str) -> String {
-    let names = party_names(type_code(invoice, catalog).as_deref());
+    let names = party_field_names(type_code(invoice, catalog).as_deref());
     let below = |name: &str| path.strip_prefix(name)?.strip_prefix('.');
     if let Some(field) = below(names.taxpayer) {
         return format!("profile.{}", rename(field, &PROFILE_NAMES));

@@ -15,7 +15,11 @@ use crate::domain::reference::catalog::Catalog;
 pub struct TotalTooLarge;
 
 /// Returns the total of the lines with tax, rounded to the digits of the currency.
-pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amount, TotalTooLarge> {
+pub fn payable_amount(
+    lines: &[Line],
+    currency: &str,
+    catalog: &Catalog,
+) -> Result<Amount, TotalTooLarge> {
     let sum = lines.iter().try_fold(Amount::ZERO, |sum, line| {
         let net = net(line)?;
         let gross = net.plus(catalog.tax_percent(&line.tax_category).to_percent(net)?)?;
@@ -74,21 +78,29 @@ mod tests {
             line("1", "0.1", "STANDARD_VAT"),
         ];
         assert_eq!(
-            payable(&lines, "NGN", &catalog()).unwrap().to_string(),
+            payable_amount(&lines, "NGN", &catalog())
+                .unwrap()
+                .to_string(),
             "1075.11"
         );
         assert_eq!(
-            payable(&lines, "JPY", &catalog()).unwrap().to_string(),
+            payable_amount(&lines, "JPY", &catalog())
+                .unwrap()
+                .to_string(),
             "1075"
         );
         let tenths = [line("1", "0.1", "ZERO_VAT"), line("1", "0.2", "ZERO_VAT")];
         assert_eq!(
-            payable(&tenths, "NGN", &catalog()).unwrap().to_string(),
+            payable_amount(&tenths, "NGN", &catalog())
+                .unwrap()
+                .to_string(),
             "0.30"
         );
         let half = [line("1", "0.005", "ZERO_VAT")];
         assert_eq!(
-            payable(&half, "NGN", &catalog()).unwrap().to_string(),
+            payable_amount(&half, "NGN", &catalog())
+                .unwrap()
+                .to_string(),
             "0.01"
         );
     }
@@ -99,7 +111,7 @@ mod tests {
         discounted.discount_rate = Some(10.into());
         discounted.discount_amount = Some(15.into());
         assert_eq!(
-            payable(&[discounted.clone()], "NGN", &catalog())
+            payable_amount(&[discounted.clone()], "NGN", &catalog())
                 .unwrap()
                 .to_string(),
             "75.00"
@@ -107,13 +119,13 @@ mod tests {
         discounted.discount_amount = Some(500.into());
         let beside_another = [line("1", "10", "ZERO_VAT"), discounted.clone()];
         assert_eq!(
-            payable(&beside_another, "NGN", &catalog())
+            payable_amount(&beside_another, "NGN", &catalog())
                 .unwrap()
                 .to_string(),
             "10.00"
         );
         assert_eq!(
-            payable(&[discounted], "NGN", &catalog()).unwrap(),
+            payable_amount(&[discounted], "NGN", &catalog()).unwrap(),
             Amount::ZERO
         );
     }
@@ -121,6 +133,9 @@ mod tests {
     #[test]
     fn a_total_beyond_the_limit_is_refused() {
         let lines = [line("999999999999999", "999999999999999", "ZERO_VAT")];
-        assert_eq!(payable(&lines, "NGN", &catalog()), Err(TotalTooLarge));
+        assert_eq!(
+            payable_amount(&lines, "NGN", &catalog()),
+            Err(TotalTooLarge)
+        );
     }
 }

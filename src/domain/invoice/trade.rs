@@ -29,10 +29,13 @@ const REFERENCES: [(&str, ReferenceKind); 6] = [
 /// The error for a document that lacks a required member, or has a value of a wrong type there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the document has no usable {0}")]
-pub struct Unreadable(pub &'static str);
+pub struct UnreadableDocument(pub &'static str);
 
 /// Reads a document. It must have a number, an issue date, a currency, lines and totals.
-pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocument, Unreadable> {
+pub fn read_document(
+    document: &Value,
+    catalog: &Catalog,
+) -> Result<TradeDocument, UnreadableDocument> {
     let root = Node {
         value: document,
         catalog,
@@ -44,7 +47,7 @@ pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocumen
     });
     let type_code = root.text("invoice_type_code").unwrap_or_default();
     let currency = root.text("document_currency_code");
-    let currency = currency.ok_or(Unreadable("document_currency_code"))?;
+    let currency = currency.ok_or(UnreadableDocument("document_currency_code"))?;
     let taxes = root.taxes();
     let digits = catalog.currency_digits(&currency);
     let lines = root
@@ -52,17 +55,21 @@ pub fn read_document(document: &Value, catalog: &Catalog) -> Result<TradeDocumen
         .map(|node| node.line(&taxes, digits));
     let lines = lines
         .collect::<Option<Vec<_>>>()
-        .ok_or(Unreadable("invoice_line"))?;
+        .ok_or(UnreadableDocument("invoice_line"))?;
     let DocumentSums {
         charges,
         taxes,
         totals,
-    } = root.sums(taxes).ok_or(Unreadable("legal_monetary_total"))?;
+    } = root
+        .sums(taxes)
+        .ok_or(UnreadableDocument("legal_monetary_total"))?;
     Ok(TradeDocument {
-        number: number.ok_or(Unreadable("invoice_reference"))?,
+        number: number.ok_or(UnreadableDocument("invoice_reference"))?,
         irn,
         document_type: root.to_coded(ReferenceList::InvoiceTypes, type_code),
-        issue_date: root.date("issue_date").ok_or(Unreadable("issue_date"))?,
+        issue_date: root
+            .date("issue_date")
+            .ok_or(UnreadableDocument("issue_date"))?,
         issue_time: root
             .text("issue_time")
             .and_then(|text| text.parse::<Time>().ok()),
@@ -361,13 +368,16 @@ mod tests {
         for (removed, named) in cases {
             let mut document = document();
             document.as_object_mut().unwrap().remove(removed);
-            assert_eq!(read_document(&document, &catalog()), Err(Unreadable(named)));
+            assert_eq!(
+                read_document(&document, &catalog()),
+                Err(UnreadableDocument(named))
+            );
         }
         let mut odd = document();
         odd["invoice_line"][0]["price"] = json!("free");
         assert_eq!(
             read_document(&odd, &catalog()),
-            Err(Unreadable("invoice_line"))
+            Err(UnreadableDocument("invoice_line"))
         );
     }
 

@@ -62,21 +62,21 @@ impl UblParts {
     /// Returns the parts that still fit the document. If its amounts have changed since the import, parts of lines and
     /// of taxes are left out, because they may belong to none of the present ones. Also left out are a second reference
     /// to the corrected invoice, and the tax number of the supplier, because the taxpayer's own is used.
-    pub fn fitting(self, document: &TradeDocument) -> Vec<UnmappedPart> {
-        let fit = Fit::new(&self, document);
+    pub fn fitting_parts(self, document: &TradeDocument) -> Vec<UnmappedPart> {
+        let fit = PartsFit::new(&self, document);
         let parts = self.parts.into_iter();
         parts.filter(|part| fit.holds(part)).collect()
     }
 }
 
 /// The facts about a document that decide which parts fit it.
-struct Fit {
+struct PartsFit {
     has_lines: bool,
     has_taxes: bool,
     names_corrected: bool,
 }
 
-impl Fit {
+impl PartsFit {
     fn new(kept: &UblParts, document: &TradeDocument) -> Self {
         let has_lines = kept.lines == lines(document);
         let mut references = document.references.iter();

@@ -157,7 +157,7 @@ impl Taxpayer {
     }
 
     /// Returns the API names of the profile fields that differ from `before`.
-    pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
+    pub fn changed_fields_since(&self, before: &Self) -> Vec<&'static str> {
         [
             ("business_email", self.email != before.email),
             ("name", self.name != before.name),
@@ -173,7 +173,7 @@ impl Taxpayer {
         ]
         .into_iter()
         .filter_map(|(field, is_changed)| is_changed.then_some(field))
-        .chain(self.settings.changed_since(&before.settings))
+        .chain(self.settings.changed_fields_since(&before.settings))
         .collect()
     }
 

@@ -47,7 +47,7 @@ pub struct LogoFile {
 }
 
 impl LogoFile {
-    fn mark(&self) -> LogoMark {
+    fn logo_mark(&self) -> LogoMark {
         LogoMark {
             kind: self.kind,
             bytes: self.bytes.len(),
@@ -101,7 +101,7 @@ impl SettingsChange {
         match self.logo {
             Change::Keep => {}
             Change::Unset => settings.logo = None,
-            Change::Set(logo) => settings.logo = Some(logo.mark()),
+            Change::Set(logo) => settings.logo = Some(logo.logo_mark()),
         }
         let switches = [
             (&mut settings.strict_documents, self.strict_documents),
@@ -123,7 +123,7 @@ impl SettingsChange {
 
 impl AccountSettings {
     /// Returns the API names of the settings that differ from `before`.
-    pub fn changed_since(&self, before: &Self) -> impl Iterator<Item = &'static str> {
+    pub fn changed_fields_since(&self, before: &Self) -> impl Iterator<Item = &'static str> {
         let compared = [
             (
                 "registration_number",
@@ -181,7 +181,7 @@ mod tests {
         };
         change.apply(&mut after);
         assert_eq!(after.logo.as_ref().unwrap().bytes, 6);
-        let changed: Vec<_> = after.changed_since(&before).collect();
+        let changed: Vec<_> = after.changed_fields_since(&before).collect();
         assert_eq!(
             changed,
             [

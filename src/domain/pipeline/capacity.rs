@@ -141,12 +141,12 @@ impl StepTimes {
             .filter(|step| !steps.done.contains(step))
             .collect();
         let queued = match (backlog.position, steps.under_way) {
-            (Some(position), _) => times(per_run, backlog.at_work.saturating_add(position)),
+            (Some(position), _) => multiply(per_run, backlog.at_work.saturating_add(position)),
             (None, Some(under_way)) => self.time_from(&remaining, under_way),
             // The run is expected to end together with the other runs at work. Only its remaining steps count.
             (None, None) => {
-                times(per_run, backlog.at_work) * divisor(count(&remaining))
-                    / divisor(count(steps.all))
+                multiply(per_run, backlog.at_work) * divisor(count_items(&remaining))
+                    / divisor(count_items(steps.all))
             }
         };
         let is_called = backlog.position.is_none() && steps.under_way.is_some();
@@ -237,7 +237,7 @@ fn mean<'a>(times: impl ExactSizeIterator<Item = &'a Duration>) -> Duration {
     times.sum::<Duration>() / number
 }
 
-fn count<T>(items: &[T]) -> u64 {
+fn count_items<T>(items: &[T]) -> u64 {
     u64::try_from(items.len()).unwrap_or(u64::MAX)
 }
 
@@ -246,7 +246,7 @@ fn divisor(number: u64) -> u32 {
 }
 
 /// Multiplies without overflow.
-fn times(duration: Duration, factor: u64) -> Duration {
+fn multiply(duration: Duration, factor: u64) -> Duration {
     duration.saturating_mul(u32::try_from(factor).unwrap_or(u32::MAX))
 }
 

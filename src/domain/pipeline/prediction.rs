@@ -55,7 +55,7 @@ pub struct PastError {
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingPrediction {
     run: RunId,
     made_at: Timestamp,
     takes: Duration,
@@ -64,7 +64,7 @@ struct Pending {
 /// The judged prediction of an ended run. `ratio` is the real time in thousandths of the predicted time. `error` is the
 /// difference of both in thousandths of the real time.
 #[derive(Debug, Clone, Copy)]
-struct Past {
+struct JudgedPrediction {
     ratio: u64,
     error: u64,
 }
@@ -72,8 +72,8 @@ struct Past {
 /// The predictions that were judged, and those whose runs have not ended.
 #[derive(Debug, Default)]
 pub struct PastPredictions {
-    pending: VecDeque<Pending>,
-    past: VecDeque<Past>,
+    pending: VecDeque<PendingPrediction>,
+    past: VecDeque<JudgedPrediction>,
 }
 
 impl PastPredictions {
@@ -86,9 +86,9 @@ impl PastPredictions {
         };
         let is_known = matches!(start, Start::At(_));
         Prediction {
-            expected: add(expected, takes),
-            earliest: add(earliest, shortest),
-            latest: is_known.then(|| add(expected, longest)),
+            expected: add_time(expected, takes),
+            earliest: add_time(earliest, shortest),
+            latest: is_known.then(|| add_time(expected, longest)),
             takes,
         }
     }
@@ -103,10 +103,10 @@ impl PastPredictions {
         if self.pending.len() == PENDING_MAX {
             self.pending.pop_front();
         }
-        self.pending.push_back(Pending {
+        self.pending.push_back(PendingPrediction {
             run,
             made_at: now,
-            takes: between(now, prediction.expected),
+            takes: time_between(now, prediction.expected),
         });
     }
 
@@ -119,12 +119,12 @@ impl PastPredictions {
     /// prediction was kept, or if the times are too short to judge it.
     pub fn settle(&mut self, run: RunId, ended_at: Timestamp) -> Option<u64> {
         let at = self.pending.iter().position(|pending| pending.run == run)?;
-        let Pending { made_at, takes, .. } = self.pending.remove(at)?;
-        let real = between(made_at, ended_at);
+        let PendingPrediction { made_at, takes, .. } = self.pending.remove(at)?;
+        let real = time_between(made_at, ended_at);
         if real.max(takes) < JUDGED_MIN {
             return None;
         }
-        let past = Past {
+        let past = JudgedPrediction {
             ratio: thousandths(real, takes),
             error: thousandths(real.abs_diff(takes), real),
         };
@@ -154,24 +154,24 @@ impl PastPredictions {
             _ => (ONE / 2, ONE * 2),
         };
         (
-            scale(takes, low.min(ONE - MARGIN)),
-            scale(takes, high.max(ONE + MARGIN)),
+            scale_time(takes, low.min(ONE - MARGIN)),
+            scale_time(takes, high.max(ONE + MARGIN)),
         )
     }
 
-    fn sorted_values(&self, part: fn(&Past) -> u64) -> Vec<u64> {
+    fn sorted_values(&self, part: fn(&JudgedPrediction) -> u64) -> Vec<u64> {
         let mut parts: Vec<u64> = self.past.iter().map(part).collect();
         parts.sort_unstable();
         parts
     }
 }
 
-fn add(moment: Timestamp, time: Duration) -> Timestamp {
+fn add_time(moment: Timestamp, time: Duration) -> Timestamp {
     moment.saturating_add(time).unwrap_or(Timestamp::MAX)
 }
 
 /// Returns the time from `since` to `until`; zero if `until` is earlier.
-fn between(since: Timestamp, until: Timestamp) -> Duration {
+fn time_between(since: Timestamp, until: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(since)).unwrap_or_default()
 }
 
@@ -180,7 +180,7 @@ fn thousandths(part: Duration, whole: Duration) -> u64 {
     u64::try_from(thousandths).unwrap_or(u64::MAX)
 }
 
-fn scale(time: Duration, thousandths: u64) -> Duration {
+fn scale_time(time: Duration, thousandths: u64) -> Duration {
     let factor = u32::try_from(thousandths).unwrap_or(u32::MAX);
     time.saturating_mul(factor) / 1_000
 }

@@ -98,18 +98,18 @@ impl QueueEnd {
             takes,
         } = self.prediction;
         let end = match latest {
-            Some(latest) if at(latest) == at(earliest) => {
-                format!("{subject} should end at about {}.", at(expected))
+            Some(latest) if moment_text(latest) == moment_text(earliest) => {
+                format!("{subject} should end at about {}.", moment_text(expected))
             }
             Some(latest) => format!(
                 "{subject} should end between {} and {}, at about {}.",
-                at(earliest),
-                at(latest),
-                at(expected)
+                moment_text(earliest),
+                moment_text(latest),
+                moment_text(expected)
             ),
             None => format!(
                 "{subject} should end within {} after the authority answers again.",
-                span(takes)
+                duration_text(takes)
             ),
         };
         match self.past_error {
@@ -136,7 +136,7 @@ impl Run {
 
     /// Returns a text that says what the run waits for, the start and the end of the wait, and what would end it.
     pub fn explain_wait(&self, context: &WaitContext, now: Timestamp) -> String {
-        let since = at(self.updated_at);
+        let since = moment_text(self.updated_at);
         match self.state() {
             RunState::Succeeded => format!("It waits for nothing: it succeeded at {since}."),
             RunState::Refused => format!(
@@ -152,7 +152,7 @@ impl Run {
     }
 
     fn explain_pause(&self, context: &WaitContext) -> String {
-        let since = at(self.updated_at);
+        let since = moment_text(self.updated_at);
         if self.is_quarantined() {
             return self.explain_quarantine(&since);
         }
@@ -164,7 +164,9 @@ impl Run {
         let failing = self
             .progress
             .failing_since
-            .map_or_else(String::new, |from| format!(", failing since {}", at(from)));
+            .map_or_else(String::new, |from| {
+                format!(", failing since {}", moment_text(from))
+            });
         let last = context.failure.map_or_else(String::new, |failure| {
             format!(
                 " At the last call {}.",
@@ -214,7 +216,7 @@ impl Run {
             return format!(
                 "It waits, because an operator has paused this taxpayer since {}. It goes on when an operator resumes the \
                  taxpayer.",
-                at(since)
+                moment_text(since)
             );
         }
         if let Some(block) = &context.block {
@@ -239,7 +241,7 @@ impl Run {
         match (silent_since, calls) {
             (None, Some((called, since))) => format!(
                 "It does not wait: {name} has worked on the step {called} since {}.{}",
-                at(*since),
+                moment_text(*since),
                 end_in_words(queue)
             ),
             (None, None) => format!(
@@ -248,27 +250,27 @@ impl Run {
             ),
             (Some(silent_since), _) => format!(
                 "{name} was at work on {step} and has given no sign since {}. Another replica takes over at {} at the latest.",
-                at(*silent_since),
-                at(*lease_until)
+                moment_text(*silent_since),
+                moment_text(*lease_until)
             ),
         }
     }
 
     fn explain_block(&self, block: &StepBlock, queue: Option<&QueuePlace>) -> String {
-        let since = block
-            .since
-            .map_or_else(String::new, |since| format!(" since {}", at(since)));
+        let since = block.since.map_or_else(String::new, |since| {
+            format!(" since {}", moment_text(since))
+        });
         if block.is_tripped {
             let since = block
                 .since
-                .map_or_else(String::new, |since| format!(" at {}", at(since)));
+                .map_or_else(String::new, |since| format!(" at {}", moment_text(since)));
             return format!(
                 "An operator stopped the calls of {}{since}. The run goes on when the breaker is reset.",
                 self.step_in_words()
             );
         }
         let probe = match block.next_probe_at {
-            Some(next) => format!("The authority is probed again at {}", at(next)),
+            Some(next) => format!("The authority is probed again at {}", moment_text(next)),
             None if block.is_probing => "The authority is being probed now".to_owned(),
             None => "The next call probes the authority".to_owned(),
         };
@@ -300,9 +302,9 @@ impl Run {
         let since = self.progress.failing_since.unwrap_or(self.updated_at);
         format!(
             "It has waited since {}, because {cause}.{} It is tried again at {}, or at once if an operator retries it.",
-            at(since),
+            moment_text(since),
             blame_in_words(failure),
-            at(next)
+            moment_text(next)
         )
     }
 
@@ -334,7 +336,7 @@ impl Run {
     }
 
     fn explain_queue(&self, queue: Option<&QueuePlace>) -> String {
-        let since = at(self.next_attempt_at().unwrap_or(self.updated_at));
+        let since = moment_text(self.next_attempt_at().unwrap_or(self.updated_at));
         let place = queue.map_or_else(String::new, |queue| {
             format!(" as number {} in the queue", queue.position)
         });
@@ -355,7 +357,7 @@ fn end_in_words(queue: Option<&QueuePlace>) -> String {
 }
 
 /// Formats a duration for people. It is at least one second.
-fn span(duration: Duration) -> String {
+fn duration_text(duration: Duration) -> String {
     let seconds = duration.as_millis().div_ceil(1_000).max(1);
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -371,7 +373,7 @@ fn blame_in_words(failure: Option<CallFailure>) -> String {
 }
 
 /// Formats a time for people.
-fn at(moment: Timestamp) -> String {
+fn moment_text(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 

@@ -20,7 +20,7 @@ use crate::http::views::inbox::NoticeView;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/authority/notifications/{token}").post(notifications, || {
+        path("/authority/notifications/{token}").post(receive_notification, || {
             doc("notifications", "The authority's notice of an invoice")
                 .with_note(
                     "The authority calls this when a document has reached \
@@ -39,7 +39,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// POST /authority/notifications/{token}: receives a notice of the authority about an invoice.
-async fn notifications(
+async fn receive_notification(
     state: web::Data<ApiState>,
     token: web::Path<String>,
     body: Body,

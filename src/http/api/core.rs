@@ -20,8 +20,8 @@ use crate::http::views::choice::{Enums, InvoiceCategories, SelectOption};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/core/commons/invoice-categories")
-            .public()
-            .get(invoice_categories, || {
+            .needs_no_key()
+            .get(list_invoice_categories, || {
                 doc("invoice_categories", "Invoice categories")
                     .with_note(
                         "The three kinds of buyers that an invoice can have. \
@@ -29,7 +29,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     )
                     .gives::<InvoiceCategories>(200, "Invoice categories retrieved successfully")
             }),
-        path("/v1/core/commons/enums").get(enums, || {
+        path("/v1/core/commons/enums").get(list_enums, || {
             doc("enums", "Option lists of an integration record")
                 .with_note(
                     "The words that the record of an integration may have \
@@ -39,7 +39,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/v1/core/resources/{list}")
             .relays()
-            .get(resources, || {
+            .get(fetch_resources, || {
                 doc("resources", "A reference list, live from the authority")
                     .with_note(
                         "A code list of the authority, such as its currencies, \
@@ -60,7 +60,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// GET /v1/core/commons/invoice-categories: needs no key. "Blank" is listed, but no write accepts it.
-fn invoice_categories() -> Ready<ApiResponse> {
+fn list_invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| SelectOption::new(name, name));
     let data = InvoiceCategories {
         invoice_categories: choices.into(),
@@ -72,7 +72,7 @@ fn invoice_categories() -> Ready<ApiResponse> {
 }
 
 /// GET /v1/core/commons/enums: lists the options of an integration record (spec.md, "Option lists").
-async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
+async fn list_enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
     let data = Enums {
         erp_systems: state
             .settings
@@ -103,7 +103,7 @@ fn select_option(value: &str) -> SelectOption {
 }
 
 /// GET /v1/core/resources/{list}: fetches a reference list from the authority and returns it unmodified.
-async fn resources(
+async fn fetch_resources(
     state: web::Data<ApiState>,
     caller: Caller,
     list: web::Path<String>,

@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use sha2::{Digest, Sha256};
 
 use crate::actors::taxpayer::commands::CancelOnce;
-use crate::domain::correction::plan::Wish;
+use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::correction::record::{Correction, CorrectionState, DocumentPurpose};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -80,14 +80,14 @@ impl Undo {
 
     /// Returns how many more invoices this call may try to undo. An invoice that cannot be undone does not count
     /// against `INVOICES_MAX`; else repeated calls would try the same invoices forever.
-    fn invoices_left(&self) -> usize {
+    fn remaining_attempts(&self) -> usize {
         let undone = self.items.len() - self.count(UndoAct::None);
         let unseen = EXAMINED_MAX.saturating_sub(self.items.len());
         INVOICES_MAX.saturating_sub(undone).min(unseen)
     }
 
     /// Returns the money that is credited or cancelled, in each currency.
-    pub(crate) fn money(&self) -> BTreeMap<&str, Amount> {
+    pub(crate) fn sums_by_currency(&self) -> BTreeMap<&str, Amount> {
         let mut sums: BTreeMap<&str, Amount> = BTreeMap::new();
         let undone = self.items.iter().filter(|item| item.act != UndoAct::None);
         for item in undone {
@@ -100,7 +100,7 @@ impl Undo {
 }
 
 /// Undoes the invoices of a batch. With `is_preview`, only returns what would be done.
-pub(crate) async fn undo(
+pub(crate) async fn undo_batch_invoices(
     state: &ApiState,
     taxpayer: TaxpayerId,
     batch_no: &str,
@@ -146,12 +146,12 @@ pub(crate) async fn undo(
         let mut work = page.invoices;
         work.retain(|invoice| !is_undone(invoice, &corrected));
         done.done_before += count - work.len();
-        let most = done.invoices_left();
+        let most = done.remaining_attempts();
         done.left += work.len().saturating_sub(most);
         work.truncate(most);
         let work = work
             .into_iter()
-            .map(|invoice| undo_one(state, taxpayer, invoice, is_preview));
+            .map(|invoice| undo_invoice(state, taxpayer, invoice, is_preview));
         let items = stream::iter(work).buffered(CONCURRENT_UNDOS_MAX);
         for item in items.try_collect::<Vec<_>>().await? {
             match item {
@@ -183,7 +183,7 @@ fn is_undone(invoice: &Invoice, corrected: &HashSet<InvoiceId>) -> bool {
 
 /// Undoes an invoice; `None` if another call has undone it in the meantime. Fails on a server error, because the same
 /// call may succeed later; any other error becomes the message of the item.
-async fn undo_one(
+async fn undo_invoice(
     state: &ApiState,
     taxpayer: TaxpayerId,
     invoice: Invoice,
@@ -199,9 +199,9 @@ async fn undo_one(
         message: None,
     };
     let done = if invoice.authority.signed {
-        credit(state, taxpayer, &invoice, is_preview).await
+        credit_invoice(state, taxpayer, &invoice, is_preview).await
     } else {
-        match cancel(state, taxpayer, &invoice, is_preview).await {
+        match cancel_invoice(state, taxpayer, &invoice, is_preview).await {
             Ok(false) => return Ok(None),
             Ok(true) => Ok(None),
             Err(error) => Err(error),
@@ -252,19 +252,19 @@ pub(crate) fn refund_words(currency: &str, paid: Amount) -> Option<String> {
     (!paid.is_zero()).then(|| format!("{currency} {paid} was paid and has to be paid back."))
 }
 
-async fn credit(
+async fn credit_invoice(
     state: &ApiState,
     taxpayer: TaxpayerId,
     invoice: &Invoice,
     is_preview: bool,
 ) -> Result<Option<Correction>, ApiError> {
-    let command = correct_command(state, invoice, Wish::Cancel, is_preview);
+    let command = correct_command(state, invoice, CorrectionWish::Cancel, is_preview);
     let correction = state.taxpayers.send(taxpayer, command).await?;
     Ok(Some(correction))
 }
 
 /// Cancels an invoice. Returns false if another call has cancelled it in the meantime.
-async fn cancel(
+async fn cancel_invoice(
     state: &ApiState,
     taxpayer: TaxpayerId,
     invoice: &Invoice,

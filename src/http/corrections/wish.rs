@@ -5,24 +5,24 @@ use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{CorrectInvoice, CorrectedNames};
-use crate::domain::correction::plan::Wish;
+use crate::domain::correction::plan::CorrectionWish;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::forms::full_invoice::{self, FormAccount};
-use crate::http::forms::reader::{self, Accepted, Reader};
+use crate::http::forms::full_invoice::{self, InvoiceContext};
+use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::standard_invoice;
 use crate::http::state::ApiState;
 
 /// Reads the body that corrects a standard invoice: `cancel`, or the invoice as it should be.
-pub(crate) fn read_standard_body(reader: &mut Reader<'_>) -> Option<Wish> {
+pub(crate) fn read_standard_body(reader: &mut Reader<'_>) -> Option<CorrectionWish> {
     if reader.optional("cancel").boolean() == Some(true) {
-        return Some(Wish::Cancel);
+        return Some(CorrectionWish::Cancel);
     }
     let wanted = standard_invoice::read(reader)?;
-    Some(Wish::Become(Box::new(wanted.draft)))
+    Some(CorrectionWish::Become(Box::new(wanted.draft)))
 }
 
 /// The parts of the original invoice that are needed to read and check the body of its correction.
@@ -48,11 +48,11 @@ impl ComparedOriginal {
     fn check_number_and_irn(&self, wanted: &Draft) -> Result<(), Faults> {
         let mut faults = Faults::default();
         if wanted.invoice_no != self.invoice_no {
-            faults.push(same_fault("invoice_no", &self.invoice_no));
+            faults.push(differs_from_original_fault("invoice_no", &self.invoice_no));
         }
         let irn = wanted.irn.as_ref();
         if irn.is_some_and(|irn| irn.key() != self.irn.key()) {
-            faults.push(same_fault("irn", self.irn.as_str()));
+            faults.push(differs_from_original_fault("irn", self.irn.as_str()));
         }
         if faults.is_empty() {
             Ok(())
@@ -62,7 +62,7 @@ impl ComparedOriginal {
     }
 }
 
-fn same_fault(field: &str, expected: &str) -> Fault {
+fn differs_from_original_fault(field: &str, expected: &str) -> Fault {
     let value =
         format!("that of the invoice, {expected}: a replacement gets its own from this service");
     Fault::field(field, FieldRule::must_be("same", value))
@@ -73,24 +73,24 @@ pub(crate) fn read_body(
     body: &Map<String, Value>,
     original: &ComparedOriginal,
     catalog: &Catalog,
-) -> Result<Accepted<Wish>, Faults> {
+) -> Result<AcceptedForm<CorrectionWish>, Faults> {
     let is_cancelled = body.get("cancel") == Some(&Value::Bool(true));
     let read = if original.is_full && !is_cancelled {
-        let account = FormAccount {
+        let account = InvoiceContext {
             today: original.today,
             service_id: None,
         };
         let mut body = body.clone();
         body.remove("cancel");
-        full_invoice::read(&body, account, catalog).map(|form| Accepted {
-            value: Wish::Become(Box::new(form.value)),
+        full_invoice::read(&body, account, catalog).map(|form| AcceptedForm {
+            value: CorrectionWish::Become(Box::new(form.value)),
             warnings: form.warnings,
         })
     } else {
         reader::read(body, catalog, read_standard_body)
     };
     let form = read?;
-    if let Wish::Become(wanted) = &form.value {
+    if let CorrectionWish::Become(wanted) = &form.value {
         original.check_number_and_irn(wanted)?;
     }
     Ok(form)
@@ -100,7 +100,7 @@ pub(crate) fn read_body(
 pub(crate) fn correct_command(
     state: &ApiState,
     original: &Invoice,
-    wish: Wish,
+    wish: CorrectionWish,
     is_preview: bool,
 ) -> CorrectInvoice {
     CorrectInvoice {

@@ -97,7 +97,7 @@ impl CorrectionWorker {
                 tracing::warn!(correction, %error, "a step of a correction was refused");
                 let reason = Some(error.to_string());
                 match self
-                    .set_state(key.taxpayer, seen.clone(), CorrectionState::Stopped, reason)
+                    .store_state(key.taxpayer, seen.clone(), CorrectionState::Stopped, reason)
                     .await
                 {
                     Ok(after) => after,
@@ -105,12 +105,12 @@ impl CorrectionWorker {
                 }
             }
         };
-        let again = self.look_again_after(&seen, &after);
+        let again = self.delay_until_next_step(&seen, &after);
         release_lane(&self.store, lease, again).await
     }
 
     /// Returns how long the correction waits for its next step; `None` if it has ended.
-    fn look_again_after(&self, seen: &Correction, after: &Correction) -> Option<Duration> {
+    fn delay_until_next_step(&self, seen: &Correction, after: &Correction) -> Option<Duration> {
         if !after.state.is_open() {
             return None;
         }
@@ -133,13 +133,13 @@ impl CorrectionWorker {
         } = stored;
         let Some(next) = correction.next_document().cloned() else {
             let state = CorrectionState::Done;
-            return self.set_state(taxpayer, correction, state, None).await;
+            return self.store_state(taxpayer, correction, state, None).await;
         };
         let document = match (next.id, replacement) {
-            (Some(id), _) => self.find(taxpayer, id).await?,
+            (Some(id), _) => self.find_invoice(taxpayer, id).await?,
             (None, Some(draft)) => {
                 let step = CorrectionStep::Create(Box::new(draft));
-                return self.advance(taxpayer, correction, step).await;
+                return self.store_step(taxpayer, correction, step).await;
             }
             (None, None) => None,
         };
@@ -147,10 +147,10 @@ impl CorrectionWorker {
             let reason = format!("The document {} is gone.", next.invoice_no);
             let state = CorrectionState::Stopped;
             return self
-                .set_state(taxpayer, correction, state, Some(reason))
+                .store_state(taxpayer, correction, state, Some(reason))
                 .await;
         };
-        let submission = self.submission(taxpayer, &document).await?;
+        let submission = self.submission_run(taxpayer, &document).await?;
         let next = NextDocument {
             correction: &correction,
             planned: &next,
@@ -160,26 +160,26 @@ impl CorrectionWorker {
         match next_step(next, &self.catalog.get()) {
             NextStep::Sign => {
                 let step = CorrectionStep::Sign(document.payment.payable_as_signed());
-                self.advance(taxpayer, correction, step).await
+                self.store_step(taxpayer, correction, step).await
             }
             NextStep::Submit => self.submit(taxpayer, correction, document).await,
             NextStep::Wait => {
-                self.set_state(taxpayer, correction, CorrectionState::Running, None)
+                self.store_state(taxpayer, correction, CorrectionState::Running, None)
                     .await
             }
             NextStep::Stop(reason) => {
-                self.set_state(taxpayer, correction, CorrectionState::Stopped, Some(reason))
+                self.store_state(taxpayer, correction, CorrectionState::Stopped, Some(reason))
                     .await
             }
             NextStep::Cancel(reason) => {
                 let state = CorrectionState::Cancelled;
-                self.set_state(taxpayer, correction, state, Some(reason))
+                self.store_state(taxpayer, correction, state, Some(reason))
                     .await
             }
         }
     }
 
-    async fn find(
+    async fn find_invoice(
         &self,
         taxpayer: TaxpayerId,
         id: InvoiceId,
@@ -187,7 +187,7 @@ impl CorrectionWorker {
         invoices::owned_by_with_id(&self.store, taxpayer, id).await
     }
 
-    async fn submission(
+    async fn submission_run(
         &self,
         taxpayer: TaxpayerId,
         document: &Invoice,
@@ -222,7 +222,7 @@ impl CorrectionWorker {
                 );
                 let state = CorrectionState::Stopped;
                 return self
-                    .set_state(taxpayer, correction, state, Some(reason))
+                    .store_state(taxpayer, correction, state, Some(reason))
                     .await;
             }
         };
@@ -235,12 +235,12 @@ impl CorrectionWorker {
             Err(TaxpayerError::Refused(Refusal::InvoiceChanged)) => return Ok(correction),
             sent => sent?,
         };
-        self.set_state(taxpayer, correction, CorrectionState::Running, None)
+        self.store_state(taxpayer, correction, CorrectionState::Running, None)
             .await
     }
 
     /// Stores the state of the correction and the reason for it. Does nothing if both are already stored.
-    async fn set_state(
+    async fn store_state(
         &self,
         taxpayer: TaxpayerId,
         correction: Correction,
@@ -251,10 +251,10 @@ impl CorrectionWorker {
             return Ok(correction);
         }
         let step = CorrectionStep::Enter(state, reason);
-        self.advance(taxpayer, correction, step).await
+        self.store_step(taxpayer, correction, step).await
     }
 
-    async fn advance(
+    async fn store_step(
         &self,
         taxpayer: TaxpayerId,
         seen: Correction,

@@ -10,7 +10,7 @@ use crate::http::extract::form::FormContent;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOperation;
-use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
+use crate::http::middleware::policy::{FormRepeat, RequestEffect, RoutePolicy, ServedPages};
 use crate::http::openapi::OperationDoc;
 use crate::http::openapi::operation::Operation;
 use crate::http::respond::code::ErrorCode;
@@ -58,14 +58,14 @@ pub(crate) fn path(pattern: &'static str) -> Path {
 
 impl Path {
     /// Marks a path whose requests change nothing, even if they are POST.
-    pub(crate) fn reads(mut self) -> Self {
-        self.policy.effect = Effect::Never;
+    pub(crate) fn never_writes(mut self) -> Self {
+        self.policy.effect = RequestEffect::Never;
         self
     }
 
     /// Marks a path whose requests change something, even if they are GET.
-    pub(crate) fn has_effect(mut self) -> Self {
-        self.policy.effect = Effect::Always;
+    pub(crate) fn always_writes(mut self) -> Self {
+        self.policy.effect = RequestEffect::Always;
         self
     }
 
@@ -76,7 +76,7 @@ impl Path {
     }
 
     /// Marks a path whose body contains many invoices.
-    pub(crate) fn bulk(mut self) -> Self {
+    pub(crate) fn takes_bulk(mut self) -> Self {
         self.policy.is_bulk = true;
         self
     }
@@ -84,18 +84,18 @@ impl Path {
     /// Marks a path whose body is a file of many invoices, in JSON or another format.
     pub(crate) fn takes_file(mut self) -> Self {
         self.policy.body_kind = BodyKind::File;
-        self.bulk()
+        self.takes_bulk()
     }
 
     /// Gives the path a rate limit of its own, counted for each taxpayer.
-    pub(crate) fn sensitive(mut self, operation: SensitiveOperation) -> Self {
+    pub(crate) fn with_rate_limit(mut self, operation: SensitiveOperation) -> Self {
         self.policy.sensitive = Some(operation);
         self
     }
 
     /// Marks a path that needs no API key.
-    pub(crate) fn public(mut self) -> Self {
-        self.policy = self.policy.public();
+    pub(crate) fn needs_no_key(mut self) -> Self {
+        self.policy = self.policy.needs_no_key();
         self
     }
 
@@ -106,7 +106,7 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::GET, Method::HEAD], handler, doc)
+        self.on_methods([Method::GET, Method::HEAD], handler, doc)
     }
 
     pub(crate) fn post<F, Args>(self, handler: F, doc: Doc) -> Self
@@ -115,7 +115,7 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::POST], handler, doc)
+        self.on_methods([Method::POST], handler, doc)
     }
 
     pub(crate) fn put<F, Args>(self, handler: F, doc: Doc) -> Self
@@ -124,7 +124,7 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::PUT], handler, doc)
+        self.on_methods([Method::PUT], handler, doc)
     }
 
     pub(crate) fn patch<F, Args>(self, handler: F, doc: Doc) -> Self
@@ -133,7 +133,7 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::PATCH], handler, doc)
+        self.on_methods([Method::PATCH], handler, doc)
     }
 
     /// Handles a read that callers may send with GET, HEAD or POST.
@@ -143,11 +143,11 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::GET, Method::HEAD, Method::POST], handler, doc)
+        self.on_methods([Method::GET, Method::HEAD, Method::POST], handler, doc)
     }
 
     /// Handles several methods with the same handler, documented as one operation.
-    pub(crate) fn on<F, Args, const N: usize>(
+    pub(crate) fn on_methods<F, Args, const N: usize>(
         mut self,
         methods: [Method; N],
         handler: F,
@@ -170,19 +170,19 @@ impl Path {
         F::Output: Responder + 'static,
     {
         self.policy.result_page = ResultPage::Own;
-        self.policy.pages = self.policy.pages.max(Pages::WithoutForm);
+        self.policy.pages = self.policy.pages.max(ServedPages::WithoutForm);
         self.route([Method::GET, Method::HEAD], handler)
     }
 
     /// Handles POST of a form on a page for people, which the API document does not list. A form that is sent twice has
-    /// its effect once, unless it is `repeatable`.
+    /// its effect once, unless `allows_form_repeat` is called.
     pub(crate) fn form<F, Args>(mut self, handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.policy.pages = Pages::WithForm;
+        self.policy.pages = ServedPages::WithForm;
         self.route([Method::POST], handler)
     }
 
@@ -194,13 +194,13 @@ impl Path {
         F::Output: Responder + 'static,
     {
         self = self.takes_file();
-        self.policy.pages = Pages::WithUpload;
+        self.policy.pages = ServedPages::WithUpload;
         self.route([Method::POST], handler)
     }
 
     /// Marks a form that does no harm when it is sent again, and whose answer is needed each time: a sign-in, or a form
     /// that only reads.
-    pub(crate) fn repeatable(mut self) -> Self {
+    pub(crate) fn allows_form_repeat(mut self) -> Self {
         self.policy.repeat = FormRepeat::Harmless;
         self
     }

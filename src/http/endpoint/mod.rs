@@ -5,14 +5,14 @@
 //! | one path, and how a table of endpoints describes it | `api_path` |
 //! | a part of the API | `part` |
 //! | all paths together: their order, and the pages above forms | `path_table` |
-//! | the service of a path, and the answer to an unknown one | `service` |
+//! | the service of a path, and the answer to an unknown one | `path_service` |
 
 mod api_path;
 mod part;
+mod path_service;
 mod path_table;
-mod service;
 
 pub(crate) use api_path::{Path, path};
 pub(crate) use part::Part;
-pub(crate) use path_table::{lead_forms_to_pages, sort_by_precedence};
-pub(crate) use service::answer_unknown_path;
+pub(crate) use path_service::answer_unknown_path;
+pub(crate) use path_table::{redirect_forms_to_pages, sort_by_precedence};

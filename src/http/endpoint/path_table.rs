@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use actix_web::http::Method;
 
 use crate::http::endpoint::api_path::Path;
-use crate::http::middleware::policy::Pages;
+use crate::http::middleware::policy::ServedPages;
 
 /// Returns the endpoints in the order in which a request is matched against them.
 pub(crate) fn sort_by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
@@ -24,15 +24,15 @@ fn precedence(path: &Path) -> Vec<bool> {
 
 /// Makes GET of a form redirect to the nearest page above it. So a reload after a fault, or a bookmark, shows the page
 /// with the form.
-pub(crate) fn lead_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
+pub(crate) fn redirect_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
     let pages: HashSet<_> = paths
         .iter()
         .filter(|path| path.allowed.contains(&Method::GET))
-        .map(|path| shape(path.pattern))
+        .map(|path| pattern_segments(path.pattern))
         .collect();
     for path in &mut paths {
-        if path.policy.pages == Pages::WithForm && !path.allowed.contains(&Method::GET) {
-            let shape = shape(path.pattern);
+        if path.policy.pages == ServedPages::WithForm && !path.allowed.contains(&Method::GET) {
+            let shape = pattern_segments(path.pattern);
             path.page_above = (2..shape.len())
                 .rev()
                 .find(|segments| pages.contains(&shape[..*segments]));
@@ -42,7 +42,7 @@ pub(crate) fn lead_forms_to_pages(mut paths: Vec<Path>) -> Vec<Path> {
 }
 
 /// Returns the segments of a pattern; `None` stands for a parameter.
-fn shape(pattern: &str) -> Vec<Option<&str>> {
+fn pattern_segments(pattern: &str) -> Vec<Option<&str>> {
     let segments = pattern.split('/');
     segments
         .map(|segment| Some(segment).filter(|segment| !segment.starts_with('{')))
@@ -58,7 +58,7 @@ mod tests {
     fn a_form_leads_to_the_nearest_page_above_it() {
         let page = |pattern| path(pattern).page(async || "");
         let form = |pattern| path(pattern).form(async || "");
-        let paths = lead_forms_to_pages(vec![
+        let paths = redirect_forms_to_pages(vec![
             page("/a/{id}"),
             page("/a/{id}/keys"),
             form("/a/{key}/keys/{key}/revoke"),

@@ -48,7 +48,8 @@ impl FieldNames {
 
     fn add(&mut self, form: &FormSchema) {
         for property in &form.0 {
-            self.all.insert(fold_name(property.name), property.name);
+            self.all
+                .insert(comparable_name(property.name), property.name);
             match &property.shape {
                 FieldType::Object(inner) | FieldType::Objects { of: inner, .. } => self.add(inner),
                 _ => {}
@@ -109,10 +110,10 @@ fn split_index(segment: &str) -> Option<(&str, Option<usize>)> {
 /// Returns the caller's name of a field, and the field's value if the object `here` has the field. Returns `None` if
 /// neither `here` nor any form has the field.
 fn caller_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
-    let name = fold_name(name);
+    let name = comparable_name(name);
     let fields = here.and_then(Value::as_object);
     if let Some((key, value)) =
-        fields.and_then(|fields| fields.iter().find(|(key, _)| fold_name(key) == name))
+        fields.and_then(|fields| fields.iter().find(|(key, _)| comparable_name(key) == name))
     {
         let key = if name == CATEGORY_NAMES.0 {
             CATEGORY_NAMES.1.to_owned()
@@ -127,7 +128,7 @@ fn caller_name<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Optio
         .map(|known| ((*known).to_owned(), None))
 }
 
-fn fold_name(name: &str) -> String {
+fn comparable_name(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 

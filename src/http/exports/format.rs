@@ -44,7 +44,7 @@ impl TableFormat {
         let any = quality("application/*").max(quality("*/*"));
         let mut best = (json, None);
         for format in Self::ALL {
-            let named = quality(format.essence()).unwrap_or(Quality::ZERO);
+            let named = quality(format.media_type()).unwrap_or(Quality::ZERO);
             if named > best.0 {
                 best = (named, Some(format));
             }
@@ -52,7 +52,7 @@ impl TableFormat {
         best.1.filter(|_| any.is_none_or(|any| best.0 >= any))
     }
 
-    fn essence(self) -> &'static str {
+    fn media_type(self) -> &'static str {
         let [csv, ndjson, xlsx] = Self::MEDIA_TYPES;
         match self {
             Self::Csv => csv,
@@ -64,7 +64,7 @@ impl TableFormat {
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Csv => "text/csv; charset=utf-8",
-            Self::Ndjson | Self::Xlsx => self.essence(),
+            Self::Ndjson | Self::Xlsx => self.media_type(),
         }
     }
 

@@ -9,7 +9,7 @@ use actix_web::web;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::party::CustomerDetails;
-use crate::http::limits::{AnswerHolder, AnswerRoom};
+use crate::http::limits::{AnswerHolder, AnswerPermit};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 use crate::http::state::ApiState;
@@ -26,7 +26,7 @@ const LOADED_FACTOR: usize = 10;
 
 /// Says whether a reader also loads the customers of the invoices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Parties {
+pub(crate) enum LoadedParties {
     None,
     Customers,
 }
@@ -35,7 +35,7 @@ pub(crate) struct InvoiceReader {
     state: web::Data<ApiState>,
     holder: AnswerHolder,
     list: InvoiceList,
-    parties: Parties,
+    parties: LoadedParties,
     total: u64,
     /// The start of the next page; `None` after the last page.
     next: Option<PageStart>,
@@ -43,8 +43,8 @@ pub(crate) struct InvoiceReader {
     long_invoices: HashMap<InvoiceId, usize>,
     customers: HashMap<CustomerId, CustomerDetails>,
     /// The memory of a long invoice, until the next one is read.
-    long_room: Option<AnswerRoom>,
-    _page_room: AnswerRoom,
+    long_room: Option<AnswerPermit>,
+    _page_room: AnswerPermit,
 }
 
 impl InvoiceReader {
@@ -53,7 +53,7 @@ impl InvoiceReader {
         state: web::Data<ApiState>,
         holder: AnswerHolder,
         list: InvoiceList,
-        parties: Parties,
+        parties: LoadedParties,
     ) -> Result<Self, ApiError> {
         let room = reserve(&state, holder, PAGE_BYTES).await?;
         Ok(Self {
@@ -81,7 +81,7 @@ impl InvoiceReader {
     }
 
     /// True if the invoice that was read last is so long that memory is reserved for it until the next one is read.
-    pub(super) fn is_at_long_invoice(&self) -> bool {
+    pub(super) fn holds_long_invoice(&self) -> bool {
         self.long_room.is_some()
     }
 
@@ -91,7 +91,7 @@ impl InvoiceReader {
         self.long_room = None;
         loop {
             if let Some(invoice) = self.page.next() {
-                return self.load_whole(invoice).await.map(Some);
+                return self.load_omitted_fields(invoice).await.map(Some);
             }
             let Some(start) = self.next else {
                 return Ok(None);
@@ -115,7 +115,7 @@ impl InvoiceReader {
             .list
             .counted_page(store, part, self.total, Fields::All)
             .await?;
-        if self.parties == Parties::Customers {
+        if self.parties == LoadedParties::Customers {
             let invoices = page.invoices.iter();
             let ids = invoices.map(|invoice| invoice.customer.id);
             let found =
@@ -130,13 +130,13 @@ impl InvoiceReader {
     }
 
     /// Loads the fields that the page left out.
-    async fn load_whole(&mut self, invoice: Invoice) -> Result<Invoice, ApiError> {
+    async fn load_omitted_fields(&mut self, invoice: Invoice) -> Result<Invoice, ApiError> {
         let Some(bytes) = self.long_invoices.get(&invoice.id) else {
             return Ok(invoice);
         };
         let bytes = bytes.saturating_mul(LOADED_FACTOR);
         self.long_room = Some(reserve(&self.state, self.holder, bytes).await?);
-        let _turn = self.state.answers.rendering_turn().await;
+        let _turn = self.state.answers.wait_for_rendering_turn().await;
         let owner = self.list.taxpayer;
         let found = invoices::owned_by_with_id(&self.state.store, owner, invoice.id).await?;
         found.ok_or_else(|| ApiError::internal("an invoice of a list is gone"))
@@ -147,10 +147,10 @@ async fn reserve(
     state: &ApiState,
     holder: AnswerHolder,
     bytes: usize,
-) -> Result<AnswerRoom, ApiError> {
+) -> Result<AnswerPermit, ApiError> {
     let room = state.answers.reserve(holder, bytes).await;
     room.ok_or_else(|| {
         let message = "Too many answers are waiting to be read, please try again";
-        ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
+        ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
     })
 }

@@ -17,7 +17,7 @@ use crate::domain::invoice::table_rows::InvoiceRows;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
-use crate::http::exports::invoice_reader::{InvoiceReader, Parties};
+use crate::http::exports::invoice_reader::{InvoiceReader, LoadedParties};
 use crate::http::exports::workbook::{
     ROWS_MAX, WorkbookError, WorkbookWriter, too_many_rows_error,
 };
@@ -25,7 +25,7 @@ use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder};
 use crate::http::respond::error::ApiError;
 use crate::http::respond::file::streamed_download;
 use crate::http::state::ApiState;
-use crate::http::views::invoice::{Included, InvoiceView};
+use crate::http::views::invoice::{IncludedParts, InvoiceView};
 use crate::store::invoices::list::InvoiceList;
 
 /// The number of rows that are written to a workbook in one piece of work.
@@ -42,8 +42,8 @@ pub(crate) async fn invoices_file(
     format: TableFormat,
 ) -> Result<HttpResponse, ApiError> {
     let parties = match format {
-        TableFormat::Csv | TableFormat::Xlsx => Parties::Customers,
-        TableFormat::Ndjson => Parties::None,
+        TableFormat::Csv | TableFormat::Xlsx => LoadedParties::Customers,
+        TableFormat::Ndjson => LoadedParties::None,
     };
     let reader = InvoiceReader::new(state.clone(), holder, list, parties).await?;
     let today = Offset::UTC.to_datetime(state.now()).date();
@@ -128,9 +128,9 @@ impl CsvSource {
 }
 
 async fn next_lines(reader: &mut InvoiceReader) -> Result<Vec<u8>, ApiError> {
-    let included = Included {
+    let included = IncludedParts {
         lines: true,
-        ..Included::default()
+        ..IncludedParts::default()
     };
     let mut text = Vec::new();
     while text.len() < ANSWER_PART_BYTES {
@@ -155,7 +155,7 @@ async fn stream_text(
         |(mut source, mut rest)| async {
             if rest.is_empty() {
                 let next = source.next_text().await;
-                rest = next.inspect_err(log_break)?.into();
+                rest = next.inspect_err(log_broken_download)?.into();
             }
             if rest.is_empty() {
                 return Ok(None);
@@ -167,7 +167,7 @@ async fn stream_text(
 }
 
 /// Logs why a download breaks off. Nobody else does, because its status has been sent.
-fn log_break(error: &ApiError) {
+fn log_broken_download(error: &ApiError) {
     let cause = error.cause.as_deref().unwrap_or(&error.message);
     tracing::error!(cause, "a download broke off");
 }
@@ -192,7 +192,7 @@ async fn write_workbook(mut reader: InvoiceReader) -> Result<File, ApiError> {
             row_count += invoice.lines.len().max(1);
             let customer = reader.customer(&invoice);
             some.push((invoice, customer));
-            if reader.is_at_long_invoice() {
+            if reader.holds_long_invoice() {
                 break;
             }
         }
@@ -224,7 +224,9 @@ fn stream_file(file: File) -> impl Stream<Item = Result<Bytes, ApiError>> {
             Ok::<_, std::io::Error>((file, part))
         });
         let read = read.await.map_err(ApiError::internal)?;
-        let (file, part) = read.map_err(ApiError::internal).inspect_err(log_break)?;
+        let (file, part) = read
+            .map_err(ApiError::internal)
+            .inspect_err(log_broken_download)?;
         Ok((!part.is_empty()).then(|| (Bytes::from(part), file)))
     })
 }

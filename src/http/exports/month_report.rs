@@ -11,7 +11,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::exports::csv_rows;
 use crate::http::exports::format::TableFormat;
-use crate::http::exports::invoice_reader::{InvoiceReader, Parties};
+use crate::http::exports::invoice_reader::{InvoiceReader, LoadedParties};
 use crate::http::exports::workbook::{WorkbookError, WorkbookWriter};
 use crate::http::limits::AnswerHolder;
 use crate::http::respond::error::ApiError;
@@ -43,7 +43,7 @@ pub(crate) async fn sum_up_month(
         sort: InvoiceSort::BY_INVOICE_DATE,
     };
     let catalog = state.catalog.get();
-    let mut reader = InvoiceReader::new(state.clone(), holder, list, Parties::None).await?;
+    let mut reader = InvoiceReader::new(state.clone(), holder, list, LoadedParties::None).await?;
     let mut summary = MonthSummary::default();
     while let Some(invoice) = reader.next().await? {
         summary
@@ -67,7 +67,7 @@ async fn fill_gaps(
         return Ok(());
     }
     for number in invoices::numbers_in_use(store, taxpayer, &missing).await? {
-        summary.numbers.fill(&number);
+        summary.numbers.mark_used(&number);
     }
     Ok(())
 }

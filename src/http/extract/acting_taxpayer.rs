@@ -117,14 +117,14 @@ pub(crate) async fn names_another_taxpayer(
     caller: Caller,
     body: &Map<String, Value>,
 ) -> Result<bool, ApiError> {
-    let (Caller::Taxpayer(id), Some(service_id)) = (caller, service_id(body)) else {
+    let (Caller::Taxpayer(id), Some(service_id)) = (caller, integrator_service_id(body)) else {
         return Ok(false);
     };
     let owner = taxpayers::with_service_id(&state.store, service_id).await?;
     Ok(owner.is_some_and(|owner| owner != id))
 }
 
-fn service_id(body: &Map<String, Value>) -> Option<&str> {
+fn integrator_service_id(body: &Map<String, Value>) -> Option<&str> {
     let text = body
         .get("integrator_service_id")
         .and_then(Value::as_str)
@@ -154,7 +154,7 @@ impl<'a> TaxpayerReference<'a> {
                 .and_then(|irn| Irn::parse(irn).ok())
                 .map(Self::Irn)
         };
-        let service_id = || service_id(body).map(Self::ServiceId);
+        let service_id = || integrator_service_id(body).map(Self::ServiceId);
         let tin = || {
             text("agent_tin")
                 .filter(|tin| !tin.is_empty())

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use actix_web::http::header::HeaderMap;
-use actix_web::{HttpMessage, HttpRequest, web};
+use actix_web::{HttpMessage, HttpRequest};
 use database::StoreError;
 
 use crate::actors::taxpayer::acting::name_actor;
@@ -27,32 +27,32 @@ const API_KEY_HEADER: &str = "x-api-key";
 
 /// The kinds of keys that one part of the API accepts, and the error code for any other key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Surface {
+pub(crate) struct ApiSurface {
     pub(crate) kinds: &'static [KeyKind],
     refused_key_code: ErrorCode,
 }
 
-pub(super) const TAXPAYERS: Surface = Surface {
+pub(super) const TAXPAYERS: ApiSurface = ApiSurface {
     kinds: &[KeyKind::Taxpayer],
     refused_key_code: ErrorCode::InvalidApiKey,
 };
-pub(super) const INTEGRATORS: Surface = Surface {
+pub(super) const INTEGRATORS: ApiSurface = ApiSurface {
     kinds: &[KeyKind::Integrator],
     refused_key_code: ErrorCode::InvalidApiKey,
 };
-pub(super) const OPERATORS: Surface = Surface {
+pub(super) const OPERATORS: ApiSurface = ApiSurface {
     kinds: &[KeyKind::Operator],
     refused_key_code: ErrorCode::InvalidApiKey,
 };
-pub(super) const ACCESS_POINT: Surface = Surface {
+pub(super) const ACCESS_POINT: ApiSurface = ApiSurface {
     kinds: &[KeyKind::Taxpayer, KeyKind::Integrator],
     refused_key_code: ErrorCode::KeyNotRecognized,
 };
 
-impl Surface {
+impl ApiSurface {
     /// Returns the surface of a path; `None` if the path needs no key or its handler checks the key itself.
     pub(crate) fn for_pattern(pattern: &str) -> Option<Self> {
-        const SURFACES: [(&str, Surface); 5] = [
+        const SURFACES: [(&str, ApiSurface); 5] = [
             ("/v1/tax-payers/", TAXPAYERS),
             ("/v1/system-integrators/", INTEGRATORS),
             ("/v1/app/", ACCESS_POINT),
@@ -71,13 +71,13 @@ impl Surface {
     }
 
     /// Looks the key up once more, after the body came in: the key may have ended since the request began.
-    pub(crate) async fn admit_again(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
+    pub(crate) async fn recheck_key(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         request.extensions_mut().remove::<ResolvedKey>();
         self.admit(request).await
     }
 
     /// Returns the error for a key that ended while its call waited.
-    pub(crate) fn ended_error(self) -> ApiError {
+    pub(crate) fn key_ended_error(self) -> ApiError {
         ApiError::new(
             self.refused_key_code,
             "The API key ended while the call waited. What it began goes on.",
@@ -136,7 +136,7 @@ pub(crate) struct SentFromPage {
 }
 
 /// Lets the request act for the account of the page, as if it had one of the account's keys with full scope.
-fn accept_page(request: &HttpRequest, page: SentFromPage) -> KeyRights {
+fn grant_page_rights(request: &HttpRequest, page: SentFromPage) -> KeyRights {
     let name = page.person.name.clone();
     let mut extensions = request.extensions_mut();
     extensions.insert(KeyName(name));
@@ -157,7 +157,7 @@ pub(super) async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRight
     }
     let page = request.extensions().get::<SentFromPage>().cloned();
     if let Some(page) = page {
-        let account = Some(accept_page(request, page));
+        let account = Some(grant_page_rights(request, page));
         request.extensions_mut().insert(ResolvedKey(account));
         return Ok(account);
     }
@@ -167,7 +167,7 @@ pub(super) async fn resolve_key(request: &HttpRequest) -> Result<Option<KeyRight
     {
         None => None,
         Some((kind, key)) => {
-            let state = api_state(request)?;
+            let state = ApiState::from_request(request)?;
             let found = stored_key(request, state, kind, key).await?;
             if let Some(key) = &found {
                 state.key_usage.note(key, client_address(request));
@@ -195,7 +195,9 @@ async fn stored_key(
     key: &str,
 ) -> Result<Option<ValidKey>, StoreError> {
     let remembered = match kind {
-        KeyKind::Operator if request.method().is_safe() => state.remembered_operators.key(key),
+        KeyKind::Operator if request.method().is_safe() => {
+            state.remembered_operators.remembered_key(key)
+        }
         _ => None,
     };
     let lookup = keys::find_valid(&state.store, kind, key, state.now());
@@ -225,12 +227,6 @@ fn key_actor(key: &ValidKey, address: Option<IpAddr>) -> ActorWithName {
         name: key.name.clone(),
         address,
     }
-}
-
-fn api_state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
-    request
-        .app_data::<web::Data<ApiState>>()
-        .ok_or_else(|| ApiError::internal("no state"))
 }
 
 /// Marks a request that changes nothing, so a read-only key is enough. The policy of the path adds this mark.
@@ -317,8 +313,8 @@ fn is_wrong_key(request: &HttpRequest) -> bool {
 
 /// Logs and counts a failed authentication. Returns the error for a missing or refused key, or for too many failures
 /// from the client's address.
-fn authentication_error(request: &HttpRequest, surface: Surface) -> ApiError {
-    let counted = api_state(request).map(|state| {
+fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError {
+    let counted = ApiState::from_request(request).map(|state| {
         log_failure(request, state);
         if is_wrong_key(request) {
             state.traffic.count_failed_authentication();

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::domain::access::payer::PayingAccount;
 use crate::http::extract::body_text::BodyText;
 use crate::http::extract::json;
-use crate::http::limits::{BodyPermit, TextRoom};
+use crate::http::limits::{BodyPermit, TextMemory};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -87,9 +87,7 @@ impl FromRequest for Body {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let read = request.extensions_mut().remove::<BodyText>();
         let source = read.map_or_else(|| BodySource::Unread(payload.take()), BodySource::Read);
-        let state = request
-            .app_data::<web::Data<ApiState>>()
-            .ok_or_else(|| ApiError::internal("no state"));
+        let state = ApiState::from_request(request);
         ready(state.map(|state| Self {
             source,
             declared: ContentHeaders::from_headers(request.headers(), BodyKind::Json),
@@ -232,7 +230,7 @@ impl Body {
         if declared.length.is_some_and(|length| length > bytes_max) {
             return Err(too_large_error(bytes_max));
         }
-        let mut room = TextRoom::new(account, declared.length, bytes_max);
+        let mut room = TextMemory::new(account, declared.length, bytes_max);
         let mut bytes = Vec::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed_error("The request body ended too early."))?;
@@ -241,7 +239,7 @@ impl Body {
             if length > bytes_max {
                 return Err(too_large_error(bytes_max));
             }
-            let reserved = room.cover(&state.bodies, length).await?;
+            let reserved = room.reserve_up_to(&state.bodies, length).await?;
             bytes.reserve_exact(reserved - bytes.len());
             bytes.extend_from_slice(&chunk);
         }

@@ -45,13 +45,13 @@ impl BodyText {
     ) -> Result<T, ApiError> {
         let room = state
             .bodies
-            .reserve_values(self.account, &self.bytes)
+            .reserve_for_values(self.account, &self.bytes)
             .await?;
-        self.read_with_room(state, room, read).await
+        self.read_with_permit(state, room, read).await
     }
 
     /// Passes the whole text to `work`, in turn and on another thread if it is large.
-    pub(crate) async fn hand_over<T: Send + 'static>(
+    pub(crate) async fn process_in_turn<T: Send + 'static>(
         self,
         state: &ApiState,
         work: impl FnOnce(Self) -> T + Send + 'static,
@@ -59,7 +59,7 @@ impl BodyText {
         if self.is_small() {
             return Ok(work(self));
         }
-        let turn = state.bodies.reading_turn(self.account).await?;
+        let turn = state.bodies.wait_for_reading_turn(self.account).await?;
         let done = web::block(move || {
             let result = work(self);
             drop(turn);
@@ -86,11 +86,11 @@ impl BodyText {
         read: impl FnOnce(&[u8]) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let room = self.reserve(state, bytes).await?;
-        self.read_with_room(state, room, |file, _room| read(file))
+        self.read_with_permit(state, room, |file, _room| read(file))
             .await
     }
 
-    async fn read_with_room<T: Send + 'static>(
+    async fn read_with_permit<T: Send + 'static>(
         self,
         state: &ApiState,
         room: BodyPermit,
@@ -99,7 +99,7 @@ impl BodyText {
         if self.is_small() {
             return Ok(read(&self.bytes, room));
         }
-        let turn = state.bodies.reading_turn(self.account).await?;
+        let turn = state.bodies.wait_for_reading_turn(self.account).await?;
         let read = web::block(move || {
             let result = read(&self.bytes, room);
             drop(turn);
@@ -114,8 +114,8 @@ impl BodyText {
     }
 
     /// Waits until the bulk request with this text may be processed.
-    pub(crate) async fn bulk_turn(&self, state: &ApiState) -> Result<Portion, ApiError> {
-        state.bodies.bulk_turn(self.account).await
+    pub(crate) async fn wait_for_bulk_turn(&self, state: &ApiState) -> Result<Portion, ApiError> {
+        state.bodies.wait_for_bulk_turn(self.account).await
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use tokio::time::timeout;
 
 use crate::http::extract::{body, nul};
-use crate::http::limits::{BodyPermit, TextRoom};
+use crate::http::limits::{BodyPermit, TextMemory};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -31,17 +31,17 @@ struct PostedForm(Bytes);
 
 impl PostedForm {
     fn new(mut form: BytesMut) -> Self {
-        nul::replace_in_form(&mut form);
+        nul::replace_nul_in_form(&mut form);
         Self(form.freeze())
     }
 }
 
 /// The memory of a form that carries a file, held until the request is answered.
-struct FormRoom {
+struct FormPermit {
     _permit: Option<BodyPermit>,
 }
 
-/// Reads the whole form within the timeout and leaves it for `take`.
+/// Reads the whole form within the timeout and leaves it for `take_form`.
 pub(crate) async fn read_before_handler(
     request: &mut ServiceRequest,
     state: &ApiState,
@@ -68,7 +68,7 @@ pub(crate) async fn read_before_handler(
 /// Reads a form that carries a file. Its memory is reserved as it comes in, because nobody knows yet who sent it.
 async fn read_file_form(request: &mut ServiceRequest, state: &ApiState) -> Result<(), ApiError> {
     let mut payload = request.take_payload();
-    let mut room = TextRoom::new(None, None, FILE_FORM_BYTES_MAX);
+    let mut room = TextMemory::new(None, None, FILE_FORM_BYTES_MAX);
     let mut form = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| malformed_error(&error))?;
@@ -76,12 +76,12 @@ async fn read_file_form(request: &mut ServiceRequest, state: &ApiState) -> Resul
         if length > FILE_FORM_BYTES_MAX {
             return Err(too_large_error());
         }
-        room.cover(&state.bodies, length).await?;
+        room.reserve_up_to(&state.bodies, length).await?;
         form.extend_from_slice(&chunk);
     }
     let mut extensions = request.extensions_mut();
     extensions.insert(PostedForm::new(form));
-    extensions.insert(FormRoom {
+    extensions.insert(FormPermit {
         _permit: room.into_permit(),
     });
     Ok(())
@@ -91,15 +91,15 @@ fn too_large_error() -> ApiError {
     ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large")
 }
 
-/// Returns the form of the request, and leaves it for `take`.
-pub(crate) fn peek(request: &HttpRequest) -> Result<Bytes, ApiError> {
+/// Returns the form of the request, and leaves it for `take_form`.
+pub(crate) fn peek_form(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let extensions = request.extensions();
     let form = extensions.get::<PostedForm>().map(|form| form.0.clone());
     form.ok_or_else(unread_form_error)
 }
 
 /// Takes the form out of the request and returns it. Fails if the policy of the path reads no form.
-pub(crate) fn take(request: &HttpRequest) -> Result<Bytes, ApiError> {
+pub(crate) fn take_form(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let form = request.extensions_mut().remove::<PostedForm>();
     let form = form.ok_or_else(unread_form_error)?;
     Ok(form.0)
@@ -111,5 +111,5 @@ fn unread_form_error() -> ApiError {
 
 pub(crate) fn malformed_error(error: &impl std::fmt::Display) -> ApiError {
     let message = "The form cannot be read. Go back, reload the page and send it again.";
-    ApiError::new(ErrorCode::ValidationFailed, message).because(error)
+    ApiError::new(ErrorCode::ValidationFailed, message).with_cause(error)
 }

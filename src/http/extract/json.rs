@@ -123,7 +123,7 @@ fn key_fault<'f>(
         None
     };
     let path = names.join(".");
-    let path = match cut(&path, PATH_BYTES_SHOWN_MAX) {
+    let path = match truncate(&path, PATH_BYTES_SHOWN_MAX) {
         _ if names.is_empty() => whole,
         path => path,
     };
@@ -144,12 +144,12 @@ fn key_fault<'f>(
 
 fn segment_text(step: PathSegment<'_>) -> String {
     match step {
-        PathSegment::Key(key) => cut(key, KEY_BYTES_SHOWN_MAX).to_owned(),
+        PathSegment::Key(key) => truncate(key, KEY_BYTES_SHOWN_MAX).to_owned(),
         PathSegment::Index(index) => index.to_string(),
     }
 }
 
-fn cut(text: &str, bytes: usize) -> &str {
+fn truncate(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::{HttpMessage, HttpRequest};
 
-use crate::domain::access::api_key::{key_label, shown_end};
+use crate::domain::access::api_key::{key_label, visible_key_end};
 use crate::http::extract::auth;
 
 /// The name of the request's key, if somebody gave it one. For a request that a page sends, the name of the person.
@@ -17,6 +17,6 @@ pub(crate) fn sent_key_label(request: &HttpRequest) -> String {
     let name = extensions
         .get::<KeyName>()
         .and_then(|KeyName(name)| name.as_deref());
-    let end = auth::sent_key(request).map(shown_end);
+    let end = auth::sent_key(request).map(visible_key_end);
     key_label(name, end.as_deref()).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ const ENCODED_SUB: &str = "%1A";
 const SUB: u8 = 0x1A;
 
 /// Replaces each NUL in the path and the query of a request. Must run before the request is routed.
-pub(crate) fn replace_in_address(request: &mut ServiceRequest) {
+pub(crate) fn replace_nul_in_address(request: &mut ServiceRequest) {
     if let Some(uri) = address_without_nul(request.uri()) {
         request.match_info_mut().get_mut().update(&uri);
         request.head_mut().uri = uri;
@@ -31,7 +31,7 @@ fn address_without_nul(uri: &Uri) -> Option<Uri> {
 }
 
 /// Replaces each NUL in the encoded text of a form, whose length stays the same.
-pub(crate) fn replace_in_form(form: &mut [u8]) {
+pub(crate) fn replace_nul_in_form(form: &mut [u8]) {
     for start in 0..form.len() {
         let rest = &mut form[start..];
         if rest.starts_with(ENCODED_NUL.as_bytes()) {
@@ -59,7 +59,7 @@ mod tests {
             ("a=%2500&b=%0a00&c=100%25", "a=%2500&b=%0a00&c=100%25"),
         ] {
             let mut form = sent.as_bytes().to_vec();
-            replace_in_form(&mut form);
+            replace_nul_in_form(&mut form);
             assert_eq!(form, kept.as_bytes(), "{sent:?}");
             let mut fields = url::form_urlencoded::parse(&form);
             assert!(!fields.any(|(name, value)| name.contains('\0') || value.contains('\0')));
@@ -74,7 +74,7 @@ mod tests {
             ("http://host/a?q=%00%00", "/a", "q=%1A%1A"),
         ] {
             let mut request = TestRequest::with_uri(sent).to_srv_request();
-            replace_in_address(&mut request);
+            replace_nul_in_address(&mut request);
             let routed = request.match_info().get_ref().path().to_owned();
             assert_eq!((routed.as_str(), request.query_string()), (path, query));
             assert!(!request.uri().to_string().contains(ENCODED_NUL), "{sent}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{HeaderMap, HeaderName};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpRequest};
 
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -28,9 +28,7 @@ impl FromRequest for Prefer {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let state = request
-            .app_data::<web::Data<ApiState>>()
-            .ok_or_else(|| ApiError::internal("no state"));
+        let state = ApiState::from_request(request);
         let is_async = prefers_async(request.headers());
         ready(state.map(|state| Self {
             wait: if is_async {

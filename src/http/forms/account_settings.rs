@@ -24,19 +24,19 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
     SettingsChange {
-        registration_number: unsettable(reader, "registration_number", |reader| {
+        registration_number: read_change(reader, "registration_number", |reader| {
             let field = reader.optional("registration_number");
             field.identifier(REGISTRATION_CHARS_MAX)
         }),
-        template: unsettable(reader, "template", |reader| {
+        template: read_change(reader, "template", |reader| {
             reader
                 .optional("template")
                 .word(template_with_name, || template_names().join(", "))
         }),
-        accent: unsettable(reader, "colours", |reader| {
+        accent: read_change(reader, "colours", |reader| {
             reader.optional("colours").object(accent)
         }),
-        logo: unsettable(reader, "logo", logo),
+        logo: read_change(reader, "logo", logo),
         strict_documents: reader.optional("strict_documents").boolean(),
         strict_numbers: reader.optional("strict_numbers").boolean(),
         submit_after_approval: reader.optional("submit_after_approval").boolean(),
@@ -45,7 +45,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> SettingsChange {
 }
 
 /// Reads a field whose value null removes.
-fn unsettable<T>(
+fn read_change<T>(
     reader: &mut Reader<'_>,
     name: &str,
     read: impl FnOnce(&mut Reader<'_>) -> Option<T>,

@@ -36,7 +36,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
             draft,
         });
     }
-    warn(reader, &warnings);
+    forward_warnings(reader, &warnings);
     Some(candidates)
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn invoice_no(item: &Map<String, Value>) -> Option<String> {
     (is_plain && text.chars().count() <= TEXT_CHARS_MAX).then(|| text.to_owned())
 }
 
-fn warn(reader: &Reader<'_>, warnings: &[String]) {
+fn forward_warnings(reader: &Reader<'_>, warnings: &[String]) {
     for warning in warnings.iter().take(WARNED_INVOICES_MAX) {
         reader.warn(warning.chars().take(WARNING_CHARS_MAX).collect::<String>());
     }

@@ -6,47 +6,47 @@ use crate::domain::invoice::Draft;
 use crate::domain::invoice::calculation::{self, Calculation, DocumentForm};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::reference::catalog::Catalog;
-use crate::http::forms::full_invoice::{self, FormAccount};
-use crate::http::forms::reader::Accepted;
+use crate::http::forms::full_invoice::{self, InvoiceContext};
+use crate::http::forms::reader::AcceptedForm;
 
 /// A body with the amounts that could be computed.
 #[derive(Debug)]
-pub(crate) struct Completed {
+pub(crate) struct ComputedBody {
     pub(crate) fields: Map<String, Value>,
     pub(crate) outcome: Result<Calculation, Faults>,
 }
 
-pub(crate) fn complete(
+pub(crate) fn compute_amounts(
     body: &Map<String, Value>,
     form: DocumentForm,
     catalog: &Catalog,
-) -> Completed {
+) -> ComputedBody {
     let mut fields = body.clone();
     let outcome = calculation::complete(&mut fields, form, catalog);
-    Completed { fields, outcome }
+    ComputedBody { fields, outcome }
 }
 
 /// Reads Create Invoice (Full), and computes its amounts first if the caller asks for it.
 pub(crate) fn read_full_invoice(
     body: &Map<String, Value>,
-    account: FormAccount<'_>,
+    account: InvoiceContext<'_>,
     catalog: &Catalog,
     calculates: bool,
-) -> Result<(Accepted<Draft>, Option<Calculation>), Faults> {
+) -> Result<(AcceptedForm<Draft>, Option<Calculation>), Faults> {
     if !calculates {
         return full_invoice::read(body, account, catalog).map(|form| (form, None));
     }
-    let Completed { fields, outcome } = complete(body, DocumentForm::Full, catalog);
+    let ComputedBody { fields, outcome } = compute_amounts(body, DocumentForm::Full, catalog);
     let form = full_invoice::read_completed(body, &fields, account, catalog);
-    join(form, Some(outcome))
+    combine_results(form, Some(outcome))
 }
 
 /// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. A missing
 /// amount that could not be computed is not reported, because the fault that prevented it already is.
-pub(crate) fn join<T>(
-    read: Result<Accepted<T>, Faults>,
+pub(crate) fn combine_results<T>(
+    read: Result<AcceptedForm<T>, Faults>,
     outcome: Option<Result<Calculation, Faults>>,
-) -> Result<(Accepted<T>, Option<Calculation>), Faults> {
+) -> Result<(AcceptedForm<T>, Option<Calculation>), Faults> {
     match (read, outcome.transpose()) {
         (Ok(form), Ok(calculation)) => Ok((form, calculation)),
         (Ok(_), Err(faults)) | (Err(faults), Ok(_)) => Err(faults),
@@ -92,7 +92,7 @@ mod tests {
             ("invoice_line.0.invoiced_quantity", "required"),
             ("legal_monetary_total.tax_inclusive_amount", "sum"),
         ]);
-        let joined = join::<()>(Err(form), Some(Err(sums))).unwrap_err();
+        let joined = combine_results::<()>(Err(form), Some(Err(sums))).unwrap_err();
         let paths: Vec<_> = joined.iter().map(|fault| fault.path.as_str()).collect();
         assert_eq!(
             paths,

@@ -3,7 +3,7 @@
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::invisible::is_unprintable;
-use crate::domain::reference::catalog::ReferenceList;
+use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::domain::reference::country::country_code;
 use crate::domain::reference::fuzzy_code::code_in_another_spelling;
 use crate::http::forms::field::{Field, TEXT_CHARS_MAX};
@@ -29,7 +29,7 @@ impl Field<'_> {
     }
 
     /// Reads a code that matches a pattern and is on one of the authority's lists.
-    pub(crate) fn listed_pattern(
+    pub(crate) fn patterned_code(
         self,
         pattern: &'static str,
         list: ReferenceList,
@@ -91,19 +91,32 @@ impl Field<'_> {
     }
 }
 
+/// Reads a currency code of three letters in a query. A list that was not fetched yet accepts any code.
+pub(crate) fn parse_currency(text: &str, catalog: &Catalog) -> Result<String, FieldRule> {
+    let list = ReferenceList::Currencies;
+    if !is_letters(text, 3) {
+        return Err(text_checks::currency_rule());
+    }
+    if catalog.has(list, text) == Some(false) {
+        return Err(unlisted_rule(catalog, list, text));
+    }
+    Ok(text.to_owned())
+}
+
 /// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
 fn check_listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, FieldRule> {
     match report.catalog.has(list, text) {
-        Some(false) => {
-            let meant = code_in_another_spelling(report.catalog, list, text);
-            return Err(FieldRule::Listed {
-                list: list.as_str(),
-                meant,
-            });
-        }
+        Some(false) => return Err(unlisted_rule(report.catalog, list, text)),
         Some(true) => {}
         None if text.chars().any(is_unprintable) => return Err(FieldRule::NoControlCharacters),
         None => report.record_unchecked(list),
     }
     Ok(text.to_owned())
+}
+
+fn unlisted_rule(catalog: &Catalog, list: ReferenceList, text: &str) -> FieldRule {
+    FieldRule::Listed {
+        list: list.as_str(),
+        meant: code_in_another_spelling(catalog, list, text),
+    }
 }

@@ -17,7 +17,7 @@ const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
 /// A document that passed the rules of its form.
 #[derive(Debug)]
-pub(crate) struct ReadDocument {
+pub(crate) struct ValidDocument {
     pub(crate) irn: Irn,
     pub(crate) document: AuthorityDocument,
 }

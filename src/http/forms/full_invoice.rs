@@ -19,13 +19,13 @@ use crate::http::forms::full_line;
 use crate::http::forms::full_line::FullLine;
 use crate::http::forms::full_sums;
 use crate::http::forms::normalized::normalize;
-use crate::http::forms::reader::{self, Accepted, Reader};
+use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::references;
 use crate::http::forms::standard_invoice::warn_unless_submittable;
 
 /// The values with which the form compares the date and the IRN of the invoice.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FormAccount<'a> {
+pub(crate) struct InvoiceContext<'a> {
     /// The latest allowed issue date.
     pub(crate) today: Date,
     /// The service id that the IRN must carry. `None` skips this check; the taxpayer actor makes it later.
@@ -46,9 +46,9 @@ const COLUMN_FIELDS: [&str; 7] = [
 
 pub(crate) fn read(
     body: &Map<String, Value>,
-    account: FormAccount<'_>,
+    account: InvoiceContext<'_>,
     catalog: &Catalog,
-) -> Result<Accepted<Draft>, Faults> {
+) -> Result<AcceptedForm<Draft>, Faults> {
     read_completed(body, body, account, catalog)
 }
 
@@ -56,9 +56,9 @@ pub(crate) fn read(
 pub(crate) fn read_completed(
     sent: &Map<String, Value>,
     body: &Map<String, Value>,
-    account: FormAccount<'_>,
+    account: InvoiceContext<'_>,
     catalog: &Catalog,
-) -> Result<Accepted<Draft>, Faults> {
+) -> Result<AcceptedForm<Draft>, Faults> {
     let (mut form, unknown) =
         reader::read_with_unknown_paths(body, catalog, |reader| full_invoice(reader, account))?;
     form.value.extras = extras(body, &form.value, &unknown);
@@ -68,7 +68,7 @@ pub(crate) fn read_completed(
 }
 
 /// Reads the draft without its extras. The function `read` adds them.
-pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) -> Option<Draft> {
+pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: InvoiceContext<'_>) -> Option<Draft> {
     let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader
@@ -142,7 +142,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: FormAccount<'_>) ->
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,
-    account: FormAccount<'_>,
+    account: InvoiceContext<'_>,
     invoice_no: Option<&str>,
     issued: Option<Date>,
 ) {
@@ -233,14 +233,14 @@ mod tests {
         self, INEXACT, broken_rules, catalog, number, numbers, object, texts, with_member,
     };
 
-    fn account() -> FormAccount<'static> {
-        FormAccount {
+    fn account() -> InvoiceContext<'static> {
+        InvoiceContext {
             today: "2026-11-21".parse().unwrap(),
             service_id: Some("94ad90fb"),
         }
     }
 
-    fn read_body(body: Value) -> Result<Accepted<Draft>, Faults> {
+    fn read_body(body: Value) -> Result<AcceptedForm<Draft>, Faults> {
         read(&object(body), account(), &catalog())
     }
 
@@ -1017,7 +1017,7 @@ mod tests {
         assert!(
             read(
                 &body,
-                FormAccount {
+                InvoiceContext {
                     service_id: None,
                     ..account()
                 },

@@ -48,10 +48,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let is_service = kind == Some(ItemType::Service);
     let product_category = reader
         .required_if(is_product, "product_category")
-        .listed_pattern(PRODUCT_CODE, ReferenceList::ProductCodes);
+        .patterned_code(PRODUCT_CODE, ReferenceList::ProductCodes);
     let service_category = reader
         .required_if(is_service, "service_category")
-        .listed_pattern(SERVICE_CODE, ReferenceList::ServiceCodes);
+        .patterned_code(SERVICE_CODE, ReferenceList::ServiceCodes);
     let hsn_code = product_code(reader.optional("hsn_code"));
     let isic_code = service_code(reader.optional("isic_code"));
     let tax_category = reader

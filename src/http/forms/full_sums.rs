@@ -122,7 +122,7 @@ fn charges(draft: &Draft) -> Option<Amount> {
 fn fraction_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
     let digits = catalog.currency_digits(&draft.currency);
     let lines = draft.lines.iter().map(|line| &line.extras);
-    let long = long_amounts(&draft.extras, lines, digits)?;
+    let long = fraction_warning_start(&draft.extras, lines, digits)?;
     let currency = &draft.currency;
     Some(format!(
         "{long} more digits after the point than {currency} has ({digits}); the invoice is stored as sent"
@@ -138,7 +138,7 @@ pub(crate) fn document_fraction_warning(
     let digits = catalog.currency_digits(currency);
     let lines = document.get("invoice_line").and_then(Value::as_array);
     let lines = lines.into_iter().flatten().filter_map(Value::as_object);
-    let long = long_amounts(document, lines, digits)?;
+    let long = fraction_warning_start(document, lines, digits)?;
     Some(format!(
         "{long} more digits after the point than {currency} has ({digits}); the document is passed on like that"
     ))
@@ -146,7 +146,7 @@ pub(crate) fn document_fraction_warning(
 
 /// Returns the beginning of a warning, up to `has`, that names the amounts with more than `digits` digits after the
 /// point; `None` if there are none.
-fn long_amounts<'a>(
+fn fraction_warning_start<'a>(
     document: &Map<String, Value>,
     lines: impl Iterator<Item = &'a Map<String, Value>>,
     digits: u32,
@@ -154,7 +154,7 @@ fn long_amounts<'a>(
     let mut paths = Vec::new();
     for name in SUMS {
         if let Some(value) = document.get(name) {
-            push_fractions(value, name, digits, &mut paths);
+            push_fraction_paths(value, name, digits, &mut paths);
         }
     }
     for (index, line) in lines.enumerate() {
@@ -173,7 +173,7 @@ fn long_amounts<'a>(
 }
 
 /// Adds the paths of the amounts that have more than `digits` digits after the point.
-fn push_fractions(value: &Value, path: &str, digits: u32, paths: &mut Vec<String>) {
+fn push_fraction_paths(value: &Value, path: &str, digits: u32, paths: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -183,13 +183,13 @@ fn push_fractions(value: &Value, path: &str, digits: u32, paths: &mut Vec<String
                 if sum.is_some_and(|sum| sum.has_more_digits(digits)) {
                     paths.push(path);
                 } else if !is_amount {
-                    push_fractions(value, &path, digits, paths);
+                    push_fraction_paths(value, &path, digits, paths);
                 }
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                push_fractions(item, &format!("{path}.{index}"), digits, paths);
+                push_fraction_paths(item, &format!("{path}.{index}"), digits, paths);
             }
         }
         _ => {}
@@ -209,7 +209,7 @@ mod tests {
     use serde_json::json;
 
     use crate::domain::reference::catalog::ReferenceList;
-    use crate::http::forms::full_invoice::{self, FormAccount};
+    use crate::http::forms::full_invoice::{self, InvoiceContext};
     use crate::http::forms::testing::{self, catalog, number, object, with_member};
 
     use super::*;
@@ -220,7 +220,7 @@ mod tests {
         for (path, value) in changes {
             body = with_member(&body, path, Some(value.clone()));
         }
-        let account = FormAccount {
+        let account = InvoiceContext {
             today: "2026-11-21".parse().unwrap(),
             service_id: None,
         };

@@ -15,8 +15,8 @@ use crate::domain::invoice::batch::{Candidate, ITEM_FAULTS_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::forms::full_invoice::FormAccount;
-use crate::http::forms::reader::Accepted;
+use crate::http::forms::full_invoice::InvoiceContext;
+use crate::http::forms::reader::AcceptedForm;
 use crate::http::forms::{batch, full_invoice, reader, standard_invoice};
 
 /// The inputs besides the file that the forms need to read its documents.
@@ -99,17 +99,17 @@ fn read_document(
 fn read_body(
     body: &Map<String, Value>,
     context: &ImportContext<'_>,
-) -> Result<Accepted<Draft>, Faults> {
+) -> Result<AcceptedForm<Draft>, Faults> {
     match context.form {
         ImportForm::Standard => {
             let read = reader::read(body, context.catalog, standard_invoice::read)?;
-            Ok(Accepted {
+            Ok(AcceptedForm {
                 value: read.value.draft,
                 warnings: read.warnings,
             })
         }
         ImportForm::Full => {
-            let account = FormAccount {
+            let account = InvoiceContext {
                 today: context.today,
                 service_id: Some(&context.account.service_id),
             };
@@ -121,7 +121,7 @@ fn read_body(
 /// Returns the draft if neither the reader of the file nor the form found a fault, and its amounts agree with the sums
 /// that the file states.
 fn check_draft(
-    read: Result<Accepted<Draft>, Faults>,
+    read: Result<AcceptedForm<Draft>, Faults>,
     document: &mut SourceDocument,
     lines_sum: Option<Amount>,
     catalog: &Catalog,

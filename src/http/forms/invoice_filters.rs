@@ -13,6 +13,8 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::forms::code_field::parse_currency;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::text_checks::{self, parse_word};
@@ -22,7 +24,7 @@ use crate::store::invoices::list::{
 
 const PER_PAGE_DEFAULT: u64 = 10;
 /// The filters, under the names that the query gives them.
-pub(crate) const FILTER_NAMES: [&str; 16] = [
+pub(crate) const FILTER_NAMES: [&str; 17] = [
     "batch_no",
     "status",
     "payment_status",
@@ -34,6 +36,7 @@ pub(crate) const FILTER_NAMES: [&str; 16] = [
     "due_after",
     "overdue",
     "without_cancelled",
+    "currency",
     "amount_min",
     "amount_max",
     "customer_no",
@@ -53,7 +56,7 @@ pub(crate) struct ListQuery {
 }
 
 impl ListQuery {
-    pub(crate) fn part(&self) -> PagePart {
+    pub(crate) fn page_part(&self) -> PagePart {
         PagePart {
             start: self.start,
             limit: self.page.per_page,
@@ -70,20 +73,22 @@ impl ListQuery {
     }
 }
 
-/// Reads the query. `today` decides which invoices are overdue.
-pub(crate) fn read(query: &Query, today: Date) -> Result<ListQuery, Faults> {
-    read_with(query, today, parse_number)
+/// Reads the query. `today` decides which invoices are overdue, and `catalog` which currencies there are.
+pub(crate) fn read(query: &Query, today: Date, catalog: &Catalog) -> Result<ListQuery, Faults> {
+    read_with_amount_parser(query, today, catalog, parse_number)
 }
 
 /// Reads the query like `read`, with amounts that are written in another way.
-pub(crate) fn read_with(
+pub(crate) fn read_with_amount_parser(
     query: &Query,
     today: Date,
+    catalog: &Catalog,
     parse_amount: ParseAmount,
 ) -> Result<ListQuery, Faults> {
     let mut faults = Faults::default();
     let mut filter = FilterReader {
         query,
+        catalog,
         parse_amount,
         faults: &mut faults,
     };
@@ -152,12 +157,14 @@ type ParseAmount = fn(&str) -> Result<Amount, FieldRule>;
 /// Reads parameters of the query and collects their faults. A blank parameter counts as absent.
 struct FilterReader<'a> {
     query: &'a Query,
+    catalog: &'a Catalog,
     parse_amount: ParseAmount,
     faults: &'a mut Faults,
 }
 
 impl FilterReader<'_> {
     fn filters(&mut self, today: Date) -> InvoiceFilter {
+        let catalog = self.catalog;
         InvoiceFilter {
             batch_no: self.text("batch_no"),
             status: self.read("status", |text| {
@@ -178,6 +185,7 @@ impl FilterReader<'_> {
             due_after: self.read("due_after", text_checks::parse_date),
             overdue_on: self.flag("overdue").then_some(today),
             without_cancelled: self.flag("without_cancelled"),
+            currency: self.read("currency", |text| parse_currency(text, catalog)),
             amount_min: self.amount("amount_min"),
             amount_max: self.amount("amount_max"),
             customer_no: self.text("customer_no"),
@@ -192,17 +200,17 @@ impl FilterReader<'_> {
         if let (Some(from), Some(to)) = (filters.date_from, filters.date_to)
             && to < from
         {
-            self.fault("date_to", FieldRule::NotBefore("date_from"));
+            self.report_fault("date_to", FieldRule::NotBefore("date_from"));
         }
         if let (Some(after), Some(before)) = (filters.due_after, filters.due_before)
             && before < after
         {
-            self.fault("due_before", FieldRule::NotBefore("due_after"));
+            self.report_fault("due_before", FieldRule::NotBefore("due_after"));
         }
         if let (Some(min), Some(max)) = (filters.amount_min, filters.amount_max)
             && max < min
         {
-            self.fault("amount_max", FieldRule::AtLeast(min));
+            self.report_fault("amount_max", FieldRule::AtLeast(min));
         }
     }
 
@@ -228,7 +236,7 @@ impl FilterReader<'_> {
         match parse(&self.text(name)?) {
             Ok(value) => Some(value),
             Err(rule) => {
-                self.fault(name, rule);
+                self.report_fault(name, rule);
                 None
             }
         }
@@ -238,7 +246,7 @@ impl FilterReader<'_> {
         self.query.trimmed_text(name)
     }
 
-    fn fault(&mut self, name: &str, rule: FieldRule) {
+    fn report_fault(&mut self, name: &str, rule: FieldRule) {
         self.faults.push(Fault::field(name, rule));
     }
 }
@@ -288,16 +296,19 @@ fn moment(text: &str) -> Result<Timestamp, FieldRule> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::forms::testing::catalog;
     use crate::store::invoices::list_sort::SortKey;
 
     const TODAY: Date = Date::constant(2026, 3, 1);
 
     fn filters(text: &str) -> InvoiceFilter {
-        read(&Query::from_text(text), TODAY).unwrap().filters
+        let query = Query::from_text(text);
+        read(&query, TODAY, &catalog()).unwrap().filters
     }
 
     fn broken_rules(text: &str) -> Vec<String> {
-        let faults = read(&Query::from_text(text), TODAY).unwrap_err();
+        let query = Query::from_text(text);
+        let faults = read(&query, TODAY, &catalog()).unwrap_err();
         faults
             .iter()
             .map(|fault| format!("{}: {}", fault.path, fault.rule()))
@@ -317,18 +328,18 @@ mod tests {
         };
         for text in [
             "",
-            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=&overdue=&without_cancelled=&sort=&amount_min=",
+            "status=&q=+&cursor=&date_from=&updated_since=&batch_no=&overdue=&without_cancelled=&sort=&currency=&amount_min=",
             "overdue=false&sort=-created_at",
             "colour=red",
         ] {
             assert_eq!(
-                read(&Query::from_text(text), TODAY).unwrap(),
+                read(&Query::from_text(text), TODAY, &catalog()).unwrap(),
                 expected,
                 "{text}"
             );
         }
         assert_eq!(
-            read(&Query::from_text("page=3&per_page=20"), TODAY)
+            read(&Query::from_text("page=3&per_page=20"), TODAY, &catalog())
                 .unwrap()
                 .start,
             PageStart::At(40)
@@ -371,6 +382,10 @@ mod tests {
                 "due_after=2026-02-02&due_before=2026-02-01",
                 "due_before: after_or_equal",
             ),
+            ("currency=ngn", "currency: exists"),
+            ("currency=QQQ", "currency: exists"),
+            ("currency=NAIRA", "currency: currency"),
+            ("currency=%00GN", "currency: currency"),
             ("amount_min=-1", "amount_min: min"),
             ("amount_min=1,000", "amount_min: digits"),
             ("amount_max=NaN", "amount_max: digits"),
@@ -390,6 +405,25 @@ mod tests {
         }
         assert_eq!(broken_rules(&format!("q={}", "x".repeat(256))), ["q: max"]);
         assert_eq!(broken_rules("status=x&date_to=y&cursor=z").len(), 3);
+    }
+
+    #[test]
+    fn a_currency_in_another_spelling_is_refused_with_the_code_that_is_meant() {
+        for (text, sentence) in [
+            ("ngn", "must exist in currencies (did you mean NGN?)."),
+            ("QQQ", "must exist in currencies."),
+        ] {
+            let query = Query::from_text(&format!("currency={text}"));
+            let summary = read(&query, TODAY, &catalog()).unwrap_err().summary();
+            assert!(summary.ends_with(sentence), "{text}: {summary}");
+        }
+        let query = Query::from_text("currency=QQQ");
+        let found = read(&query, TODAY, &Catalog::default()).unwrap().filters;
+        assert_eq!(
+            found.currency.as_deref(),
+            Some("QQQ"),
+            "no list was fetched"
+        );
     }
 
     #[test]
@@ -416,13 +450,14 @@ mod tests {
     #[test]
     fn the_new_filters_are_read() {
         let found = filters(
-            "authority_status=rejected&overdue=true&without_cancelled=true&due_before=2026-02-02&due_after=2026-02-01&amount_min=1.50&amount_max=1e3",
+            "authority_status=rejected&overdue=true&without_cancelled=true&due_before=2026-02-02&due_after=2026-02-01&currency=NGN&amount_min=1.50&amount_max=1e3",
         );
         assert_eq!(found.authority_statuses, [AuthorityStatus::Rejected]);
         assert_eq!(found.overdue_on, Some(TODAY));
         assert!(found.without_cancelled);
         assert_eq!(found.due_before, Some(Date::constant(2026, 2, 2)));
         assert_eq!(found.due_after, Some(Date::constant(2026, 2, 1)));
+        assert_eq!(found.currency.as_deref(), Some("NGN"));
         assert_eq!(found.amount_min, Amount::parse("1.50").ok());
         assert_eq!(found.amount_max, Some(Amount::from(1_000)));
     }
@@ -447,7 +482,7 @@ mod tests {
             for (other, _) in cases {
                 let text = format!("sort={other}&cursor={cursor}&page=9");
                 if other == word {
-                    let found = read(&Query::from_text(&text), TODAY).unwrap();
+                    let found = read(&Query::from_text(&text), TODAY, &catalog()).unwrap();
                     assert_eq!(found.start, PageStart::After(place), "{word}");
                 } else {
                     assert_eq!(broken_rules(&text), ["cursor: format"], "{word}, {other}");

@@ -44,7 +44,7 @@ fn overlap_s_max() -> u32 {
     clippy::unnecessary_wraps,
     reason = "forms are read alike, and this one requires nothing"
 )]
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
+pub(crate) fn read_rotation(reader: &mut Reader<'_>) -> Option<KeyRotation> {
     let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
     let scope = reader
         .optional("scope")
@@ -82,7 +82,7 @@ pub(crate) fn read_revocation(reader: &mut Reader<'_>) -> Option<KeyRevocation> 
 }
 
 /// Reads the terms of a new key from query parameters.
-pub(crate) fn read_query(query: &Query) -> Result<KeyTerms, Faults> {
+pub(crate) fn read_key_terms(query: &Query) -> Result<KeyTerms, Faults> {
     let mut faults = Vec::new();
     let overlap_s = query
         .whole_number("overlap_s", 0)
@@ -129,7 +129,7 @@ pub(crate) fn read_name(query: &Query) -> Result<Option<String>, Fault> {
 
 /// Checks the body of a request whose terms are query parameters, and returns the warnings about it. A term in the body
 /// is a fault: without it the request would do something else than its sender wants.
-pub(crate) fn check_body(
+pub(crate) fn refuse_terms_in_body(
     body: &Map<String, Value>,
     catalog: &Catalog,
 ) -> Result<Vec<String>, Faults> {
@@ -201,7 +201,7 @@ mod tests {
         let body = json!({
             "overlap_s": 3600, "scope": "read_only", "expires_at": "2030-01-01T00:00:00Z", "reason": "a leak",
         });
-        check(&body, &cases, read);
+        check(&body, &cases, read_rotation);
         let cases = [
             ("/taxpayer_keys", None, ""),
             ("/taxpayer_keys", Some(json!("yes")), "taxpayer_keys: type"),
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_term_in_the_body_is_sent_to_the_query() {
         let check = |body: Value| {
-            check_body(&object(body), &catalog()).map_err(|faults| {
+            refuse_terms_in_body(&object(body), &catalog()).map_err(|faults| {
                 let sentences = faults.iter().map(ToString::to_string);
                 sentences.collect::<Vec<_>>().join(" / ")
             })
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn parameters_say_the_same_as_a_body() {
         let read =
-            |text: &str| read_query(&Query::from_text(text)).map_err(|faults| faults.summary());
+            |text: &str| read_key_terms(&Query::from_text(text)).map_err(|faults| faults.summary());
         assert_eq!(read(""), Ok(KeyTerms::default()));
         let all = KeyTerms {
             scope: Some(KeyScope::ReadOnly),

@@ -8,14 +8,14 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, report_fault_at, whole_number_up_to};
 use crate::http::forms::form_schema::{FieldType, FormSchema};
 use crate::http::forms::json_path::JsonPath;
-use crate::http::forms::reader::{self, Accepted, Reader};
+use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::text_checks::check_line;
 
 /// The maximum number of items in a list for which the specification gives no limit.
 const ITEMS_MAX: usize = 10_000;
 
 /// An item of a list: the received value, and the result of reading this value.
-pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
+pub(crate) type ItemResult<'f, T> = (&'f Value, Result<AcceptedForm<T>, Faults>);
 
 impl<'f> Field<'f> {
     /// Reads a list of at least `min` objects. `form` reads each object.

@@ -213,15 +213,15 @@ impl Query {
 
     pub(crate) fn page(&self, per_page_default: u64) -> Page {
         Page {
-            number: self.counted_from_one("page", PAGE_MAX).unwrap_or(1),
+            number: self.positive_number("page", PAGE_MAX).unwrap_or(1),
             per_page: self
-                .counted_from_one("per_page", PER_PAGE_MAX)
+                .positive_number("per_page", PER_PAGE_MAX)
                 .unwrap_or(per_page_default),
         }
     }
 
     /// Returns the value as a whole number of 1 or more, at most `max`; `None` if it is absent or anything else.
-    fn counted_from_one(&self, name: &str, max: u64) -> Option<u64> {
+    fn positive_number(&self, name: &str, max: u64) -> Option<u64> {
         let digits = self.text(name)?.trim();
         let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
         match digits.parse::<u64>() {

@@ -25,7 +25,7 @@ const PATH_CHARS_SHOWN_MAX: usize = 100;
 
 /// The value read from a valid body, and the warnings for the caller.
 #[derive(Debug)]
-pub(crate) struct Accepted<T> {
+pub(crate) struct AcceptedForm<T> {
     pub(crate) value: T,
     pub(crate) warnings: Vec<String>,
 }
@@ -37,7 +37,7 @@ pub(crate) fn read<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<Accepted<T>, Faults> {
+) -> Result<AcceptedForm<T>, Faults> {
     read_with_unknown_paths(body, catalog, form).map(|(accepted, _)| accepted)
 }
 
@@ -46,8 +46,8 @@ pub(crate) fn read_with_unknown_paths<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<(Accepted<T>, UnknownPaths), Faults> {
-    read_up_to(FAULTS_MAX, body, catalog, form).map(Findings::with_unknown_warning)
+) -> Result<(AcceptedForm<T>, UnknownPaths), Faults> {
+    read_with_faults_max(FAULTS_MAX, body, catalog, form).map(FormResult::with_unknown_warning)
 }
 
 /// Reads a document that this service made, with a form. The caller sent none of its fields, so there is no warning
@@ -56,8 +56,8 @@ pub(crate) fn read_own_document<T>(
     document: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<(Accepted<T>, UnknownPaths), Faults> {
-    let found = read_up_to(FAULTS_MAX, document, catalog, form)?;
+) -> Result<(AcceptedForm<T>, UnknownPaths), Faults> {
+    let found = read_with_faults_max(FAULTS_MAX, document, catalog, form)?;
     Ok((found.accepted, found.unknown))
 }
 
@@ -66,30 +66,30 @@ pub(crate) fn read_item<T>(
     item: &Value,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<Accepted<T>, Faults> {
+) -> Result<AcceptedForm<T>, Faults> {
     match item {
         Value::Object(object) => {
-            let found = read_up_to(ITEM_FAULTS_MAX, object, catalog, form)?;
+            let found = read_with_faults_max(ITEM_FAULTS_MAX, object, catalog, form)?;
             Ok(found.with_unknown_warning().0)
         }
         _ => Err(Fault::new(WHOLE_ITEM_PATH, "type", "The invoice must be an object.").into()),
     }
 }
 
-fn read_up_to<T>(
+fn read_with_faults_max<T>(
     faults_max: usize,
     body: &Map<String, Value>,
     catalog: &Catalog,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<Findings<T>, Faults> {
+) -> Result<FormResult<T>, Faults> {
     let report = Report::new(catalog, faults_max);
     let value = Reader::read(body, JsonPath::Root, &report, form);
     let warnings = report.warnings();
     let unknown_warning = report.unknown_warning();
     let (faults, unknown) = report.into_findings();
     match value {
-        Some(value) if faults.is_empty() => Ok(Findings {
-            accepted: Accepted { value, warnings },
+        Some(value) if faults.is_empty() => Ok(FormResult {
+            accepted: AcceptedForm { value, warnings },
             unknown,
             unknown_warning,
         }),
@@ -98,15 +98,15 @@ fn read_up_to<T>(
 }
 
 /// The value that a form read from a valid body, with the warnings and the unknown fields.
-struct Findings<T> {
-    accepted: Accepted<T>,
+struct FormResult<T> {
+    accepted: AcceptedForm<T>,
     unknown: UnknownPaths,
     /// The warning that names the unknown fields; `None` if there are none.
     unknown_warning: Option<String>,
 }
 
-impl<T> Findings<T> {
-    fn with_unknown_warning(mut self) -> (Accepted<T>, UnknownPaths) {
+impl<T> FormResult<T> {
+    fn with_unknown_warning(mut self) -> (AcceptedForm<T>, UnknownPaths) {
         self.accepted.warnings.extend(self.unknown_warning);
         (self.accepted, self.unknown)
     }

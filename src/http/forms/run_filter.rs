@@ -100,7 +100,7 @@ fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
             .optional("deadline")
             .word(DeadlineState::parse, DeadlineState::allowed_words),
     };
-    refuse_unknown(reader);
+    refuse_unknown_conditions(reader);
     Some(BodyFilter {
         filter,
         has_condition: reader.has(IDS) || CONDITIONS.iter().any(|name| reader.has(name)),
@@ -129,7 +129,7 @@ fn read_ids(reader: &mut Reader<'_>) -> Option<Vec<RunId>> {
 }
 
 /// Refuses conditions that do not exist: without them the filter matches more runs than were meant.
-fn refuse_unknown(reader: &Reader<'_>) {
+fn refuse_unknown_conditions(reader: &Reader<'_>) {
     let unknown = reader.names();
     let unknown = unknown.filter(|name| *name != IDS && !CONDITIONS.contains(name));
     for name in unknown {
@@ -140,7 +140,7 @@ fn refuse_unknown(reader: &Reader<'_>) {
 }
 
 /// Returns the filter in the form of a query string, for the audit log.
-pub(crate) fn describe(filter: &RunFilter) -> String {
+pub(crate) fn describe_filter(filter: &RunFilter) -> String {
     let older_than = filter.older_than.map(|age| age.as_secs().to_string());
     let ids = filter.ids.as_ref().map(|ids| format!("{} runs", ids.len()));
     let conditions = [
@@ -292,12 +292,15 @@ mod tests {
             (filter.error.as_deref(), filter.state),
             (Some("down"), None)
         );
-        assert_eq!(describe(&filter), "error=down&older_than_s=60");
+        assert_eq!(describe_filter(&filter), "error=down&older_than_s=60");
         let filter = RunFilter {
             ids: Some(vec![Uuid::nil(); 2]),
             ..filter
         };
-        assert_eq!(describe(&filter), "ids=2 runs&error=down&older_than_s=60");
+        assert_eq!(
+            describe_filter(&filter),
+            "ids=2 runs&error=down&older_than_s=60"
+        );
         let odd =
             "state=x&operation=sign&step=x&wait_reason=x&irn=x&order=x&older_than_s=-1&deadline=x";
         let faults = read_query(&Query::from_text(odd)).unwrap_err();

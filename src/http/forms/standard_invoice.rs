@@ -76,7 +76,7 @@ fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Optio
         .word(Category::parse, Category::allowed_words);
     let kind = InvoiceType::read(reader);
     let original = original_reference(reader, kind.is_credit_note());
-    kind.warn(reader, original.is_some());
+    kind.warn_of_likely_refusals(reader, original.is_some());
     let invoice_date = reader.required("invoice_date").date();
     warn_of_old_date(reader, "invoice_date", invoice_date);
     let due_date = reader.required("due_date").date();
@@ -140,7 +140,7 @@ impl InvoiceType {
     }
 
     /// Warns of what the authority would refuse. Some callers never submit, so this is no fault here.
-    fn warn(&self, reader: &Reader<'_>, has_original: bool) {
+    fn warn_of_likely_refusals(&self, reader: &Reader<'_>, has_original: bool) {
         let catalog = reader.catalog();
         let text = self.text.as_deref().unwrap_or_default();
         let code = self.code.clone().or_else(|| named_type_code(text, catalog));
@@ -178,7 +178,7 @@ fn original_reference(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<I
 }
 
 fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount> {
-    let payable = totals::payable(lines, currency, reader.catalog());
+    let payable = totals::payable_amount(lines, currency, reader.catalog());
     if payable.is_err() {
         reader.report_fault(
             "invoice_lines",

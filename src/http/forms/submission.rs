@@ -4,18 +4,18 @@ use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::stored_document::{party_names, taxpayer_party};
+use crate::domain::invoice::stored_document::{party_field_names, taxpayer_party};
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, is_self_billed};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::document::{self, ReadDocument};
+use crate::http::forms::document::{self, ValidDocument};
 use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership::{self, ExpectedParties};
-use crate::http::forms::reader::{self, Accepted, Reader};
+use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::references;
 use crate::http::forms::taxes;
 
@@ -54,7 +54,7 @@ impl OwnPostalZone {
         catalog: &Catalog,
     ) -> Self {
         let is_from_profile = source == DocumentSource::StoredInvoice
-            || taxpayer.is_some_and(|taxpayer| names_as_profile(body, taxpayer, catalog));
+            || taxpayer.is_some_and(|taxpayer| names_taxpayer_as_profile(body, taxpayer, catalog));
         if is_from_profile {
             Self::Optional
         } else {
@@ -63,16 +63,20 @@ impl OwnPostalZone {
     }
 
     /// True if a party must have a postal code. The other party always must; the taxpayer only under `Required`.
-    fn is_needed(self, is_taxpayer: bool) -> bool {
+    fn needs_postal_zone(self, is_taxpayer: bool) -> bool {
         self == Self::Required || !is_taxpayer
     }
 }
 
 /// True if a document names the taxpayer as the documents of its stored invoices do (`GET …/{id}/json`). The telephone
 /// may be left out.
-fn names_as_profile(body: &Map<String, Value>, taxpayer: &Taxpayer, catalog: &Catalog) -> bool {
+fn names_taxpayer_as_profile(
+    body: &Map<String, Value>,
+    taxpayer: &Taxpayer,
+    catalog: &Catalog,
+) -> bool {
     let type_code = body.get("invoice_type_code").and_then(Value::as_str);
-    let named = body.get(party_names(type_code).taxpayer);
+    let named = body.get(party_field_names(type_code).taxpayer);
     let without_telephone = |party: &Value| {
         let mut members = party.as_object().cloned().unwrap_or_default();
         members.remove("telephone");
@@ -88,7 +92,7 @@ pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
-) -> Result<Accepted<ReadDocument>, Faults> {
+) -> Result<AcceptedForm<ValidDocument>, Faults> {
     let zone = OwnPostalZone::for_document(source, body, taxpayer, catalog);
     let form = |reader: &mut Reader<'_>| read_fields_with(zone, reader, taxpayer);
     let (read, unknown) = match source {
@@ -96,11 +100,11 @@ pub(crate) fn read(
         DocumentSource::StoredInvoice => reader::read_own_document(body, catalog, form)?,
     };
     let document = document(body, &read.value, &unknown);
-    let value = ReadDocument {
+    let value = ValidDocument {
         irn: read.value.irn,
         document,
     };
-    Ok(Accepted {
+    Ok(AcceptedForm {
         value,
         warnings: read.warnings,
     })
@@ -149,13 +153,13 @@ fn read_fields_with(
     reader
         .required("accounting_supplier_party")
         .object(|reader| {
-            let needs_zone = zone.is_needed(!is_self_billed);
+            let needs_zone = zone.needs_postal_zone(!is_self_billed);
             document::party(reader, expected.supplier, needs_zone)
         });
     reader
         .required_if(needs_customer, "accounting_customer_party")
         .object(|reader| {
-            let needs_zone = zone.is_needed(is_self_billed);
+            let needs_zone = zone.needs_postal_zone(is_self_billed);
             document::party(reader, expected.customer, needs_zone)
         });
     references::read(
@@ -195,7 +199,7 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     Some(irn)
 }
 
-pub(crate) fn future_issue_date_warning(form: &ReadDocument, today: Date) -> Option<String> {
+pub(crate) fn future_issue_date_warning(form: &ValidDocument, today: Date) -> Option<String> {
     let issued = form.document.issue_date?;
     let warning =
         "issue_date is in the future: the deadline counts from it, and once signed it stays";
@@ -228,7 +232,7 @@ mod tests {
         with_member,
     };
 
-    fn read_body(body: Value) -> Result<Accepted<ReadDocument>, Faults> {
+    fn read_body(body: Value) -> Result<AcceptedForm<ValidDocument>, Faults> {
         read(DocumentSource::Caller, &object(body), None, &catalog())
     }
 

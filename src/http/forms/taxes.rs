@@ -29,7 +29,7 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
     let Some((id, percent)) = fitting_category(tax, totals.tax_exclusive, reader.catalog()) else {
         let rule = FieldRule::Other {
             id: "required",
-            sentence: no_fitting_category(tax, totals, reader.catalog()).into(),
+            sentence: unfitting_tax_sentence(tax, totals, reader.catalog()).into(),
             expected: Some("a value"),
         };
         reader.report_fault("tax_total", rule);
@@ -46,7 +46,7 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
 }
 
 /// Returns the sentence of the fault if no percent fits. It shows the tax that the standard category would ask for.
-fn no_fitting_category(tax: Amount, totals: Totals, catalog: &Catalog) -> String {
+fn unfitting_tax_sentence(tax: Amount, totals: Totals, catalog: &Catalog) -> String {
     let (standard, _) = STANDARD_CATEGORY;
     let due = catalog
         .tax_percent(standard)
@@ -81,7 +81,7 @@ fn fitting_category(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(S
     }
     let fitting: Vec<_> = known
         .into_iter()
-        .filter(|(_, percent)| is_due(*percent, amount, tax))
+        .filter(|(_, percent)| is_tax_at_percent(*percent, amount, tax))
         .collect();
     let named = |word: &str| fitting.iter().find(|(id, _)| id.starts_with(word));
     let best = named("ZERO_VAT")
@@ -91,7 +91,7 @@ fn fitting_category(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(S
 }
 
 /// Returns true if `percent` of `amount` is `tax`, within the tolerance. A tax of zero is due at zero percent only.
-fn is_due(percent: Amount, amount: Amount, tax: Amount) -> bool {
+fn is_tax_at_percent(percent: Amount, amount: Amount, tax: Amount) -> bool {
     if tax.is_zero() {
         percent.is_zero()
     } else {

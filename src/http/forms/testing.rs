@@ -6,7 +6,7 @@ pub(crate) use testkit::edit::exact as number;
 use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::reader::{self, Accepted, Reader};
+use crate::http::forms::reader::{self, AcceptedForm, Reader};
 
 pub(crate) fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
@@ -73,12 +73,12 @@ pub(crate) fn with_member(body: &Value, pointer: &str, value: Option<Value>) -> 
 pub(crate) fn read<T>(
     body: Value,
     form: impl FnOnce(&mut Reader<'_>) -> Option<T>,
-) -> Result<Accepted<T>, Faults> {
+) -> Result<AcceptedForm<T>, Faults> {
     reader::read(&object(body), &catalog(), form)
 }
 
 /// Returns the violated rules of a result, each as `path: rule`.
-pub(crate) fn broken_rules<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
+pub(crate) fn broken_rules<T>(result: Result<AcceptedForm<T>, Faults>) -> Vec<String> {
     match result {
         Ok(_) => Vec::new(),
         Err(faults) => {
@@ -113,7 +113,7 @@ pub(crate) fn check<T>(
     }
 }
 
-/// Digits of numbers that no amount keeps exactly.
+/// JSON numbers, as text, that no `Amount` can hold exactly: they are too large, too small or have too many digits.
 pub(crate) const INEXACT: [&str; 5] = [
     "1e400",
     "-1e400",

@@ -11,12 +11,12 @@ use crate::domain::party::email::is_email;
 use crate::domain::party::normal_form::is_same_tin;
 use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::document::{self, ReadDocument, is_telephone};
+use crate::http::forms::document::{self, ValidDocument, is_telephone};
 use crate::http::forms::document_header;
 use crate::http::forms::field::{LONG_TEXT_CHARS_MAX, TEXT_CHARS_MAX};
 use crate::http::forms::normalized::normalize;
 use crate::http::forms::ownership::{self, ExpectedParties};
-use crate::http::forms::reader::{self, Accepted, Reader};
+use crate::http::forms::reader::{self, AcceptedForm, Reader};
 use crate::http::forms::references;
 
 const SUPPLIER_FIELD: &str = "accounting_supplier_party";
@@ -35,7 +35,7 @@ pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
-) -> Result<Accepted<ReadDocument>, Faults> {
+) -> Result<AcceptedForm<ValidDocument>, Faults> {
     let (read, unknown) =
         reader::read_with_unknown_paths(body, catalog, |reader| read_fields(reader, taxpayer))?;
     let mut fields = normalize(body.clone(), &unknown);
@@ -48,11 +48,11 @@ pub(crate) fn read(
     }
     let document =
         AuthorityDocument::new(fields, read.value.category.or(consumer), read.value.status);
-    let value = ReadDocument {
+    let value = ValidDocument {
         irn: read.value.irn,
         document,
     };
-    Ok(Accepted {
+    Ok(AcceptedForm {
         value,
         warnings: read.warnings,
     })

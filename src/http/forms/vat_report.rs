@@ -57,7 +57,7 @@ pub(crate) fn read(
         vat: vat_calculated?,
         total: total_amount?,
     };
-    sums.warn(reader, vat_status?);
+    sums.warn_of_unfitting_amounts(reader, vat_status?);
     let report = VatReport {
         agent_tin: agent_tin?,
         beneficiary_tin: beneficiary_tin?,
@@ -90,7 +90,7 @@ struct ReportSums {
 
 impl ReportSums {
     /// Warns of amounts that do not fit each other. The authority gets them as they were sent.
-    fn warn(self, reader: &Reader<'_>, status: VatStatus) {
+    fn warn_of_unfitting_amounts(self, reader: &Reader<'_>, status: VatStatus) {
         if self.base.is_negative() {
             reader.warn("base_amount is below zero");
         }

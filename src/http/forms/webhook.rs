@@ -30,7 +30,7 @@ pub(crate) struct Webhook {
 
 pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<Webhook> {
     let url = url(reader.required("webhook_url"), policy);
-    let enabled_events = enabled_events(reader, Need::Optional);
+    let enabled_events = enabled_events(reader, FieldNeed::Optional);
     let retry_schedule = retry_schedule(reader);
     Some(Webhook {
         url: url?,
@@ -41,16 +41,16 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
 
 /// Says whether a form requires a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum FieldNeed {
     Required,
     Optional,
 }
 
 /// Reads the names of the events that an endpoint gets. Warns of unknown names.
-pub(crate) fn enabled_events(reader: &mut Reader<'_>, need: Need) -> Option<Vec<String>> {
+pub(crate) fn enabled_events(reader: &mut Reader<'_>, need: FieldNeed) -> Option<Vec<String>> {
     let field = match need {
-        Need::Required => reader.required(EVENTS_FIELD),
-        Need::Optional => reader.optional(EVENTS_FIELD),
+        FieldNeed::Required => reader.required(EVENTS_FIELD),
+        FieldNeed::Optional => reader.optional(EVENTS_FIELD),
     };
     let names = field.texts(TEXT_CHARS_MAX).map(remove_duplicates);
     if names

@@ -8,7 +8,7 @@ use crate::domain::events::delivery::ScheduleChange;
 use crate::domain::party::settings::Change;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;
-use crate::http::forms::webhook::{self, Need};
+use crate::http::forms::webhook::{self, FieldNeed};
 
 const DESCRIPTION_FIELD: &str = "description";
 
@@ -30,7 +30,7 @@ pub(crate) struct EndpointChange {
 
 pub(crate) fn read_new(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<NewEndpoint> {
     let url = webhook::url(reader.required("url"), policy);
-    let enabled_events = webhook::enabled_events(reader, Need::Required);
+    let enabled_events = webhook::enabled_events(reader, FieldNeed::Required);
     let description = reader.optional(DESCRIPTION_FIELD).text(TEXT_CHARS_MAX);
     let retry_schedule = webhook::retry_schedule(reader);
     Some(NewEndpoint {
@@ -50,7 +50,7 @@ pub(crate) fn read_change(
     policy: &AddressPolicy,
 ) -> Option<EndpointChange> {
     let url = webhook::url(reader.optional("url"), policy);
-    let enabled_events = webhook::enabled_events(reader, Need::Optional);
+    let enabled_events = webhook::enabled_events(reader, FieldNeed::Optional);
     let description = reader.optional(DESCRIPTION_FIELD).text(TEXT_CHARS_MAX);
     let description = match description {
         Some(text) => Change::Set(text),

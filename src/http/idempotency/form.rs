@@ -117,7 +117,9 @@ pub(crate) async fn session_token(
         return Ok(None);
     };
     let token = SecretString::from(cookie.value().to_owned());
-    let session = sessions::peek(&state.store, &token, settings.limits, state.now()).await?;
+    let session =
+        sessions::find_without_extending(&state.store, &token, settings.limits, state.now())
+            .await?;
     Ok(session.map(|_in_force| token))
 }
 
@@ -127,7 +129,7 @@ fn sent_form(
     result_page: ResultPage,
     request: &HttpRequest,
 ) -> Result<SentForm, ApiError> {
-    let body = form::peek(request)?;
+    let body = form::peek_form(request)?;
     let claim =
         make_claim(state, session, request.path(), &body).ok_or_else(token_missing_error)?;
     let page = match result_page {
@@ -200,7 +202,7 @@ async fn store_intent_or_wait(state: &ApiState, form: &SentForm) -> Result<FormS
             command_id: None,
             answer: None,
         };
-        if idempotency::keep_alone(&state.store, intent, state.now()).await? {
+        if idempotency::keep_without_command(&state.store, intent, state.now()).await? {
             return Ok(FormStatus::First);
         }
         sleep(OUTCOME_LOOK_INTERVAL).await;
@@ -241,7 +243,7 @@ async fn store_outcome(
             headers: location.into_iter().collect(),
             body: String::new(),
         };
-        store_done(state, claim, &answer).await
+        store_done_form(state, claim, &answer).await
     } else if is_without_effect(status) {
         idempotency::release(&state.store, &claim.to_intent()).await
     } else {
@@ -254,7 +256,7 @@ async fn store_outcome(
 
 /// Stores the claim of a form that is done, with the answer to it. If a command has stored the claim already, only adds
 /// the answer.
-async fn store_done(
+async fn store_done_form(
     state: &ApiState,
     claim: &IdempotencyClaim,
     answer: &StoredResponse,
@@ -264,7 +266,7 @@ async fn store_done(
         command_id: None,
         answer: Some(answer.clone()),
     };
-    if idempotency::keep_alone(&state.store, entry, state.now()).await? {
+    if idempotency::keep_without_command(&state.store, entry, state.now()).await? {
         return Ok(());
     }
     idempotency::add_answer(&state.store, claim, answer).await

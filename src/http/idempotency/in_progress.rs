@@ -26,7 +26,10 @@ pub(crate) struct KeyInUse {
 }
 
 impl InProgressRequests {
-    pub(crate) fn enter(&self, claim: &IdempotencyClaim) -> Result<InProgressGuard, KeyInUse> {
+    pub(crate) fn begin_request(
+        &self,
+        claim: &IdempotencyClaim,
+    ) -> Result<InProgressGuard, KeyInUse> {
         match self.0.entry(claim.id.clone()) {
             Entry::Occupied(other) => Err(KeyInUse {
                 is_same_request: *other.get() == claim.fingerprint,
@@ -70,20 +73,20 @@ mod tests {
             )
         };
         let in_progress = InProgressRequests::default();
-        let place = in_progress.enter(&claim(b"a")).unwrap();
+        let place = in_progress.begin_request(&claim(b"a")).unwrap();
         assert_eq!(
-            in_progress.enter(&claim(b"a")).unwrap_err(),
+            in_progress.begin_request(&claim(b"a")).unwrap_err(),
             KeyInUse {
                 is_same_request: true
             }
         );
         assert_eq!(
-            in_progress.enter(&claim(b"b")).unwrap_err(),
+            in_progress.begin_request(&claim(b"b")).unwrap_err(),
             KeyInUse {
                 is_same_request: false
             }
         );
         drop(place);
-        assert!(in_progress.enter(&claim(b"b")).is_ok());
+        assert!(in_progress.begin_request(&claim(b"b")).is_ok());
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct IdempotentRequest(Option<IdempotencyClaim>);
 
 /// Marks a response that the command stored in its own transaction, so that it is not stored again.
 #[derive(Debug, Clone, Copy)]
-struct AlreadyStored;
+struct StoredByCommand;
 
 /// Answers a write request. If it has an idempotency key, it is executed at most once for that key.
 pub(crate) async fn answer_write(
@@ -86,7 +86,10 @@ async fn look_up_key(
         return Ok(KeyStatus::Unkeyed);
     };
     let claim = make_claim(state, account, &key, request);
-    let place = state.in_progress.enter(&claim).map_err(in_use_error)?;
+    let place = state
+        .in_progress
+        .begin_request(&claim)
+        .map_err(in_use_error)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(KeyStatus::First(claim, place)),
         Some(taken) => repeated_response(state, &claim, taken)
@@ -214,7 +217,7 @@ async fn store_response(
         command_id: None,
         answer: Some(answer.clone()),
     };
-    if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
+    if let Err(error) = idempotency::keep_without_command(&state.store, entry, state.now()).await {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");
     }
     Ok(rebuild_response(answer))
@@ -235,7 +238,7 @@ impl FromRequest for IdempotentRequest {
 
 impl IdempotentRequest {
     /// Executes the command once for the key. Stores the response, which `show` renders, in the command's transaction.
-    pub(crate) async fn answer<C: TaxpayerCommand>(
+    pub(crate) async fn answer_once<C: TaxpayerCommand>(
         self,
         taxpayers: &TaxpayerHandle,
         taxpayer: TaxpayerId,
@@ -254,7 +257,7 @@ impl IdempotentRequest {
             render: Some(render),
         };
         let output = taxpayers.send_once(taxpayer, command, Some(once)).await?;
-        Ok(show(&output).with_mark(AlreadyStored))
+        Ok(show(&output).with_extension(StoredByCommand))
     }
 
     /// Returns the claim, for a change that stores the key itself, in its own transaction.
@@ -317,7 +320,7 @@ fn replayed_response(kept: StoredResponse) -> HttpResponse {
 /// stored.
 fn must_be_stored(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
-    let is_already_stored = answer.extensions().get::<AlreadyStored>().is_some();
+    let is_already_stored = answer.extensions().get::<StoredByCommand>().is_some();
     is_done && !is_already_stored && !answer.headers().contains_key(CACHE_CONTROL)
 }
 

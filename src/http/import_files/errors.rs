@@ -43,7 +43,7 @@ pub(crate) fn stream_errors(
             taxpayer: reader.taxpayer,
             import_no: &reader.import_no,
         };
-        let found = import_pieces::errors_from(&reader.state.store, key, reader.piece)
+        let found = import_pieces::error_rows_from_piece(&reader.state.store, key, reader.piece)
             .await
             .inspect_err(|error| tracing::error!(%error, "a download broke off"))?;
         Ok(found.map(|(rows, next)| {

@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use crate::actors::taxpayer::commands::{ImportInvoices, PlannedInvoices, PreviewImport};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::actors::turn_gate::Portion;
-use crate::domain::import::pieces::{Cuts, Piece};
+use crate::domain::import::pieces::{FilePieces, Piece};
 use crate::domain::import::record::Import;
 use crate::domain::import::source::ImportForm;
 use crate::domain::import::ubl_parties::ImportAccount;
@@ -40,7 +40,7 @@ pub(crate) struct LargeFile {
 /// The text of a file, the places at which it is cut, and its reserved memory.
 pub(super) struct LargeText {
     pub(super) text: String,
-    pub(super) cuts: Cuts,
+    pub(super) cuts: FilePieces,
     /// The warnings about the file as a whole. They belong to no single piece.
     pub(super) warnings: Vec<String>,
     pub(super) _body: BodyText,
@@ -61,11 +61,11 @@ pub(super) struct PieceReader {
 impl PieceReader {
     /// Reads a piece on another thread. Returns the reader too, for the next piece.
     pub(super) async fn read(self, piece: Piece) -> Result<(ImportInvoices, Self), ApiError> {
-        let read = spawn_blocking(move || self.command(&piece).map(|command| (command, self)));
+        let read = spawn_blocking(move || self.to_command(&piece).map(|command| (command, self)));
         Ok(read.await.map_err(ApiError::internal)??)
     }
 
-    fn command(&self, piece: &Piece) -> Result<ImportInvoices, Fault> {
+    fn to_command(&self, piece: &Piece) -> Result<ImportInvoices, Fault> {
         let PieceSource { format, profile } = &self.source;
         let source = piece.read(*format, &profile.columns)?;
         let catalog = self.catalog.get();
@@ -85,7 +85,11 @@ impl PieceReader {
 impl LargeFile {
     /// Stores the pieces and starts the import. If the same file was sent before, returns its import, and continues the
     /// import if it was stopped.
-    pub(crate) async fn start(self, store: &Store, now: Timestamp) -> Result<Import, ApiError> {
+    pub(crate) async fn store_and_start(
+        self,
+        store: &Store,
+        now: Timestamp,
+    ) -> Result<Import, ApiError> {
         let LargeText {
             text,
             cuts,
@@ -113,12 +117,12 @@ impl LargeFile {
             source: self.source,
             pieces: cuts.count(),
         };
-        Ok(import_pieces::start(store, taxpayer, new, now).await?)
+        Ok(import_pieces::start_import(store, taxpayer, new, now).await?)
     }
 
     /// Returns the outcome that an import would have for the first documents. Changes nothing. `send` sends the preview
     /// command of each piece.
-    pub(crate) async fn preview(
+    pub(crate) async fn preview_import(
         self,
         state: &ApiState,
         send: impl AsyncFn(PreviewImport) -> Result<(Import, PlannedInvoices), TaxpayerError>,

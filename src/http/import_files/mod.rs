@@ -18,6 +18,6 @@ mod request;
 mod worker;
 
 pub(crate) use errors::stream_errors;
-pub(crate) use read::{ReadFile, read};
+pub(crate) use read::{PreparedImport, read};
 pub(crate) use request::{CSV_TYPE, FILE_TYPES, FileRequest};
 pub use worker::{IMPORTS_MAX, ImportWorker};

@@ -55,7 +55,7 @@ pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiErr
     let mut at = if body.starts_with(first) {
         first.len()
     } else {
-        position(body, delimiter.as_bytes(), 0).ok_or_else(malformed_error)? + delimiter.len()
+        find_bytes(body, delimiter.as_bytes(), 0).ok_or_else(malformed_error)? + delimiter.len()
     };
     let mut found = None;
     for _ in 0..FIELDS_MAX {
@@ -63,14 +63,15 @@ pub(super) fn find_file(body: &[u8], boundary: &str) -> Result<FileField, ApiErr
             let message = "The form must have a field with the name `file`.";
             return found.ok_or_else(|| file_fault("required", message).into());
         }
-        let headers_start = position(body, b"\r\n", at).ok_or_else(malformed_error)?;
-        let headers_end = position(body, b"\r\n\r\n", headers_start).ok_or_else(malformed_error)?;
+        let headers_start = find_bytes(body, b"\r\n", at).ok_or_else(malformed_error)?;
+        let headers_end =
+            find_bytes(body, b"\r\n\r\n", headers_start).ok_or_else(malformed_error)?;
         if headers_end - headers_start > HEADER_BYTES_MAX {
             return Err(malformed_error());
         }
         let start = headers_end + 4;
         // The content may be empty, and its delimiter then begins with the last line break of the headers.
-        let end = position(body, delimiter.as_bytes(), start - 2).ok_or_else(malformed_error)?;
+        let end = find_bytes(body, delimiter.as_bytes(), start - 2).ok_or_else(malformed_error)?;
         let headers = String::from_utf8_lossy(&body[headers_start..headers_end]);
         let bytes = start.min(end)..end;
         let field = file_field(&headers, bytes);
@@ -102,7 +103,7 @@ fn file_field(headers: &str, bytes: Range<usize>) -> Option<FileField> {
     })
 }
 
-fn position(body: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
+fn find_bytes(body: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
     let rest = body.get(from..)?;
     let found = rest
         .windows(wanted.len())

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::actors::taxpayer::commands::ImportInvoices;
 use crate::actors::turn_gate::Portion;
-use crate::domain::import::pieces::Cuts;
+use crate::domain::import::pieces::FilePieces;
 use crate::domain::import::profile::ImportProfile;
 use crate::domain::import::record::{Import, ImportState, import_number};
 use crate::domain::import::source::{
@@ -40,7 +40,7 @@ const XLSX_BYTES_PER_BYTE: usize = 4;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A file that was read.
-pub(crate) enum ReadFile {
+pub(crate) enum PreparedImport {
     /// A file for one command. `turn` counts this bulk request as in progress: keep it until the command is done.
     Small {
         command: ImportInvoices,
@@ -64,12 +64,12 @@ pub(crate) async fn read(
     id: TaxpayerId,
     wanted: &FileRequest,
     body: BodyText,
-) -> Result<ReadFile, ApiError> {
+) -> Result<PreparedImport, ApiError> {
     let finder = wanted.clone();
     let found = body
-        .hand_over(state, move |body| find_file(&finder, body))
+        .process_in_turn(state, move |body| find_file(&finder, body))
         .await??;
-    let FoundFile {
+    let SentFile {
         file,
         format,
         digest,
@@ -80,17 +80,17 @@ pub(crate) async fn read(
         && let Some(import) = imports::owned_by_with_number(&state.store, id, &import_no).await?
         && import.state() != ImportState::Stopped
     {
-        return Ok(ReadFile::Imported(import));
+        return Ok(PreparedImport::Imported(import));
     }
     let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     taxpayer.check_may_create_invoices(state.settings.verification)?;
-    let turn = file.bulk_turn(state).await?;
+    let turn = file.wait_for_bulk_turn(state).await?;
     check_form(format, wanted.form)?;
-    let file = match measure(state, format, &profile, file).await? {
+    let file = match measure_file(state, format, &profile, file).await? {
         SizedFile::Small(file) => file,
         SizedFile::Large(text) => {
-            return Ok(ReadFile::Large(Box::new(LargeFile {
+            return Ok(PreparedImport::Large(Box::new(LargeFile {
                 text,
                 import_no,
                 form: wanted.form,
@@ -110,17 +110,17 @@ pub(crate) async fn read(
         catalog: state.catalog.get(),
     };
     let command = task.read(state, file).await?;
-    Ok(ReadFile::Small { command, turn })
+    Ok(PreparedImport::Small { command, turn })
 }
 
 /// The file of a body, with its digest.
-struct FoundFile {
+struct SentFile {
     file: BodyText,
     format: FileFormat,
     digest: String,
 }
 
-fn find_file(wanted: &FileRequest, mut body: BodyText) -> Result<FoundFile, ApiError> {
+fn find_file(wanted: &FileRequest, mut body: BodyText) -> Result<SentFile, ApiError> {
     let (format, bytes) = wanted.find_file(&body.bytes)?;
     body.bytes.truncate(bytes.end);
     body.bytes.drain(..bytes.start);
@@ -128,7 +128,7 @@ fn find_file(wanted: &FileRequest, mut body: BodyText) -> Result<FoundFile, ApiE
     if body.bytes.starts_with(BYTE_ORDER_MARK) {
         body.bytes.drain(..BYTE_ORDER_MARK.len());
     }
-    Ok(FoundFile {
+    Ok(SentFile {
         digest,
         file: body,
         format,
@@ -147,7 +147,7 @@ fn check_form(format: FileFormat, form: ImportForm) -> Result<(), Fault> {
 
 /// Decides whether a file is large, and finds the places at which a large file is cut. A small file that cannot be cut
 /// is passed on, so that the reader of its format reports the fault.
-async fn measure(
+async fn measure_file(
     state: &ApiState,
     format: FileFormat,
     profile: &ImportProfile,
@@ -164,15 +164,15 @@ async fn measure(
         FileFormat::Csv | FileFormat::Ndjson | FileFormat::Json => None,
     };
     let names = profile.columns.clone();
-    let sized = file.hand_over(state, move |file| {
-        let sized = size(format, &names, bytes_max, file);
+    let sized = file.process_in_turn(state, move |file| {
+        let sized = sized_file(format, &names, bytes_max, file);
         drop(room);
         sized
     });
     Ok(sized.await??)
 }
 
-fn size(
+fn sized_file(
     format: FileFormat,
     names: &BTreeMap<String, String>,
     bytes_max: usize,
@@ -193,7 +193,7 @@ fn size(
         None => std::str::from_utf8(&file.bytes),
     };
     let text = text.map_err(|_| file_fault("encoding", "The file is not UTF-8."));
-    let cuts = text.and_then(|text| Cuts::find(format, text, names).map(|cuts| (cuts, text)));
+    let cuts = text.and_then(|text| FilePieces::find(format, text, names).map(|cuts| (cuts, text)));
     let cuts = match cuts {
         Ok((cuts, text)) if is_long || cuts.documents() > INVOICES_MAX => {
             cuts.check(format, text, names)?;
@@ -235,11 +235,11 @@ impl ImportTask {
     /// Reads the file on another thread if it is large.
     async fn read(self, state: &ApiState, file: BodyText) -> Result<ImportInvoices, ApiError> {
         let bytes = memory_bytes(self.format, &file.bytes)?;
-        let read = file.read_file(state, bytes, move |file| self.command(file));
+        let read = file.read_file(state, bytes, move |file| self.into_command(file));
         Ok(read.await??)
     }
 
-    fn command(self, file: &[u8]) -> Result<ImportInvoices, Fault> {
+    fn into_command(self, file: &[u8]) -> Result<ImportInvoices, Fault> {
         let source = self.read_source(file)?;
         if source.documents.is_empty() {
             return Err(empty_fault());

@@ -65,15 +65,15 @@ impl ImportWorker {
             {
                 return release_lane(&self.store, lease, Some(PAUSED_DELAY)).await;
             }
-            let next = match import_pieces::next(&self.store, key).await {
+            let next = match import_pieces::next_piece(&self.store, key).await {
                 Ok(Some(next)) => next,
                 Ok(None) => return release_lane(&self.store, lease, None).await,
                 Err(error @ StoreError::Corrupt { .. }) => {
-                    return self.stop(lease, key, &error.to_string()).await;
+                    return self.stop_with_cause(lease, key, &error.to_string()).await;
                 }
                 Err(error) => return Err(error),
             };
-            match self.import(key, next, &mut ahead).await {
+            match self.import_piece(key, next, &mut ahead).await {
                 // Stale: another process has imported the piece.
                 Ok(()) | Err(PieceError::Command(TaxpayerError::Store(StoreError::Stale))) => {}
                 Err(
@@ -83,7 +83,7 @@ impl ImportWorker {
                         TaxpayerError::Quarantined { .. }
                         | TaxpayerError::Store(StoreError::Corrupt { .. } | StoreError::Broken(_)),
                     )),
-                ) => return self.stop(lease, key, &error.to_string()).await,
+                ) => return self.stop_with_cause(lease, key, &error.to_string()).await,
                 Err(PieceError::Command(TaxpayerError::Store(error))) => return Err(error),
                 Err(PieceError::Command(
                     TaxpayerError::Busy { .. }
@@ -101,7 +101,7 @@ impl ImportWorker {
     }
 
     /// Imports a piece. Meanwhile reads the following piece into `ahead`, for the next call.
-    async fn import(
+    async fn import_piece(
         &self,
         key: ImportKey<'_>,
         next: NextPiece,
@@ -115,7 +115,10 @@ impl ImportWorker {
         } = next;
         let mut invoices = match ahead.take().filter(|ahead| ahead.number == number) {
             Some(ahead) => ahead.invoices,
-            None => self.read(key, import.form, source.clone(), piece).await?,
+            None => {
+                self.read_piece(key, import.form, source.clone(), piece)
+                    .await?
+            }
         };
         invoices.file.documents_before = import.counts.total();
         let read_ahead = self.read_ahead(key, import.form, source, number + 1);
@@ -139,17 +142,17 @@ impl ImportWorker {
         source: PieceSource,
         number: i64,
     ) -> Result<Option<PieceAhead>, PieceError> {
-        let found = import_pieces::with_number(&self.store, key, number)
+        let found = import_pieces::piece_with_number(&self.store, key, number)
             .await
             .map_err(TaxpayerError::Store)?;
         let Some(piece) = found else {
             return Ok(None);
         };
-        let invoices = self.read(key, form, source, piece).await?;
+        let invoices = self.read_piece(key, form, source, piece).await?;
         Ok(Some(PieceAhead { number, invoices }))
     }
 
-    async fn read(
+    async fn read_piece(
         &self,
         key: ImportKey<'_>,
         form: ImportForm,
@@ -175,7 +178,7 @@ impl ImportWorker {
     }
 
     /// Stores that the import is stopped, and deletes the lane.
-    async fn stop(
+    async fn stop_with_cause(
         &self,
         lease: &Lease,
         key: ImportKey<'_>,
@@ -189,7 +192,7 @@ impl ImportWorker {
         );
         // Both in one transaction: if the same file is sent again, it finds the import stopped and creates a new lane.
         let tx = self.store.begin().await?;
-        match import_pieces::stop(&tx, key, STOPPED_REASON).await {
+        match import_pieces::stop_import(&tx, key, STOPPED_REASON).await {
             // A corrupt record cannot be changed. The lane is deleted all the same.
             Ok(()) | Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),

@@ -72,7 +72,9 @@ pub(super) fn situation(state: &ApiState) -> Situation {
     if let Some(work) = &mut work {
         let last_held = lock(&state.incidents.last_held);
         for (kind, lanes) in &mut work.untaken {
-            lanes.since = lanes.since.map(|due| last_held.untaken_since(kind, due));
+            lanes.since = lanes
+                .since
+                .map(|due| last_held.no_lane_taken_since(kind, due));
         }
     }
     let taxpayers = state.tree.busy_actors(kinds::TAXPAYER);
@@ -170,11 +172,11 @@ fn call_facts(moment: &CounterSample) -> Vec<CallFacts> {
 /// Returns the operations at whose concurrency limit calls wait, and whose limit is at most half of the highest so far.
 /// A limit that is lowered only for a measurement does not count.
 fn limited_operations(state: &ApiState) -> Vec<(&'static str, u32, usize)> {
-    let limits = state.authority.limits();
+    let limits = state.authority.call_limits();
     let limited = limits.iter().filter(|view| {
         let highest = state
             .incidents
-            .highest_limit(view.operation, view.lasting_limit);
+            .record_limit(view.operation, view.lasting_limit);
         view.waiting > 0
             && view.in_flight >= view.limit
             && view.lasting_limit.saturating_mul(2) <= highest

@@ -8,7 +8,7 @@ use authority_client::Operation;
 use jiff::Timestamp;
 
 use crate::domain::incident::{INCIDENTS, Incident, Situation};
-use crate::http::incidents::samples::{LastHeld, QueueLengths, Samples};
+use crate::http::incidents::samples::{CounterSamples, LastHeldLanes, QueueLengths};
 
 /// The incidents of one moment.
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ pub struct IncidentLog {
     last: Mutex<Arc<IncidentReport>>,
     /// The time at which each incident was first seen, by its kind and cause. An incident that is over is removed.
     first_seen: Mutex<HashMap<(&'static str, String), Timestamp>>,
-    pub(crate) samples: Mutex<Samples>,
+    pub(crate) samples: Mutex<CounterSamples>,
     pub(crate) queue_lengths: Mutex<QueueLengths>,
-    pub(crate) last_held: Mutex<LastHeld>,
+    pub(crate) last_held: Mutex<LastHeldLanes>,
     /// The highest concurrency limit that each operation has had.
     pub(crate) highest_limits: Mutex<HashMap<&'static str, u32>>,
 }
@@ -37,7 +37,7 @@ impl IncidentLog {
     }
 
     /// Finds the incidents of a situation, and keeps them as the last report.
-    pub(crate) fn record(
+    pub(crate) fn record_situation(
         &self,
         situation: &Situation,
         counted_at: Option<Timestamp>,
@@ -68,7 +68,7 @@ impl IncidentLog {
     }
 
     /// Records the current concurrency limit of an operation. Returns the highest limit so far.
-    pub(crate) fn highest_limit(&self, operation: Operation, limit: u32) -> u32 {
+    pub(crate) fn record_limit(&self, operation: Operation, limit: u32) -> u32 {
         let mut highest = lock(&self.highest_limits);
         let known = highest.entry(operation.name()).or_default();
         *known = limit.max(*known);

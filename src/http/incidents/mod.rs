@@ -36,7 +36,7 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 const COUNTS_WAIT: Duration = Duration::from_millis(500);
 
 /// Watches for incidents until the process stops.
-pub async fn watch(state: web::Data<ApiState>) {
+pub async fn watch_incidents(state: web::Data<ApiState>) {
     let count = async {
         loop {
             state
@@ -99,5 +99,7 @@ pub(crate) async fn current_report(state: &ApiState) -> Arc<IncidentReport> {
 fn find_incidents(state: &ApiState) -> Arc<IncidentReport> {
     let counts = state.database_counts.last_counts();
     let counted_at = counts.map(|counts| counts.counted_at);
-    state.incidents.record(&facts::situation(state), counted_at)
+    state
+        .incidents
+        .record_situation(&facts::situation(state), counted_at)
 }

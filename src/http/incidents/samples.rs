@@ -67,9 +67,9 @@ impl QueueLengths {
 
 /// For each kind of lane, the time at which a replica last held such a lane, or at which this process first looked.
 #[derive(Debug, Default)]
-pub(crate) struct LastHeld(HashMap<&'static str, Timestamp>);
+pub(crate) struct LastHeldLanes(HashMap<&'static str, Timestamp>);
 
-impl LastHeld {
+impl LastHeldLanes {
     /// Records how many lanes of a kind replicas held at a time.
     pub(crate) fn note(&mut self, at: Timestamp, kind: &'static str, held: i64) {
         let last = self.0.entry(kind).or_insert(at);
@@ -79,14 +79,14 @@ impl LastHeld {
 
     /// Returns the time since which no replica has taken a lane of this kind. The oldest waiting lane has been due
     /// since `due`; while replicas hold other lanes of the kind, it only waits for its turn.
-    pub(crate) fn untaken_since(&self, kind: &str, due: Timestamp) -> Timestamp {
+    pub(crate) fn no_lane_taken_since(&self, kind: &str, due: Timestamp) -> Timestamp {
         self.0.get(kind).map_or(due, |held| due.max(*held))
     }
 }
 
 /// The samples of the last minutes, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Samples(VecDeque<(Timestamp, CounterSample)>);
+pub(crate) struct CounterSamples(VecDeque<(Timestamp, CounterSample)>);
 
 impl CounterSample {
     /// Returns how much each counter grew since the earlier sample.
@@ -120,7 +120,7 @@ impl CounterSample {
     }
 }
 
-impl Samples {
+impl CounterSamples {
     pub(crate) fn add(&mut self, at: Timestamp, sample: &CounterSample) {
         // A clock that was set back leaves samples from the future, which would stay for ever.
         self.0
@@ -174,8 +174,12 @@ mod tests {
     #[test]
     fn work_is_untaken_since_it_is_due_and_nobody_holds_any_of_its_kind() {
         let due = at(100);
-        let mut held = LastHeld::default();
-        assert_eq!(held.untaken_since("run", due), due, "nobody has looked");
+        let mut held = LastHeldLanes::default();
+        assert_eq!(
+            held.no_lane_taken_since("run", due),
+            due,
+            "nobody has looked"
+        );
         // (when somebody looked, how many were held then, untaken since)
         for (second, count, since) in [
             (130, 0, 130),
@@ -187,22 +191,22 @@ mod tests {
         ] {
             held.note(at(second), "run", count);
             assert_eq!(
-                held.untaken_since("run", due),
+                held.no_lane_taken_since("run", due),
                 at(since),
                 "{count} held at {second}"
             );
         }
-        assert_eq!(held.untaken_since("endpoint", due), due);
+        assert_eq!(held.no_lane_taken_since("endpoint", due), due);
     }
 
     #[test]
     fn growth_is_counted_within_the_span_and_old_samples_are_dropped() {
-        let mut samples = Samples::default();
+        let mut samples = CounterSamples::default();
         assert_eq!(samples.growth_within(KEPT_FOR).panics, 0);
         for (second, panics) in [(0, 5), (60, 7), (120, 8)] {
             samples.add(at(second), &sample(panics));
         }
-        let within = |samples: &Samples, minutes| {
+        let within = |samples: &CounterSamples, minutes| {
             samples
                 .growth_within(SignedDuration::from_mins(minutes))
                 .panics

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::actors::checkpoint::LastCheckpoint;
-use crate::domain::incident::{Repetition, WorkFacts};
+use crate::domain::incident::{RepeatedWork, WorkFacts};
 
 /// The intervals of the repeated work. With an interval of zero, the work is done on demand only.
 #[derive(Debug)]
@@ -19,13 +19,13 @@ pub struct Schedules {
 }
 
 impl Schedules {
-    pub(super) fn checkpoints(&self) -> Option<Repetition> {
+    pub(super) fn checkpoints(&self) -> Option<RepeatedWork> {
         let last = self.last_checkpoint.as_ref()?;
         self.repetition(self.checkpoint_every, last.get())
     }
 
     /// Returns `None` while there is nothing to compare: no taxpayer has had a run for a day.
-    pub(super) fn reconciliation(&self, work: &WorkFacts) -> Option<Repetition> {
+    pub(super) fn reconciliation(&self, work: &WorkFacts) -> Option<RepeatedWork> {
         let needed_since = work.oldest_recent_run_at?;
         let last = work.reconciled_at.unwrap_or(needed_since);
         self.repetition(self.reconcile_every, Some(last.max(needed_since)))
@@ -33,11 +33,11 @@ impl Schedules {
 
     /// Returns how often the work is repeated, and when it was last done. Times before the start of this process do not
     /// count.
-    fn repetition(&self, every: Duration, last: Option<Timestamp>) -> Option<Repetition> {
+    fn repetition(&self, every: Duration, last: Option<Timestamp>) -> Option<RepeatedWork> {
         if every.is_zero() {
             return None;
         }
-        Some(Repetition {
+        Some(RepeatedWork {
             every: SignedDuration::try_from(every).ok()?,
             last: last.unwrap_or(self.started_at).max(self.started_at),
         })

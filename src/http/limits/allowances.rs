@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::http::limits::buckets::Buckets;
-use crate::http::limits::quota::{Allowance, Exceeded, Quota};
+use crate::http::limits::quota::{Allowance, Quota, QuotaExceeded};
 
 /// The settings of `[rate_limit]`. 0 means no limit.
 #[derive(Debug, Clone, Copy, Default)]
@@ -120,13 +120,13 @@ impl RateLimits {
         holder: RateKey,
         is_read: bool,
         now: Timestamp,
-    ) -> Result<Option<Allowance>, Exceeded> {
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
         let bucket = if is_read {
             BucketKey::Reads(holder)
         } else {
             BucketKey::Writes(holder)
         };
-        self.take(bucket, self.requests, now)
+        self.take_from_bucket(bucket, self.requests, now)
     }
 
     /// Counts a request against the limit that all keys of an integrator and its taxpayers share. Reads and writes are
@@ -136,13 +136,13 @@ impl RateLimits {
         integrator: IntegratorId,
         is_read: bool,
         now: Timestamp,
-    ) -> Result<Option<Allowance>, Exceeded> {
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
         let bucket = if is_read {
             BucketKey::IntegratorReads(integrator)
         } else {
             BucketKey::IntegratorWrites(integrator)
         };
-        self.take(bucket, self.integrator_requests, now)
+        self.take_from_bucket(bucket, self.integrator_requests, now)
     }
 
     /// Counts a sensitive operation of this account on this taxpayer.
@@ -152,12 +152,12 @@ impl RateLimits {
         account: KeyOwner,
         taxpayer: i64,
         now: Timestamp,
-    ) -> Result<Option<Allowance>, Exceeded> {
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
         let quota = match operation {
             SensitiveOperation::Rotation => self.rotations,
             SensitiveOperation::WebhookTest => self.webhook_tests,
         };
-        self.take(
+        self.take_from_bucket(
             BucketKey::SensitiveOperation(operation, account, taxpayer),
             quota,
             now,
@@ -170,8 +170,8 @@ impl RateLimits {
         &self,
         peer: Option<IpAddr>,
         now: Timestamp,
-    ) -> Result<Option<Allowance>, Exceeded> {
-        self.take(
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
+        self.take_from_bucket(
             BucketKey::FailedAuthentications(counted_address(peer)),
             self.failed_authentications,
             now,
@@ -184,8 +184,8 @@ impl RateLimits {
         &self,
         integrator: IntegratorId,
         now: Timestamp,
-    ) -> Result<Option<Allowance>, Exceeded> {
-        self.take(
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
+        self.take_from_bucket(
             BucketKey::RefusedCreates(integrator),
             self.refused_creates,
             now,
@@ -197,15 +197,15 @@ impl RateLimits {
         &self,
         integrator: IntegratorId,
         now: Timestamp,
-    ) -> Result<Option<Allowance>, Exceeded> {
-        self.take(BucketKey::Onboardings(integrator), self.onboardings, now)
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
+        self.take_from_bucket(BucketKey::Onboardings(integrator), self.onboardings, now)
     }
 
     /// Decides whether a line about a failed authentication may be logged. Returns how many lines were suppressed since
     /// the last one; `None` if this one must be suppressed too.
     pub(crate) fn admit_failure_line(&self, now: Timestamp) -> Option<u64> {
         if self
-            .take(BucketKey::FailureLines, self.failure_lines, now)
+            .take_from_bucket(BucketKey::FailureLines, self.failure_lines, now)
             .is_ok()
         {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));
@@ -214,12 +214,12 @@ impl RateLimits {
         None
     }
 
-    fn take(
+    fn take_from_bucket(
         &self,
         bucket: BucketKey,
         quota: Option<Quota>,
         now: Timestamp,
-    ) -> Result<Option<Allowance>, Exceeded> {
+    ) -> Result<Option<Allowance>, QuotaExceeded> {
         quota
             .map(|quota| self.buckets.take(bucket, quota, now))
             .transpose()

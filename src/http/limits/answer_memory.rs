@@ -55,7 +55,7 @@ pub struct AnswerMemory {
 
 /// The memory reserved for an answer. Dropping this value releases the memory.
 #[derive(Debug)]
-pub(crate) struct AnswerRoom {
+pub(crate) struct AnswerPermit {
     _share: OwnedSemaphorePermit,
     _payer: Option<OwnedSemaphorePermit>,
     _process: OwnedSemaphorePermit,
@@ -104,14 +104,14 @@ impl AnswerMemory {
 
     /// Waits until the caller may load and render a part of a list. The permit holds the turn. A loaded invoice takes
     /// ten times the memory of its text, so no more of them are loaded at once than there are cores.
-    pub(crate) async fn rendering_turn(&self) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn wait_for_rendering_turn(&self) -> Option<SemaphorePermit<'_>> {
         // Fails only if the semaphore is closed, which it never is.
         self.rendering.acquire().await.ok()
     }
 
     /// Reserves memory for an answer that is ready. If there is too little, fails at once, so that the answer is
     /// dropped and does not wait in memory.
-    fn try_reserve(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerRoom, ApiError> {
+    fn try_reserve(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerPermit, ApiError> {
         let share = self
             .shares
             .for_holder(holder.caller)
@@ -128,9 +128,9 @@ impl AnswerMemory {
         let process = Arc::clone(&self.process).try_acquire_many_owned(self.process_permits(bytes));
         let process = process.map_err(|_| {
             let message = "Too many answers are waiting to be read, please try again";
-            ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
+            ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
         })?;
-        Ok(AnswerRoom {
+        Ok(AnswerPermit {
             _share: share,
             _payer: payer,
             _process: process,
@@ -139,7 +139,7 @@ impl AnswerMemory {
 
     /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if too little is free within
     /// `ROOM_WAIT`.
-    pub(crate) async fn reserve(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerRoom> {
+    pub(crate) async fn reserve(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerPermit> {
         let room = async {
             let share = self
                 .shares
@@ -161,7 +161,7 @@ impl AnswerMemory {
                 .acquire_many_owned(self.process_permits(bytes))
                 .await
                 .ok()?;
-            Some(AnswerRoom {
+            Some(AnswerPermit {
                 _share: share,
                 _payer: payer,
                 _process: process,
@@ -172,7 +172,7 @@ impl AnswerMemory {
 
     /// Makes a large answer hold its memory and the slot of its call until it is sent. Refuses the answer if there is
     /// too little memory, except the answer to a write, because the write has been made.
-    pub(crate) fn hold(
+    pub(crate) fn hold_until_sent(
         &self,
         call: AnsweredCall,
         answer: HttpResponse,
@@ -198,7 +198,7 @@ impl AnswerMemory {
             Err(refusal) => return Err(refusal),
         };
         Ok(answer.map_body(|_, body| match body.try_into_bytes() {
-            Ok(rest) => BoxBody::new(PartedBody {
+            Ok(rest) => BoxBody::new(ChunkedBody {
                 rest,
                 _room: room,
                 _slot: call.slot,
@@ -223,7 +223,7 @@ impl AnswerMemory {
 
 fn busy_error(whose: &str) -> ApiError {
     let message = format!("Too many answers to {whose} are waiting to be read, please try again");
-    ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
+    ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
 }
 
 /// Converts bytes to a number of permits. The settings keep every value below `u32::MAX`.
@@ -232,13 +232,13 @@ fn to_permits(bytes: usize) -> u32 {
 }
 
 /// A body that is handed to the framework in parts, and holds its memory until it is sent.
-struct PartedBody {
+struct ChunkedBody {
     rest: Bytes,
-    _room: Option<AnswerRoom>,
+    _room: Option<AnswerPermit>,
     _slot: Option<CallSlot>,
 }
 
-impl MessageBody for PartedBody {
+impl MessageBody for ChunkedBody {
     type Error = std::convert::Infallible;
 
     fn size(&self) -> BodySize {
@@ -302,7 +302,7 @@ mod tests {
             is_read: true,
         };
         memory
-            .hold(call, HttpResponse::Ok().body(vec![b'x'; bytes]))
+            .hold_until_sent(call, HttpResponse::Ok().body(vec![b'x'; bytes]))
             .map_err(|error| error.code)
     }
 
@@ -317,7 +317,7 @@ mod tests {
         };
         assert!(
             memory
-                .hold(
+                .hold_until_sent(
                     write,
                     HttpResponse::Created().body(vec![b'x'; 2 * UNCOUNTED_BYTES_MAX])
                 )

@@ -88,7 +88,7 @@ pub(crate) struct BodyPermit {
 
 /// Reserves memory for the text of one body as its bytes arrive.
 #[derive(Debug)]
-pub(crate) struct TextRoom {
+pub(crate) struct TextMemory {
     account: Option<PayingAccount>,
     /// The length that the request announced; `None` for a body in chunks.
     announced: Option<usize>,
@@ -118,7 +118,7 @@ impl BodyMemory {
     }
 
     /// Reserves memory for the parsed values of this text. Waits at most `ROOM_WAIT`.
-    pub(crate) async fn reserve_values(
+    pub(crate) async fn reserve_for_values(
         &self,
         account: Option<PayingAccount>,
         text: &[u8],
@@ -139,7 +139,7 @@ impl BodyMemory {
     }
 
     /// Waits until a bulk request may be processed. Integrators take turns.
-    pub(crate) async fn bulk_turn(
+    pub(crate) async fn wait_for_bulk_turn(
         &self,
         account: Option<PayingAccount>,
     ) -> Result<Portion, ApiError> {
@@ -148,7 +148,7 @@ impl BodyMemory {
     }
 
     /// Waits until a large body may be parsed. Integrators take turns.
-    pub(crate) async fn reading_turn(
+    pub(crate) async fn wait_for_reading_turn(
         &self,
         account: Option<PayingAccount>,
     ) -> Result<Portion, ApiError> {
@@ -164,7 +164,7 @@ async fn take_turn(
 ) -> Result<Portion, ApiError> {
     let payer = account.map(PayingAccount::payer);
     let taken = timeout(TURN_WAIT, gate.take(payer, 1)).await;
-    taken.map_err(|_| ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER))
+    taken.map_err(|_| ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER))
 }
 
 /// The number of large bodies that are parsed at the same time: half of the processors are left to everything else.
@@ -235,7 +235,7 @@ impl BodyBudget {
     }
 }
 
-impl TextRoom {
+impl TextMemory {
     /// Prepares for a body of the announced length, or of at most `bytes_max`. Reserves nothing yet.
     pub(crate) fn new(
         account: Option<PayingAccount>,
@@ -254,7 +254,7 @@ impl TextRoom {
     /// Reserves memory for the first `length` bytes, which have arrived. Returns the number of bytes that are reserved
     /// now: at most twice `length`, or `SMALL_BODY_BYTES_MAX`. Waits at most `ROOM_WAIT` for the shares, and as long
     /// for the memory of the process.
-    pub(crate) async fn cover(
+    pub(crate) async fn reserve_up_to(
         &mut self,
         memory: &BodyMemory,
         length: usize,
@@ -306,12 +306,12 @@ fn to_permits(bytes: usize) -> u32 {
 
 fn share_full_error() -> ApiError {
     let message = "Too much is being sent with the keys of this integrator at the same time, please try again";
-    ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
+    ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
 }
 
 fn process_full_error() -> ApiError {
     let message = "Too much is being sent at the same time, please try again";
-    ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
+    ApiError::new(ErrorCode::Overloaded, message).with_retry_after(RETRY_AFTER)
 }
 
 /// Estimates the bytes of a parsed text. Every value except the first follows a comma, a colon or a bracket. These also
@@ -370,36 +370,36 @@ mod tests {
         account: Option<PayingAccount>,
         announced: impl Into<Option<usize>>,
         come: usize,
-    ) -> Option<TextRoom> {
-        let mut room = TextRoom::new(account, announced.into(), 2 * 1024 * KIB);
-        room.cover(bodies, come).now_or_never()?.unwrap();
+    ) -> Option<TextMemory> {
+        let mut room = TextMemory::new(account, announced.into(), 2 * 1024 * KIB);
+        room.reserve_up_to(bodies, come).now_or_never()?.unwrap();
         Some(room)
     }
 
     #[actix_web::test]
     async fn memory_is_reserved_as_bytes_come() {
         let bodies = bodies();
-        let mut room = TextRoom::new(account(1, 1), Some(192 * KIB), 192 * KIB);
+        let mut room = TextMemory::new(account(1, 1), Some(192 * KIB), 192 * KIB);
         let mut sizes = Vec::new();
         for come in [1, 64 * KIB, 64 * KIB + 1, 129 * KIB, 192 * KIB] {
-            sizes.push(room.cover(&bodies, come).await.unwrap() / KIB);
+            sizes.push(room.reserve_up_to(&bodies, come).await.unwrap() / KIB);
         }
         assert_eq!(sizes, [64, 64, 128, 192, 192]);
-        let mut chunked = TextRoom::new(account(2, 2), None, 100 * KIB);
+        let mut chunked = TextMemory::new(account(2, 2), None, 100 * KIB);
         assert_eq!(
-            chunked.cover(&bodies, 10).await.unwrap(),
+            chunked.reserve_up_to(&bodies, 10).await.unwrap(),
             SMALL_BODY_BYTES_MAX
         );
         assert_eq!(
             chunked
-                .cover(&bodies, SMALL_BODY_BYTES_MAX + 1)
+                .reserve_up_to(&bodies, SMALL_BODY_BYTES_MAX + 1)
                 .await
                 .unwrap(),
             100 * KIB,
             "it is no small one"
         );
         assert!(
-            TextRoom::new(account(1, 1), Some(0), 100)
+            TextMemory::new(account(1, 1), Some(0), 100)
                 .into_permit()
                 .is_none()
         );
@@ -460,13 +460,13 @@ mod tests {
         let many = format!("[{}]", "0,".repeat(33 * KIB));
         assert!(
             bodies
-                .reserve_values(account(1, 1), b"{\"a\":1}")
+                .reserve_for_values(account(1, 1), b"{\"a\":1}")
                 .now_or_never()
                 .is_some_and(|values| values.is_ok())
         );
         assert_eq!(
             bodies
-                .reserve_values(account(1, 1), many.as_bytes())
+                .reserve_for_values(account(1, 1), many.as_bytes())
                 .await
                 .unwrap_err()
                 .code,
@@ -498,12 +498,14 @@ mod tests {
     async fn integrators_take_turns_with_bulk_requests_and_large_bodies() {
         let bodies = bodies();
         assert_integrators_take_turns(CONCURRENT_BULK_MAX, async |account| {
-            bodies.bulk_turn(account).await
+            bodies.wait_for_bulk_turn(account).await
         })
         .await;
         let places = concurrent_readings_max();
-        assert_integrators_take_turns(places, async |account| bodies.reading_turn(account).await)
-            .await;
+        assert_integrators_take_turns(places, async |account| {
+            bodies.wait_for_reading_turn(account).await
+        })
+        .await;
     }
 
     /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `parsed_bytes_max`.

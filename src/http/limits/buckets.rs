@@ -8,7 +8,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use jiff::Timestamp;
 
-use crate::http::limits::quota::{Allowance, Exceeded, Quota};
+use crate::http::limits::quota::{Allowance, Quota, QuotaExceeded};
 
 /// The number of new buckets after which all full buckets are dropped.
 const BUCKETS_PER_CLEANUP: usize = 1_024;
@@ -29,7 +29,12 @@ impl<K: Eq + Hash> Default for Buckets<K> {
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    pub(crate) fn take(&self, key: K, quota: Quota, now: Timestamp) -> Result<Allowance, Exceeded> {
+    pub(crate) fn take(
+        &self,
+        key: K,
+        quota: Quota,
+        now: Timestamp,
+    ) -> Result<Allowance, QuotaExceeded> {
         let now = nanos(now);
         match self.full_at.entry(key) {
             Entry::Occupied(mut bucket) => quota.take(bucket.get_mut(), now),

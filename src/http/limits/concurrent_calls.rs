@@ -79,7 +79,7 @@ impl ConcurrentCalls {
 
 fn busy_error(whose: &str) -> ApiError {
     let message = format!("Too many calls {whose} are under way, please try again");
-    ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
+    ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
 }
 
 impl<K: Eq + Hash> CallSemaphores<K> {

@@ -22,17 +22,17 @@ pub(crate) struct GuardedStream<S> {
     connection: Connection,
     /// The time within which a client has to read `BYTES_READ_MIN` bytes that are ready for it.
     stalled_after: Duration,
-    stall: Option<Stall>,
+    stall: Option<StallTimer>,
 }
 
 /// The end of the time that a slow client is given, and the bytes that the client has read in this time.
 #[derive(Debug)]
-struct Stall {
+struct StallTimer {
     until: Pin<Box<Sleep>>,
     bytes: usize,
 }
 
-impl Stall {
+impl StallTimer {
     fn start(limit: Duration) -> Self {
         Self {
             until: Box::pin(sleep(limit)),
@@ -66,7 +66,7 @@ impl<S> GuardedStream<S> {
             return written;
         }
         let limit = self.stalled_after;
-        let stall = self.stall.get_or_insert_with(|| Stall::start(limit));
+        let stall = self.stall.get_or_insert_with(|| StallTimer::start(limit));
         if let Poll::Ready(Ok(bytes)) = written {
             stall.bytes += bytes;
         }
@@ -74,7 +74,7 @@ impl<S> GuardedStream<S> {
             if stall.bytes < BYTES_READ_MIN {
                 return Poll::Ready(Err(abort_error("the client takes nothing")));
             }
-            *stall = Stall::start(limit);
+            *stall = StallTimer::start(limit);
         }
         written
     }

@@ -3,7 +3,7 @@
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpMessage, HttpRequest};
 
-use crate::http::limits::quota::{Allowance, Exceeded};
+use crate::http::limits::quota::{Allowance, QuotaExceeded};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -15,7 +15,7 @@ const RESET_HEADER: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// Stores the remaining allowance in the request, for the headers of the response. Refuses a request over the limit.
 pub(crate) fn note_allowance(
     request: &HttpRequest,
-    counted: Result<Option<Allowance>, Exceeded>,
+    counted: Result<Option<Allowance>, QuotaExceeded>,
 ) -> Result<(), ApiError> {
     let left = counted
         .as_ref()
@@ -27,9 +27,9 @@ pub(crate) fn note_allowance(
 }
 
 /// Returns the error for a request over the limit.
-pub(crate) fn limit_error(exceeded: Exceeded) -> ApiError {
+pub(crate) fn limit_error(exceeded: QuotaExceeded) -> ApiError {
     let message = "Too many requests; try again when Retry-After has passed";
-    ApiError::new(ErrorCode::RateLimited, message).retry_in(exceeded.retry_after)
+    ApiError::new(ErrorCode::RateLimited, message).with_retry_after(exceeded.retry_after)
 }
 
 /// Adds the rate limit headers to the response of a counted request.

@@ -39,11 +39,11 @@ mod sign_in_attempts;
 pub(crate) use allowances::{RateKey, SensitiveOperation};
 pub use allowances::{RateLimits, Rates};
 pub(crate) use answer_memory::{
-    AnswerHolder, AnswerRoom, AnsweredCall, PART_BYTES as ANSWER_PART_BYTES,
+    AnswerHolder, AnswerPermit, AnsweredCall, PART_BYTES as ANSWER_PART_BYTES,
 };
 pub use answer_memory::{AnswerMemory, AnswerMemoryLimits};
 pub use body_memory::{BodyMemory, BodyMemoryLimits};
-pub(crate) use body_memory::{BodyPermit, SMALL_BODY_BYTES_MAX, TextRoom, counted_bytes};
+pub(crate) use body_memory::{BodyPermit, SMALL_BODY_BYTES_MAX, TextMemory, counted_bytes};
 pub(crate) use concurrent_calls::{CallKind, CallSlot};
 pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
 pub(crate) use guarded_stream::GuardedStream;

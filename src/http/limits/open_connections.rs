@@ -49,18 +49,18 @@ struct SharedConnections {
 struct ConnectionTable {
     last_id: u64,
     count: usize,
-    by_holder: HashMap<Holder, BTreeMap<u64, Arc<Entry>>>,
+    by_holder: HashMap<Holder, BTreeMap<u64, Arc<ConnectionEntry>>>,
 }
 
 /// One open connection, as the requests on it see it. Clones are the same connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
-    entry: Arc<Entry>,
+    entry: Arc<ConnectionEntry>,
     shared: Arc<SharedConnections>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ConnectionEntry {
     id: u64,
     /// The client of the connection itself. `holder` differs from it while a proxy sends the body of one of its
     /// clients.
@@ -99,7 +99,7 @@ impl OpenConnections {
             return None;
         }
         open.last_id += 1;
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(ConnectionEntry {
             id: open.last_id,
             peer,
             holder: Mutex::new(peer),
@@ -130,7 +130,7 @@ impl SharedConnections {
 }
 
 impl ConnectionTable {
-    fn insert(&mut self, holder: Holder, entry: &Arc<Entry>) {
+    fn insert(&mut self, holder: Holder, entry: &Arc<ConnectionEntry>) {
         self.by_holder
             .entry(holder)
             .or_default()
@@ -138,7 +138,7 @@ impl ConnectionTable {
         self.count += 1;
     }
 
-    fn remove(&mut self, entry: &Entry) {
+    fn remove(&mut self, entry: &ConnectionEntry) {
         let holder = *lock(&entry.holder);
         let Some(entries) = self.by_holder.get_mut(&holder) else {
             return;
@@ -167,7 +167,7 @@ impl ConnectionTable {
         !waiting.is_empty()
     }
 
-    fn waiting_entries(&self, holder: Holder) -> impl Iterator<Item = &Arc<Entry>> {
+    fn waiting_entries(&self, holder: Holder) -> impl Iterator<Item = &Arc<ConnectionEntry>> {
         let entries = self
             .by_holder
             .get(&holder)
@@ -189,7 +189,7 @@ impl ConnectionTable {
     }
 }
 
-impl Entry {
+impl ConnectionEntry {
     fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.waker.wake();
@@ -198,13 +198,13 @@ impl Entry {
 
 impl Connection {
     /// Marks that the service has to act next, not the client.
-    pub(crate) fn begin_work(&self) {
+    pub(crate) fn begin_service_turn(&self) {
         self.entry.waits_since.store(NOT_WAITING, Ordering::Relaxed);
-        self.count_for(self.entry.peer);
+        self.count_towards(self.entry.peer);
     }
 
     /// Marks that the client has to act next: to send a request or to take an answer.
-    pub(crate) fn begin_wait(&self) {
+    pub(crate) fn begin_client_turn(&self) {
         self.entry
             .waits_since
             .store(self.shared.next_moment(), Ordering::Relaxed);
@@ -213,14 +213,14 @@ impl Connection {
     /// Marks that the client has to send the rest of a body. Until then, the connection of a proxy counts for `client`.
     pub(crate) fn wait_for_body(&self, client: Option<IpAddr>) {
         if self.entry.waits_since.load(Ordering::Relaxed) == NOT_WAITING {
-            self.begin_wait();
+            self.begin_client_turn();
             if self.entry.peer.is_none() {
-                self.count_for(client.map(|client| counted_address(Some(client))));
+                self.count_towards(client.map(|client| counted_address(Some(client))));
             }
         }
     }
 
-    fn count_for(&self, holder: Holder) {
+    fn count_towards(&self, holder: Holder) {
         if self.entry.peer.is_some() || *lock(&self.entry.holder) == holder {
             return;
         }
@@ -283,8 +283,8 @@ mod tests {
             .map(|_| open.admit(Some(address(1))).unwrap())
             .collect();
         let other = open.admit(Some(address(2))).unwrap();
-        of_one[0].begin_work();
-        of_one[1].begin_wait();
+        of_one[0].begin_service_turn();
+        of_one[1].begin_client_turn();
         open.admit(Some(address(1))).unwrap();
         assert_eq!(
             closed_flags(&of_one),
@@ -318,7 +318,7 @@ mod tests {
         let all: Vec<_> = (0..6)
             .map(|number| open.admit(Some(address(number))).unwrap())
             .collect();
-        all.iter().for_each(Connection::begin_work);
+        all.iter().for_each(Connection::begin_service_turn);
         assert!(open.admit(Some(address(9))).is_none());
         all[5].unregister();
         assert!(open.admit(Some(address(9))).is_some());
@@ -342,7 +342,7 @@ mod tests {
         let open = open();
         let connections: Vec<_> = (0..5).map(|_| open.admit(None).unwrap()).collect();
         for connection in &connections[..4] {
-            connection.begin_work();
+            connection.begin_service_turn();
             connection.wait_for_body(Some(address(1)));
         }
         assert_eq!(
@@ -350,8 +350,8 @@ mod tests {
             [true, false, false, false, false],
             "four bodies, three allowed"
         );
-        connections[1].begin_work();
-        connections[4].begin_work();
+        connections[1].begin_service_turn();
+        connections[4].begin_service_turn();
         connections[4].wait_for_body(Some(address(1)));
         assert_eq!(
             closed_flags(&connections),

@@ -80,14 +80,14 @@ impl PageLimits {
             .map_err(|_| {
                 let message =
                     "Too many of your pages are being made at the same time, please try again";
-                ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
+                ApiError::new(ErrorCode::RateLimited, message).with_retry_after(RETRY_AFTER)
             })?;
         Ok(PageSlot { _place: place })
     }
 
     /// Remembers a session that was found in the database: its next pages count against its own limit, not that of the
     /// address.
-    pub(crate) fn remember(&self, session: u128, now: Timestamp) {
+    pub(crate) fn remember_session(&self, session: u128, now: Timestamp) {
         let session = Holder::Session(session);
         if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
             // The first take of a bucket is always allowed.
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_known_session_is_not_refused_for_strangers_at_its_address() {
         let limits = limits();
-        limits.remember(1, now());
+        limits.remember_session(1, now());
         while limits.admit(2, Some(address(1)), now()).is_ok() {}
         let admitted = (0..100)
             .filter(|_| limits.admit(1, Some(address(1)), now()).is_ok())
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn pages_at_the_same_time_are_bounded() {
         let limits = limits();
-        limits.remember(1, now());
+        limits.remember_session(1, now());
         let slots: Vec<_> = (0..5)
             .filter_map(|_| limits.admit(1, Some(address(1)), now()).ok())
             .collect();

@@ -25,7 +25,7 @@ pub(crate) struct Allowance {
 
 /// The refusal of a request that finds its quota used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Exceeded {
+pub(crate) struct QuotaExceeded {
     pub(crate) allowance: Allowance,
     pub(crate) retry_after: Duration,
 }
@@ -49,7 +49,7 @@ impl Quota {
 
     /// Counts one request. If it is allowed, moves `full_at`, the time at which the bucket is full again, by one
     /// interval.
-    pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
+    pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, QuotaExceeded> {
         let whole = self.interval * i64::from(self.size);
         // A bucket is full again after `whole` at the latest. A later `full_at` shows that the clock was set back.
         let is_from_before = *full_at > now + whole;
@@ -61,7 +61,7 @@ impl Quota {
         let wait = next - now - whole;
         if wait > 0 {
             let allowance = self.allowance(next - self.interval, now);
-            return Err(Exceeded {
+            return Err(QuotaExceeded {
                 allowance,
                 retry_after: Duration::from_nanos(wait.unsigned_abs()),
             });

@@ -18,7 +18,7 @@ use crate::http::limits::allowances::counted_address;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::headers::limit_error;
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
-use crate::http::limits::quota::{Exceeded, Quota};
+use crate::http::limits::quota::{Quota, QuotaExceeded};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::store::accounts::devices::Device;
@@ -137,8 +137,8 @@ impl SignInAttempts {
         }
         let _places = self
             .slowed
-            .take_places(attempt.tried, address)
-            .ok_or_else(|| self.slowed.full_error())?;
+            .take_waiting_places(attempt.tried, address)
+            .ok_or_else(|| self.slowed.too_many_attempts_error())?;
         sleep(self.slowed.by).await;
         Ok(CountedAttempt(Vec::new()))
     }
@@ -153,7 +153,7 @@ impl SignInAttempts {
         &self,
         buckets: &[(BucketKey, Option<Quota>)],
         now: Timestamp,
-    ) -> Result<CountedAttempt, Exceeded> {
+    ) -> Result<CountedAttempt, QuotaExceeded> {
         let mut taken = Vec::new();
         for (bucket, quota) in buckets
             .iter()
@@ -176,7 +176,7 @@ impl SignInAttempts {
 }
 
 impl Slowdown {
-    fn take_places(
+    fn take_waiting_places(
         &self,
         tried: TriedPerson,
         address: IpAddr,
@@ -191,9 +191,9 @@ impl Slowdown {
         ])
     }
 
-    fn full_error(&self) -> ApiError {
+    fn too_many_attempts_error(&self) -> ApiError {
         let message = "Too many attempts; try again when Retry-After has passed";
-        ApiError::new(ErrorCode::RateLimited, message).retry_in(self.by)
+        ApiError::new(ErrorCode::RateLimited, message).with_retry_after(self.by)
     }
 }
 

@@ -7,7 +7,7 @@ use database::StoreError;
 use jiff::Timestamp;
 
 use crate::domain::events::endpoint_health::EndpointHealth;
-use crate::domain::incident::{Group, WorkFacts};
+use crate::domain::incident::{CountAndOldest, WorkFacts};
 use crate::domain::outage::Outage;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::pipeline::RunState;
@@ -116,7 +116,7 @@ impl DatabaseCounts {
         endpoints: &[(EndpointHealth, i64)],
         now: Timestamp,
     ) -> Result<WorkFacts, StoreError> {
-        let outage = outages::last(store.reader()).await?;
+        let outage = outages::open_or_last(store.reader()).await?;
         let differences = reconciliations::open_findings_by_kind(store).await?;
         let differences = differences
             .into_iter()
@@ -127,7 +127,7 @@ impl DatabaseCounts {
         let endpoints_disabled = to_unsigned(disabled.map(|(_, count)| count).sum());
         let all: i64 = endpoints.iter().map(|(_, count)| count).sum();
         Ok(WorkFacts {
-            overdue: Group {
+            overdue: CountAndOldest {
                 count: to_unsigned(runs.iter().map(|group| group.overdue).sum()),
                 since: runs.iter().filter_map(|group| group.missed_deadline).min(),
             },
@@ -141,7 +141,7 @@ impl DatabaseCounts {
             outage_since: outage
                 .filter(Outage::is_open)
                 .map(|outage| outage.started_at),
-            ..work_facts::read(store, now).await?
+            ..work_facts::load_facts(store, now).await?
         })
     }
 

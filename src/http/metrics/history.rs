@@ -75,11 +75,11 @@ impl RequestHistory {
     /// Returns the requests of the last `RECENT_SECONDS`, without the present second.
     pub(crate) fn recent(&self) -> CountedRequests {
         let now = self.begun.elapsed().as_secs();
-        self.sum(now.saturating_sub(RECENT_SECONDS)..now)
+        self.sum_seconds(now.saturating_sub(RECENT_SECONDS)..now)
     }
 
     fn count_at(&self, second: u64, is_failure: bool, took: Duration) {
-        let Some(slot) = self.slot(second) else {
+        let Some(slot) = self.slot_for_second(second) else {
             return;
         };
         if slot.second.swap(second + 1, Ordering::Relaxed) != second + 1 {
@@ -90,7 +90,7 @@ impl RequestHistory {
         }
         slot.failures
             .fetch_add(u64::from(is_failure), Ordering::Relaxed);
-        if let Some(count) = slot.durations.get(class(took)) {
+        if let Some(count) = slot.durations.get(duration_class(took)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -98,16 +98,16 @@ impl RequestHistory {
     fn seconds_at(&self, now: u64) -> Vec<CountedRequests> {
         let seconds = (1..SECONDS_KEPT).rev().map(|ago| {
             now.checked_sub(ago)
-                .map_or_else(CountedRequests::default, |at| self.sum(at..at + 1))
+                .map_or_else(CountedRequests::default, |at| self.sum_seconds(at..at + 1))
         });
         seconds.collect()
     }
 
-    fn sum(&self, seconds: std::ops::Range<u64>) -> CountedRequests {
+    fn sum_seconds(&self, seconds: std::ops::Range<u64>) -> CountedRequests {
         let mut durations = [0; CLASSES];
         let mut failures = 0;
         for second in seconds {
-            let slot = self.slot(second);
+            let slot = self.slot_for_second(second);
             let Some(slot) = slot.filter(|it| it.second.load(Ordering::Relaxed) == second + 1)
             else {
                 continue;
@@ -124,7 +124,7 @@ impl RequestHistory {
         }
     }
 
-    fn slot(&self, second: u64) -> Option<&Slot> {
+    fn slot_for_second(&self, second: u64) -> Option<&Slot> {
         usize::try_from(second % SECONDS_KEPT)
             .ok()
             .and_then(|index| self.slots.get(index))
@@ -132,7 +132,7 @@ impl RequestHistory {
 }
 
 /// Returns the class of a duration. From 4 µs on, each doubling has four classes.
-fn class(took: Duration) -> usize {
+fn duration_class(took: Duration) -> usize {
     let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
     let Some(octave) = micros.checked_ilog2().filter(|octave| *octave >= 2) else {
         return usize::try_from(micros).unwrap_or(0);
@@ -142,7 +142,7 @@ fn class(took: Duration) -> usize {
 }
 
 /// Returns the longest duration of a class, in microseconds.
-fn class_end_us(class: usize) -> u64 {
+fn duration_class_end_us(class: usize) -> u64 {
     let class = u64::try_from(class).unwrap_or(u64::MAX);
     if class < 4 {
         return class;
@@ -159,7 +159,7 @@ fn p99_us(durations: &Durations) -> u64 {
         so_far += count;
         so_far >= wanted && wanted > 0
     });
-    class.map_or(0, class_end_us)
+    class.map_or(0, duration_class_end_us)
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
             p99_us: 3_071,
         };
         assert!(history.seconds_at(3).contains(&first));
-        assert_eq!(history.sum(0..3).requests, 3);
+        assert_eq!(history.sum_seconds(0..3).requests, 3);
         history.count_at(SECONDS_KEPT, false, took);
         assert_eq!(requests(SECONDS_KEPT + 1).last(), Some(&1));
         assert_eq!(
@@ -214,8 +214,8 @@ mod tests {
             1_000_000,
             u32::MAX,
         ] {
-            let class = class(Duration::from_micros(micros.into()));
-            let end = class_end_us(class);
+            let class = duration_class(Duration::from_micros(micros.into()));
+            let end = duration_class_end_us(class);
             let micros = u64::from(micros);
             assert!(class < CLASSES, "{micros}");
             assert!(
@@ -223,7 +223,7 @@ mod tests {
                 "{micros}: {end}"
             );
         }
-        assert_eq!(class(Duration::from_hours(9)), CLASSES - 1);
+        assert_eq!(duration_class(Duration::from_hours(9)), CLASSES - 1);
     }
 
     #[test]
@@ -235,9 +235,9 @@ mod tests {
             history.count_at(0, false, fast);
         }
         history.count_at(0, false, slow);
-        assert_eq!(history.sum(0..1).p99_us, 1_023);
+        assert_eq!(history.sum_seconds(0..1).p99_us, 1_023);
         history.count_at(1, false, slow);
-        assert!(history.sum(0..2).p99_us > 1_000_000);
-        assert_eq!(history.sum(5..9), CountedRequests::default());
+        assert!(history.sum_seconds(0..2).p99_us > 1_000_000);
+        assert_eq!(history.sum_seconds(5..9), CountedRequests::default());
     }
 }

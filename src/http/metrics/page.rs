@@ -299,7 +299,7 @@ fn register_authority(registry: &mut Registry, authority: &Authority) {
 fn register_call_limits(registry: &mut Registry, authority: &Authority) {
     let gauges = [(); 3].map(|()| Family::<LabelPairs, Gauge>::default());
     let [limit, in_flight, waiting] = &gauges;
-    for view in authority.limits() {
+    for view in authority.call_limits() {
         let operation = vec![("operation", view.operation.name().to_owned())];
         limit.get_or_create(&operation).set(i64::from(view.limit));
         in_flight

@@ -11,6 +11,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use supervision::Counter as Count;
 
+use crate::http::metrics::families::counter;
 use crate::http::metrics::history::RequestHistory;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -116,12 +117,6 @@ impl Traffic {
             self.durations.clone(),
         );
     }
-}
-
-fn counter(value: u64) -> Counter {
-    let counter = Counter::default();
-    counter.inc_by(value);
-    counter
 }
 
 /// Returns the label of a method. Callers can invent methods, so all unknown methods share one label.

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::time::sleep;
 
 use crate::domain::access::caller::KeyKind;
-use crate::http::extract::auth::{self, Surface};
+use crate::http::extract::auth::{self, ApiSurface};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
@@ -22,7 +22,7 @@ pub(crate) struct KeyWatch {
     state: web::Data<ApiState>,
     kind: KeyKind,
     key: SecretString,
-    surface: Surface,
+    surface: ApiSurface,
 }
 
 impl KeyWatch {
@@ -30,7 +30,7 @@ impl KeyWatch {
     pub(crate) fn new(
         request: &HttpRequest,
         state: &web::Data<ApiState>,
-        surface: Option<Surface>,
+        surface: Option<ApiSurface>,
     ) -> Option<Self> {
         let key = auth::sent_key(request)?;
         let kind = KeyKind::from_key(key)?;
@@ -44,7 +44,7 @@ impl KeyWatch {
 
     /// Waits until the key is no longer valid, and returns the error for the call. While the database fails, the call
     /// goes on.
-    pub(crate) async fn wait_for_end(&self) -> ApiError {
+    pub(crate) async fn wait_until_invalid(&self) -> ApiError {
         loop {
             sleep(CHECK_INTERVAL).await;
             let state = &self.state;
@@ -56,7 +56,7 @@ impl KeyWatch {
             )
             .await;
             if matches!(found, Ok(None)) {
-                return self.surface.ended_error();
+                return self.surface.key_ended_error();
             }
         }
     }

@@ -13,7 +13,7 @@ use database::run_as_page;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::kernel::ids::parse_number;
-use crate::http::extract::auth::{self, ChangesNothing, Surface};
+use crate::http::extract::auth::{self, ApiSurface, ChangesNothing};
 use crate::http::extract::body::{self, BodyKind};
 use crate::http::extract::form::{self, FormContent};
 use crate::http::idempotency::{self, ResultPage};
@@ -33,7 +33,7 @@ use crate::http::state::{ApiSettings, ApiState};
 
 /// Says which requests of a path change something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum RequestEffect {
     /// GET and HEAD change nothing. Every other method does.
     ByMethod,
     /// No method changes anything. All requests count as reads, and an `Idempotency-Key` is ignored.
@@ -53,7 +53,7 @@ pub(crate) enum FormRepeat {
 
 /// The pages for people that a path serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Pages {
+pub(crate) enum ServedPages {
     None,
     WithoutForm,
     WithForm,
@@ -65,8 +65,8 @@ pub(crate) enum Pages {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoutePolicy {
     pattern: &'static str,
-    pub(crate) surface: Option<Surface>,
-    pub(crate) effect: Effect,
+    pub(crate) surface: Option<ApiSurface>,
+    pub(crate) effect: RequestEffect,
     /// True if the handlers wait for the authority or for a webhook receiver.
     pub(crate) relays: bool,
     /// True if the body contains many invoices.
@@ -78,7 +78,7 @@ pub(crate) struct RoutePolicy {
     pub(crate) sensitive: Option<SensitiveOperation>,
     /// For pages, queries use database connections of their own, and the body of a form is read before its session is
     /// looked up.
-    pub(crate) pages: Pages,
+    pub(crate) pages: ServedPages,
 }
 
 /// A request that the policy has admitted.
@@ -93,11 +93,11 @@ struct AdmittedRequest {
 impl RoutePolicy {
     /// Returns the policy of a path without special rules.
     pub(crate) fn new(pattern: &'static str) -> Self {
-        let surface = Surface::for_pattern(pattern);
+        let surface = ApiSurface::for_pattern(pattern);
         Self {
             pattern,
             surface,
-            effect: Effect::ByMethod,
+            effect: RequestEffect::ByMethod,
             relays: false,
             is_bulk: false,
             body_kind: BodyKind::Json,
@@ -105,12 +105,12 @@ impl RoutePolicy {
             form: FormContent::Fields,
             result_page: ResultPage::Above,
             sensitive: None,
-            pages: Pages::None,
+            pages: ServedPages::None,
         }
     }
 
     /// Returns the policy of a path that needs no key. A key that is sent anyway is not looked up.
-    pub(crate) fn public(self) -> Self {
+    pub(crate) fn needs_no_key(self) -> Self {
         Self {
             surface: None,
             ..self
@@ -120,15 +120,15 @@ impl RoutePolicy {
     /// Returns true if a request with this method changes nothing, so that a read-only key suffices.
     pub(crate) fn only_reads(self, method: &Method) -> bool {
         match self.effect {
-            Effect::ByMethod => is_read(method),
-            Effect::Never => true,
-            Effect::Always => false,
+            RequestEffect::ByMethod => is_read(method),
+            RequestEffect::Never => true,
+            RequestEffect::Always => false,
         }
     }
 
     /// True for a form that has its effect once, however often it is sent.
     fn has_effect_once(self, method: &Method) -> bool {
-        self.pages == Pages::WithForm && self.repeat == FormRepeat::Once && !is_read(method)
+        self.pages == ServedPages::WithForm && self.repeat == FormRepeat::Once && !is_read(method)
     }
 
     fn is_rate_limited(self) -> bool {
@@ -184,7 +184,7 @@ impl RoutePolicy {
         let mut response = match state {
             None => next.call(request).await?,
             Some(state) => {
-                self.answer_under_key(&state, request, next, has_handler)
+                self.answer_while_key_valid(&state, request, next, has_handler)
                     .await?
             }
         };
@@ -200,7 +200,7 @@ impl RoutePolicy {
     }
 
     /// Answers a request. A relayed call stops waiting when its key is no longer valid.
-    async fn answer_under_key(
+    async fn answer_while_key_valid(
         self,
         state: &web::Data<ApiState>,
         request: ServiceRequest,
@@ -215,7 +215,7 @@ impl RoutePolicy {
         tokio::select! {
             biased;
             answer = self.answer(state, request, next, has_handler) => answer,
-            error = watch.wait_for_end() => Ok(ServiceResponse::from_err(error, waiting)),
+            error = watch.wait_until_invalid() => Ok(ServiceResponse::from_err(error, waiting)),
         }
     }
 
@@ -266,14 +266,14 @@ impl RoutePolicy {
                 ))
                 .await?
             }
-            _ if self.pages != Pages::None => run_as_page(next.call(request)).await?,
+            _ if self.pages != ServedPages::None => run_as_page(next.call(request)).await?,
             _ => next.call(request).await?,
         };
         let (request, answer) = response.into_parts();
         let answer = request_log::note_answer(state, &request, answer);
         let answer = state
             .answers
-            .hold(call, answer)
+            .hold_until_sent(call, answer)
             .unwrap_or_else(HttpResponse::from_error);
         Ok(ServiceResponse::new(request, answer))
     }
@@ -285,7 +285,7 @@ impl RoutePolicy {
         state: &web::Data<ApiState>,
         request: &mut ServiceRequest,
     ) -> Result<(), ApiError> {
-        if self.pages == Pages::WithUpload {
+        if self.pages == ServedPages::WithUpload {
             // A file is read only for a person with a session. The handler's extractors look the session up again.
             if idempotency::session_token(state, request.request())
                 .await?
@@ -296,7 +296,7 @@ impl RoutePolicy {
             let bytes_max = self.body_bytes_max(&state.settings);
             return body::read_before_handler(request, state, bytes_max, self.body_kind).await;
         }
-        if self.pages == Pages::WithForm {
+        if self.pages == ServedPages::WithForm {
             return form::read_before_handler(request, state, self.form).await;
         }
         let Some(surface) = self.surface else {
@@ -305,7 +305,7 @@ impl RoutePolicy {
         surface.admit(request.request()).await?;
         let bytes_max = self.body_bytes_max(&state.settings);
         body::read_before_handler(request, state, bytes_max, self.body_kind).await?;
-        surface.admit_again(request.request()).await.map(drop)
+        surface.recheck_key(request.request()).await.map(drop)
     }
 
     async fn authorize(
@@ -318,7 +318,7 @@ impl RoutePolicy {
             None => None,
             Some(_) => auth::recognise_account(request.request()).await?,
         };
-        let is_read = self.effect == Effect::Never || is_read(request.method());
+        let is_read = self.effect == RequestEffect::Never || is_read(request.method());
         let now = state.now();
         let paying = auth::paying_account(request.request());
         let holder = RateKey::new(account, client_address(request.request()));

@@ -21,12 +21,12 @@ const NAMES_SHOWN_MAX: usize = 20;
 /// The warning shows at most this many characters of a name.
 const NAME_CHARS_SHOWN_MAX: usize = 100;
 
-pub(crate) async fn check_names(
+pub(crate) async fn check_query_names(
     request: ServiceRequest,
     next: Next<BoxBody>,
     known: impl FnOnce() -> Vec<String>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let warning = match find_names(request.query_string(), known) {
+    let warning = match unknown_names_warning(request.query_string(), known) {
         Ok(warning) => warning,
         Err(faults) => return Ok(request.error_response(ApiError::from(faults))),
     };
@@ -39,7 +39,10 @@ pub(crate) async fn check_names(
 
 /// Returns a warning with the unknown names; `None` if there are none. Fails with a fault for each name that is given
 /// twice.
-fn find_names(query: &str, known: impl FnOnce() -> Vec<String>) -> Result<Option<String>, Faults> {
+fn unknown_names_warning(
+    query: &str,
+    known: impl FnOnce() -> Vec<String>,
+) -> Result<Option<String>, Faults> {
     if query.is_empty() {
         return Ok(None);
     }

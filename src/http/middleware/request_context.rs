@@ -49,7 +49,7 @@ pub async fn request_context<B>(
 where
     B: MessageBody + 'static,
 {
-    nul::replace_in_address(&mut request);
+    nul::replace_nul_in_address(&mut request);
     let request_id = find_request_id(&request);
     let span = begin_span(&request, &request_id);
     let state = request.app_data::<web::Data<ApiState>>().cloned();
@@ -64,7 +64,7 @@ where
     let logged = RequestLogSlot::begin(&request);
     let connection = request.conn_data::<Connection>().cloned();
     if let Some(connection) = &connection {
-        connection.begin_work();
+        connection.begin_service_turn();
     }
     let sender = connection
         .clone()
@@ -102,7 +102,7 @@ where
     };
     let answer = trace.scope(answer).instrument(log_span).await;
     if let Some(connection) = connection {
-        connection.begin_wait();
+        connection.begin_client_turn();
     }
     answer
 }

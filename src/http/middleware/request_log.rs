@@ -81,7 +81,7 @@ struct FailedAnswer {
 }
 
 /// The outcome of a request, for the log.
-struct Outcome {
+struct LoggedOutcome {
     status: StatusCode,
     error_code: Option<String>,
     detail: Detail,
@@ -114,14 +114,14 @@ impl RequestLogSlot {
         let is_failure = status.is_client_error() || status.is_server_error();
         if !is_failure {
             if let Some(good) = call.good.take() {
-                let outcome = Outcome {
+                let outcome = LoggedOutcome {
                     status,
                     error_code: None,
                     detail: good.detail,
                     response: good.body,
                     invoice: good.invoice,
                 };
-                self.push(state, &prefs.request_id, call, outcome);
+                self.push_entry(state, &prefs.request_id, call, outcome);
             }
             return response;
         }
@@ -174,18 +174,24 @@ impl RequestLogSlot {
             .request_log
             .admit(owner, RequestKind::Failed, state.now());
         if let Some(detail) = admitted {
-            let outcome = Outcome {
+            let outcome = LoggedOutcome {
                 status: failed.status,
                 error_code: failed.error_code,
                 detail,
                 response: failed.body,
                 invoice: None,
             };
-            self.push(state, request_id, call, outcome);
+            self.push_entry(state, request_id, call, outcome);
         }
     }
 
-    fn push(&self, state: &ApiState, request_id: &str, call: LoggedCall, outcome: Outcome) {
+    fn push_entry(
+        &self,
+        state: &ApiState,
+        request_id: &str,
+        call: LoggedCall,
+        outcome: LoggedOutcome,
+    ) {
         let has_bodies = outcome.detail == Detail::WithBodies;
         let sent = &call.sent;
         let request = if has_bodies && sent.is_json {
@@ -193,7 +199,7 @@ impl RequestLogSlot {
         } else {
             LoggedBody::without_text(sent.bytes)
         };
-        let named = sent.is_json.then(|| invoice_in(&sent.start)).flatten();
+        let named = sent.is_json.then(|| irn_in_body(&sent.start)).flatten();
         let response = outcome.response;
         let duration = self.0.started.elapsed();
         state.request_log.push(LoggedRequest {
@@ -294,7 +300,7 @@ pub(crate) fn note_answer(
         Some(body) if detail == Detail::WithBodies && !holds_secret => GoodAnswer {
             detail,
             body: json_body(answer.headers(), &body),
-            invoice: invoice_in(&body),
+            invoice: irn_in_body(&body),
         },
         _ => GoodAnswer {
             detail,
@@ -380,7 +386,7 @@ struct NamedData {
 }
 
 /// Returns the IRN that a body names; `None` for a body beyond `BODY_BYTES_MAX`, which has many invoices.
-fn invoice_in(body: &[u8]) -> Option<String> {
+fn irn_in_body(body: &[u8]) -> Option<String> {
     if body.len() > BODY_BYTES_MAX {
         return None;
     }

@@ -127,7 +127,7 @@ impl RequestStream {
             .head_mut()
             .set_connection_type(ConnectionType::Close);
         response.map_body(|_, body| {
-            BoxBody::new(LastBody {
+            BoxBody::new(LastResponseBody {
                 body,
                 stream: self,
                 linger: None,
@@ -147,7 +147,7 @@ impl Stream for RequestStream {
         let polled = Pin::new(&mut shared.payload).poll_next(context);
         match (&shared.sender, &polled) {
             (Some(sender), Poll::Pending) => sender.connection.wait_for_body(sender.client),
-            (Some(sender), Poll::Ready(_)) => sender.connection.begin_work(),
+            (Some(sender), Poll::Ready(_)) => sender.connection.begin_service_turn(),
             (None, _) => (),
         }
         shared.has_ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
@@ -157,18 +157,18 @@ impl Stream for RequestStream {
 
 /// The body of the last response on a connection. It ends with a delay, so that the caller can still read it. It keeps
 /// `stream` alive, because otherwise the framework would not close the connection.
-struct LastBody {
+struct LastResponseBody {
     body: BoxBody,
     stream: RequestStream,
-    linger: Option<Linger>,
+    linger: Option<LingerBeforeClose>,
 }
 
-struct Linger {
+struct LingerBeforeClose {
     until: Pin<Box<Sleep>>,
     bytes_left: usize,
 }
 
-impl MessageBody for LastBody {
+impl MessageBody for LastResponseBody {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {
@@ -185,7 +185,7 @@ impl MessageBody for LastBody {
         {
             return Poll::Ready(Some(chunk));
         }
-        let linger = this.linger.get_or_insert_with(|| Linger {
+        let linger = this.linger.get_or_insert_with(|| LingerBeforeClose {
             until: Box::pin(sleep(LINGER_TIME)),
             bytes_left: LINGER_BYTES_MAX,
         });
@@ -193,7 +193,7 @@ impl MessageBody for LastBody {
     }
 }
 
-impl Linger {
+impl LingerBeforeClose {
     /// Drops what the caller still sends. Becomes ready at the end of the request's body or after `LINGER_TIME`.
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         while self.bytes_left > 0 {

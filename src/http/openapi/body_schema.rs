@@ -40,7 +40,7 @@ fn form_fields(form: &FormSchema) -> ObjectBuilder {
 /// Returns the schema of one field. If the field is not required, the value may also be null.
 fn property_schema(property: &Property) -> Schema {
     if property.presence != Presence::Required && refuses_blank(&property.shape) {
-        return with_blank(property);
+        return schema_allowing_blank(property);
     }
     let presence = property.presence;
     let text = |what: &str| described_value(property, Type::String, what);
@@ -56,15 +56,16 @@ fn property_schema(property: &Property) -> Schema {
         FieldType::Formatted { rule: "uuid", .. } => text("").format(Some(UUID_FORMAT)),
         FieldType::Formatted { what, .. } => text(what),
         FieldType::Pattern { pattern, list } => {
-            text(&list.map(listed_in).unwrap_or_default()).pattern(Some(pattern_regex(pattern)))
+            text(&list.map(reference_list_note).unwrap_or_default())
+                .pattern(Some(pattern_regex(pattern)))
         }
         FieldType::Country => {
-            text(&listed_in(ReferenceList::Countries)).pattern(Some("^[A-Za-z]{2}$"))
+            text(&reference_list_note(ReferenceList::Countries)).pattern(Some("^[A-Za-z]{2}$"))
         }
         FieldType::Currency => {
-            text(&listed_in(ReferenceList::Currencies)).pattern(Some("^[A-Za-z]{3}$"))
+            text(&reference_list_note(ReferenceList::Currencies)).pattern(Some("^[A-Za-z]{3}$"))
         }
-        FieldType::Code { max, list } => text(&listed_in(*list)).max_length(Some(*max)),
+        FieldType::Code { max, list } => text(&reference_list_note(*list)).max_length(Some(*max)),
         FieldType::Word(words) => text("in any case").enum_values(Some(word_values(words))),
         FieldType::Irn { max } => {
             text("{invoice_no}-{service_id}-{YYYYMMDD}").max_length(Some(*max))
@@ -110,7 +111,7 @@ fn described_value(property: &Property, kind: Type, what: &str) -> ObjectBuilder
         .extensions(Some(rule_extensions(property)))
 }
 
-fn listed_in(list: ReferenceList) -> String {
+fn reference_list_note(list: ReferenceList) -> String {
     format!("must exist in /v1/core/resources/{list}")
 }
 
@@ -131,7 +132,7 @@ fn refuses_blank(shape: &FieldType) -> bool {
 }
 
 /// Returns the schema of an optional text with a format. A blank text is allowed, since it counts as absent.
-fn with_blank(property: &Property) -> Schema {
+fn schema_allowing_blank(property: &Property) -> Schema {
     let strict = Property {
         presence: Presence::Required,
         ..property.clone()
@@ -220,14 +221,14 @@ fn pattern_regex(pattern: &str) -> String {
 fn limit_range(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
     match bounds {
         Bounds::Any => number,
-        Bounds::Above(min) => number.exclusive_minimum(bound(min)),
-        Bounds::AtLeast(min) => number.minimum(bound(min)),
-        Bounds::Within(min, max) => number.minimum(bound(min)).maximum(bound(max)),
+        Bounds::Above(min) => number.exclusive_minimum(schema_bound(min)),
+        Bounds::AtLeast(min) => number.minimum(schema_bound(min)),
+        Bounds::Within(min, max) => number.minimum(schema_bound(min)).maximum(schema_bound(max)),
     }
 }
 
 /// Converts an amount into a bound in a schema. A float is precise enough, since no amounts are computed from a schema.
-fn bound(amount: Amount) -> Option<utoipa::Number> {
+fn schema_bound(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);
     whole

@@ -41,7 +41,10 @@ fn document(tags: Vec<Tag>, webhooks: Paths) -> OpenApi {
     let info = InfoBuilder::new()
         .title("einvoice")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some(format!("{DESCRIPTION}\n\n{}", trying::section())))
+        .description(Some(format!(
+            "{DESCRIPTION}\n\n{}",
+            trying::magic_words_section()
+        )))
         .contact(Some(ContactBuilder::new().name(Some("einvoice")).build()))
         .license(Some(license.build()));
     let described: Vec<_> = tags

@@ -92,7 +92,7 @@ pub(crate) fn event_schemas() -> Vec<(String, RefOr<Schema>)> {
     schemas.push((InvoiceObject::name().into_owned(), invoice));
     schemas.push((TaxpayerId::name().into_owned(), TaxpayerId::schema()));
     let messages = EventKind::ALL.iter();
-    schemas.extend(messages.map(|kind| (event_schema_name(*kind), message(*kind))));
+    schemas.extend(messages.map(|kind| (event_schema_name(*kind), message_schema(*kind))));
     schemas
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn any_message() -> Schema {
     one_of.build().into()
 }
 
-fn message(kind: EventKind) -> RefOr<Schema> {
+fn message_schema(kind: EventKind) -> RefOr<Schema> {
     let actor = Fields::default()
         .with_required("kind", component(&ActorKind::name()))
         .with_required("id", text_or_null())
@@ -113,7 +113,8 @@ fn message(kind: EventKind) -> RefOr<Schema> {
     let uuid = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)));
     let name = text().enum_values(Some([kind.as_str()]));
     let place = "the place in the taxpayer's log; 0 for a test";
-    let who = "who caused the event; absent in events from before it was recorded, and in tests";
+    let cause =
+        "the actor behind the event; absent in events from before it was recorded, and in tests";
     let hash = "SHA-256 over the previous hash and the event; absent in tests";
     Fields::default()
         .with_required("id", uuid.description(Some("the same for every attempt")))
@@ -122,34 +123,34 @@ fn message(kind: EventKind) -> RefOr<Schema> {
         .with_required("sequence", whole_number().description(Some(place)))
         .with_required("taxpayer_id", component(&TaxpayerId::name()))
         .with_optional("hash", text().description(Some(hash)))
-        .with_optional("actor", actor.0.description(Some(who)))
-        .with_required("data", data(kind).0)
+        .with_optional("actor", actor.0.description(Some(cause)))
+        .with_required("data", event_data_fields(kind).0)
         .0
         .description(Some(event_description(kind)))
         .into()
 }
 
-fn data(kind: EventKind) -> Fields {
+fn event_data_fields(kind: EventKind) -> Fields {
     match kind {
         EventKind::InvoiceCreated
         | EventKind::InvoiceUpdated
         | EventKind::InvoiceValidated
         | EventKind::InvoiceTransmitted
         | EventKind::InvoiceReported
-        | EventKind::InvoiceAcknowledged => about_invoice(),
-        EventKind::InvoiceStatusUpdated => about_invoice().with_optional("remark", text_or_null()),
+        | EventKind::InvoiceAcknowledged => invoice_fields(),
+        EventKind::InvoiceStatusUpdated => invoice_fields().with_optional("remark", text_or_null()),
         EventKind::InvoiceSubmitted => {
             let difference = Fields::default()
                 .with_required("path", text())
                 .with_required("sent", text())
                 .with_required("stored", text());
             let differences = ArrayBuilder::new().items(difference.0);
-            about_invoice().with_optional("differences", differences)
+            invoice_fields().with_optional("differences", differences)
         }
-        EventKind::InvoiceRejected | EventKind::InvoiceFailed => about_invoice()
+        EventKind::InvoiceRejected | EventKind::InvoiceFailed => invoice_fields()
             .with_required("operation", component(&Operation::name()))
             .with_required("error", text()),
-        EventKind::PaymentStatusUpdated => about_invoice()
+        EventKind::PaymentStatusUpdated => invoice_fields()
             .with_optional("payment_status", component(&PaymentStatus::name()))
             .with_required("amount", or_null(component(&Amount::name())))
             .with_required("reference", text_or_null())
@@ -171,20 +172,20 @@ fn data(kind: EventKind) -> Fields {
             .with_required("irn", text())
             .with_required("supplier_irn", text())
             .with_required("acknowledged_at", moment()),
-        _ => account_data(kind),
+        _ => account_data_fields(kind),
     }
 }
 
 /// Returns the fields of an event that is about no invoice.
-fn account_data(kind: EventKind) -> Fields {
+fn account_data_fields(kind: EventKind) -> Fields {
     let taxpayer =
         || Fields::default().with_required("taxpayer_id", component(&TaxpayerId::name()));
     match kind {
         EventKind::TaxpayerVerified | EventKind::TaxpayerUnverified => taxpayer()
             .with_required("verification", component(&VerificationStatus::name()))
             .with_required("reason", text_or_null()),
-        EventKind::AuthorityOutageStarted => outage(),
-        EventKind::AuthorityOutageEnded => outage()
+        EventKind::AuthorityOutageStarted => outage_fields(),
+        EventKind::AuthorityOutageEnded => outage_fields()
             .with_required("ended_at", text_or_null())
             .with_required("duration_s", whole_number()),
         EventKind::WebhookUpdated => taxpayer()
@@ -196,7 +197,7 @@ fn account_data(kind: EventKind) -> Fields {
     }
 }
 
-fn about_invoice() -> Fields {
+fn invoice_fields() -> Fields {
     Fields::default()
         .with_required("irn", text())
         .with_required("invoice", or_null(component(&InvoiceObject::name())))
@@ -207,7 +208,7 @@ fn about_invoice() -> Fields {
         )
 }
 
-fn outage() -> Fields {
+fn outage_fields() -> Fields {
     Fields::default()
         .with_required("outage_id", text())
         .with_required("operations", ArrayBuilder::new().items(text()))

@@ -19,7 +19,7 @@ pub(super) fn describe_properties(schema: &mut RefOr<Schema>, around: &str) {
         Schema::Object(object) => {
             for (name, property) in &mut object.properties {
                 if let Some(sentence) = find_sentence(around, name) {
-                    describe(property, sentence);
+                    set_description(property, sentence);
                 }
                 describe_properties(property, name);
             }
@@ -52,7 +52,7 @@ fn find_sentence(around: &str, name: &str) -> Option<&'static str> {
     special.or_else(|| SENTENCES.get(name))?.as_str()
 }
 
-fn describe(property: &mut RefOr<Schema>, sentence: &str) {
+fn set_description(property: &mut RefOr<Schema>, sentence: &str) {
     match property {
         RefOr::Ref(reference) => {
             if reference.description.is_empty() {
@@ -60,14 +60,14 @@ fn describe(property: &mut RefOr<Schema>, sentence: &str) {
             }
         }
         RefOr::T(schema) => {
-            if let Some(description) = description_place(schema) {
+            if let Some(description) = description_slot(schema) {
                 description.get_or_insert_with(|| sentence.to_owned());
             }
         }
     }
 }
 
-fn description_place(schema: &mut Schema) -> Option<&mut Option<String>> {
+fn description_slot(schema: &mut Schema) -> Option<&mut Option<String>> {
     match schema {
         Schema::Object(object) => Some(&mut object.description),
         Schema::Array(array) => Some(&mut array.description),

@@ -146,7 +146,7 @@ impl OperationDoc {
         for (_, _, answer) in self.answers.values_mut() {
             if let Schema::Object(envelope) = answer {
                 let calculated = ObjectBuilder::new()
-                    .description(Some("what was computed, with `calculate=true`"));
+                    .description(Some("the computed amounts, with `calculate=true`"));
                 let member = (
                     "calculated".to_owned(),
                     Schema::from(calculated.build()).into(),
@@ -198,7 +198,7 @@ impl OperationDoc {
     }
 
     /// Returns the names of the parameters of the query string.
-    pub(crate) fn query_names(self) -> impl Iterator<Item = String> {
+    pub(crate) fn query_parameter_names(self) -> impl Iterator<Item = String> {
         self.parameters
             .into_iter()
             .filter(is_in_query)

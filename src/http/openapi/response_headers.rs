@@ -108,7 +108,7 @@ impl HeaderFacts<'_> {
         self.is_keyed && self.is_read
     }
 
-    fn takes(self, name: &str) -> bool {
+    fn has_parameter(self, name: &str) -> bool {
         self.parameters
             .iter()
             .any(|parameter| parameter.name == name)
@@ -134,12 +134,12 @@ pub(super) fn success_headers(facts: HeaderFacts<'_>) -> impl Iterator<Item = (&
         (REMAINING, facts.is_keyed),
         (RESET, facts.is_keyed),
         (ENTITY_TAG, facts.is_tagged()),
-        (REPLAYED, facts.takes("Idempotency-Key")),
+        (REPLAYED, facts.has_parameter("Idempotency-Key")),
         (DUPLICATE, facts.is_duplicate),
-        (NEXT_CURSOR, facts.takes("cursor")),
+        (NEXT_CURSOR, facts.has_parameter("cursor")),
     ]
     .into_iter()
-    .filter_map(|(header, is_there)| is_there.then(|| refer(&header)))
+    .filter_map(|(header, is_there)| is_there.then(|| header_reference(&header)))
 }
 
 /// Returns the headers of a failure with this status and these codes.
@@ -155,10 +155,10 @@ pub(super) fn failure_headers(
         (CHALLENGE, status == 401),
     ]
     .into_iter()
-    .filter_map(|(header, is_there)| is_there.then(|| refer(&header)))
+    .filter_map(|(header, is_there)| is_there.then(|| header_reference(&header)))
 }
 
-fn refer(header: &Described) -> (&'static str, Ref) {
+fn header_reference(header: &Described) -> (&'static str, Ref) {
     let (name, component, ..) = *header;
     (name, Ref::new(format!("#/components/headers/{component}")))
 }

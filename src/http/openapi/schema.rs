@@ -162,7 +162,7 @@ fn doc_url() -> ObjectBuilder {
 }
 
 const SUFFICES_DESCRIPTION: &str =
-    "whether the body passes with the patch; absent where nobody could be asked";
+    "true if the body passes with the patch; absent where nobody could be asked";
 
 /// Returns the schema of an explanation: one reason of a refusal.
 fn explanation() -> ObjectBuilder {
@@ -187,7 +187,7 @@ fn explanation_fields() -> ObjectBuilder {
         .property("expected", text_or_null())
         .property(
             "actual",
-            actual.description(Some("what was sent, shortened; null where nothing was")),
+            actual.description(Some("the value that was sent, shortened; null if none was")),
         )
         .property(
             "source",
@@ -209,7 +209,7 @@ fn flag() -> ObjectBuilder {
 
 /// Returns the schema of `retryable`.
 fn retry_flag() -> ObjectBuilder {
-    flag().description(Some("whether the same call may succeed later"))
+    flag().description(Some("true if the same call may succeed later"))
 }
 
 fn text_or_null() -> ObjectBuilder {

@@ -13,13 +13,13 @@ const SIMULATOR_NOTES: &str = "What passes is waited for and tried again: the in
     served at once. `crates/sandbox/README.md` lists them.";
 
 /// Returns the section in Markdown.
-pub(super) fn section() -> String {
-    let rows: String = MAGIC_WORDS.iter().map(row).collect();
+pub(super) fn magic_words_section() -> String {
+    let rows: String = MAGIC_WORDS.iter().map(magic_word_row).collect();
     format!(
         "## Trying it against the simulator\n\n{SIMULATOR_INTRODUCTION}\n\n| Word | What happens |\n|---|---|\n{rows}\n{SIMULATOR_NOTES}"
     )
 }
 
-fn row(known: &MagicWord) -> String {
+fn magic_word_row(known: &MagicWord) -> String {
     format!("| `{}` | {} |\n", known.word, known.happens)
 }

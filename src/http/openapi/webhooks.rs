@@ -16,11 +16,11 @@ use crate::http::openapi::schema::component;
 /// Returns the webhooks of all events, each with its example.
 pub(super) fn webhooks(example_message: fn(EventKind) -> Value) -> Paths {
     EventKind::ALL.iter().fold(Paths::new(), |paths, kind| {
-        add(paths, *kind, example_message(*kind))
+        add_event(paths, *kind, example_message(*kind))
     })
 }
 
-fn add(mut paths: Paths, kind: EventKind, example: Value) -> Paths {
+fn add_event(mut paths: Paths, kind: EventKind, example: Value) -> Paths {
     let schema = component(&event_schema_name(kind));
     let content = ContentBuilder::new()
         .schema(Some(schema))

@@ -35,12 +35,12 @@ impl AsRef<ActorFigures> for ReplicaActor {
 }
 
 /// Returns the worst actors of this process, as its sign contains them.
-pub(super) fn worst(tree: &Tree) -> Vec<Value> {
+pub(super) fn own_worst_actors(tree: &Tree) -> Vec<Value> {
     let top = tree.snapshot(TOLD_MAX).top;
     let mut bytes = 0;
     choose_worst(&top, TOLD_MAX)
         .into_iter()
-        .map(to_sign)
+        .map(to_life_sign)
         .take_while(|actor| {
             bytes += json(actor).len();
             bytes <= TOLD_BYTES_MAX
@@ -49,7 +49,7 @@ pub(super) fn worst(tree: &Tree) -> Vec<Value> {
 }
 
 /// Returns an actor as a sign contains it: with its last panic only, and without fields that have their default value.
-fn to_sign(actor: &ActorFigures) -> Value {
+fn to_life_sign(actor: &ActorFigures) -> Value {
     let short = ActorFigures {
         panics: actor.panics.iter().take(1).cloned().collect(),
         last_panic: None,
@@ -102,7 +102,7 @@ pub(crate) fn rank(
             Some(name) => other.identity.name == name,
             None => list.state(other) != ReplicaState::Missing,
         })
-        .flat_map(|other| told_actors(&list, other));
+        .flat_map(|other| reported_actors(&list, other));
     let is_own_meant = replica.is_none_or(|name| identity.name == name);
     let own = own
         .into_iter()
@@ -118,7 +118,7 @@ pub(crate) fn rank(
 
 /// Returns the actors in the last sign of a replica. Leaves out actors that this version cannot read, because the
 /// replica runs another version.
-fn told_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
+fn reported_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
     let told_us_ago = list.us_since(replica.seen_at);
     let told = replica.figures.worst_actors.iter();
     let actors = told.filter_map(|actor| {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_told_actor_is_read_with_its_last_panic_alone_and_says_whose_it_is_and_how_old() {
-        let written = to_sign(&troubled("7"));
+        let written = to_life_sign(&troubled("7"));
         assert_eq!(
             written["last_hour"],
             serde_json::json!({ "wait_max_us": 9 })
@@ -188,7 +188,7 @@ mod tests {
             read_at: Some(second(10)),
             ..ReplicaList::default()
         };
-        let told = told_actors(&list, &replica);
+        let told = reported_actors(&list, &replica);
         assert_eq!(told.len(), 1, "what is unknown is left out: {told:?}");
         let mut expected = troubled("7");
         expected.last_panic = None;
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn twenty_actors_in_trouble_fit_into_a_sign() {
         let bytes: usize = (0..TOLD_MAX)
-            .map(|number| json(&to_sign(&troubled(&number.to_string()))).len())
+            .map(|number| json(&to_life_sign(&troubled(&number.to_string()))).len())
             .sum();
         assert!(bytes <= TOLD_BYTES_MAX, "{bytes}");
     }

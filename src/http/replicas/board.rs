@@ -47,7 +47,7 @@ impl ReplicaBoard {
         Arc::clone(&lock(&self.last))
     }
 
-    pub(super) fn note(&self, read_at: Timestamp, replicas: Vec<Replica>) {
+    pub(super) fn record_list(&self, read_at: Timestamp, replicas: Vec<Replica>) {
         let mut last = lock(&self.last);
         let gap = last.read_at.map(|earlier| read_at.duration_since(earlier));
         let is_gapless = gap.is_some_and(|gap| gap <= GAP_MAX && !gap.is_negative());
@@ -59,7 +59,7 @@ impl ReplicaBoard {
         });
     }
 
-    pub(super) fn note_clock(&self, ahead: SignedDuration) {
+    pub(super) fn record_clock(&self, ahead: SignedDuration) {
         let millis = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
         self.clock_ahead_ms.store(millis, Ordering::Relaxed);
     }
@@ -69,7 +69,7 @@ impl ReplicaBoard {
     }
 
     /// Records that this process obeys an order. Returns false if it has obeyed this order before.
-    pub(super) fn mark_obeyed(&self, order: &BreakerOrder) -> bool {
+    pub(super) fn mark_order_obeyed(&self, order: &BreakerOrder) -> bool {
         let mut obeyed = lock(&self.obeyed);
         obeyed.insert(order.operation.clone(), order.number) != Some(order.number)
     }
@@ -97,7 +97,7 @@ mod tests {
         let board = board();
         let at = |second| Timestamp::from_second(second).unwrap();
         for (read, watched_since) in [(10, 10), (11, 10), (13, 10), (16, 16), (17, 16), (5, 5)] {
-            board.note(at(read), Vec::new());
+            board.record_list(at(read), Vec::new());
             let list = board.last_list();
             assert_eq!(list.read_at, Some(at(read)));
             assert_eq!(list.watched_since, Some(at(watched_since)), "at {read}");
@@ -118,7 +118,7 @@ mod tests {
             ("health", 1, true),
             ("sign", 2, true),
         ] {
-            assert_eq!(board.mark_obeyed(&order(operation, number)), is_new);
+            assert_eq!(board.mark_order_obeyed(&order(operation, number)), is_new);
         }
     }
 }

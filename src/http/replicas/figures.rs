@@ -9,7 +9,7 @@ use crate::http::metrics::process::ProcessStats;
 use crate::http::replicas::actors;
 use crate::http::state::ApiState;
 
-pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
+pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
     let recent = state.traffic.history().recent();
     ReplicaFigures {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -23,7 +23,7 @@ pub(super) fn gather(state: &ApiState) -> ReplicaFigures {
         runs_ended: state.pipeline.backlog.measurements.recent_ends.recent(),
         delivery_attempts: state.delivery.durations.recent_attempts.recent(),
         actors: actor_totals(state),
-        worst_actors: actors::worst(&state.tree),
+        worst_actors: actors::own_worst_actors(&state.tree),
         breakers: breaker_figures(state),
     }
 }
@@ -52,14 +52,14 @@ fn actor_totals(state: &ApiState) -> ActorTotals {
 /// Returns the breakers of this process as they are now.
 pub(super) fn breaker_figures(state: &ApiState) -> Vec<BreakerFigures> {
     let breakers = state.authority.breakers();
-    let limits = state.authority.limits();
+    let limits = state.authority.call_limits();
     let pairs = breakers.iter().zip(&limits);
     pairs
-        .map(|(breaker, limit)| one_breaker(breaker, limit))
+        .map(|(breaker, limit)| to_breaker_figures(breaker, limit))
         .collect()
 }
 
-fn one_breaker(breaker: &BreakerView, limit: &LimitView) -> BreakerFigures {
+fn to_breaker_figures(breaker: &BreakerView, limit: &LimitView) -> BreakerFigures {
     let held_accounts = match &breaker.held {
         HeldCallers::Accounts(accounts) => accounts.len(),
         _ => 0,

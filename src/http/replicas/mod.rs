@@ -33,10 +33,10 @@ use crate::store::operations::{breaker_orders, replicas};
 const SIGN_EVERY: Duration = Duration::from_secs(1);
 
 /// Gives signs until the process stops. The last sign says that it stops.
-pub async fn give_signs(state: web::Data<ApiState>) {
+pub async fn give_life_signs(state: web::Data<ApiState>) {
     let mut has_place = false;
     while !state.stopping.is_requested() {
-        let exchanged = exchange(&state, &mut has_place).await;
+        let exchanged = exchange_with_replicas(&state, &mut has_place).await;
         if let Err(error) = exchanged {
             // A database that does not answer is an incident of its own.
             tracing::debug!(%error, "this replica could not give a sign");
@@ -46,28 +46,28 @@ pub async fn give_signs(state: web::Data<ApiState>) {
             () = state.stopping.wait_for_stop() => {}
         }
     }
-    if let Err(error) = give_sign(&state).await {
+    if let Err(error) = give_life_sign(&state).await {
         tracing::debug!(%error, "this replica could not say that it stops");
     }
 }
 
-async fn exchange(state: &ApiState, has_place: &mut bool) -> Result<(), StoreError> {
+async fn exchange_with_replicas(state: &ApiState, has_place: &mut bool) -> Result<(), StoreError> {
     if !*has_place {
-        take_place(state).await?;
+        take_over_record(state).await?;
         *has_place = true;
     }
-    let now = give_sign(state).await?;
+    let now = give_life_sign(state).await?;
     let listed = replicas::list(&state.store, now).await?;
-    state.replicas.note(now, listed);
-    taxpayer_pauses::read(state).await?;
+    state.replicas.record_list(now, listed);
+    taxpayer_pauses::load_pauses(state).await?;
     obey_orders(state).await
 }
 
 /// Takes over the record of the process that ran under this name before. Logs a warning if that process did not stop in
 /// order.
-async fn take_place(state: &ApiState) -> Result<(), StoreError> {
+async fn take_over_record(state: &ApiState) -> Result<(), StoreError> {
     let identity = state.replicas.identity();
-    if let Some(last_sign) = replicas::take_place(&state.store, identity).await? {
+    if let Some(last_sign) = replicas::remove_predecessors(&state.store, identity).await? {
         tracing::warn!(
             replica = identity.name,
             %last_sign,
@@ -78,12 +78,12 @@ async fn take_place(state: &ApiState) -> Result<(), StoreError> {
 }
 
 /// Writes the sign of this replica, and compares its clock with that of the database. Returns the time of the database.
-async fn give_sign(state: &ApiState) -> Result<Timestamp, StoreError> {
-    let figures = figures::gather(state);
+async fn give_life_sign(state: &ApiState) -> Result<Timestamp, StoreError> {
+    let figures = figures::gather_figures(state);
     let before = state.now();
-    let now = replicas::give_sign(&state.store, state.replicas.identity(), &figures).await?;
+    let now = replicas::record_heartbeat(&state.store, state.replicas.identity(), &figures).await?;
     let ahead = clock_ahead(before, now, state.now());
-    state.replicas.note_clock(ahead);
+    state.replicas.record_clock(ahead);
     Ok(now)
 }
 
@@ -99,13 +99,13 @@ fn clock_ahead(before: Timestamp, database: Timestamp, after: Timestamp) -> Sign
 
 /// Stores an operator's order for all replicas, and obeys it here at once. Returns false if the breaker was already as
 /// ordered; the audit has no entry then.
-pub(crate) async fn give_order(
+pub(crate) async fn give_breaker_order(
     state: &ApiState,
     operation: Operation,
     kind: BreakerOrderKind,
     by: &OperatorRequest,
 ) -> Result<bool, StoreError> {
-    let is_change = !is_obeyed(state, operation, kind).await?;
+    let is_change = !is_order_in_effect(state, operation, kind).await?;
     let action = match kind {
         BreakerOrderKind::Trip => AuditAction::TripBreaker,
         BreakerOrderKind::Reset => AuditAction::ResetBreaker,
@@ -113,12 +113,12 @@ pub(crate) async fn give_order(
     let now = state.now();
     let entry = AuditEntry::for_operator_request(by, action, &operation.name(), now);
     let entry = is_change.then_some(entry);
-    breaker_orders::give(&state.store, operation.name(), kind, entry, now).await?;
+    breaker_orders::give_order(&state.store, operation.name(), kind, entry, now).await?;
     obey_orders(state).await.map(|()| is_change)
 }
 
 /// True if the breaker of an operation is already as this order wants it, on all replicas.
-async fn is_obeyed(
+async fn is_order_in_effect(
     state: &ApiState,
     operation: Operation,
     kind: BreakerOrderKind,
@@ -143,14 +143,14 @@ async fn is_obeyed(
 /// Obeys the orders about breakers that this process has not obeyed yet.
 async fn obey_orders(state: &ApiState) -> Result<(), StoreError> {
     for order in breaker_orders::list(&state.store).await? {
-        if state.replicas.mark_obeyed(&order) {
-            obey(state, &order);
+        if state.replicas.mark_order_obeyed(&order) {
+            obey_order(state, &order);
         }
     }
     Ok(())
 }
 
-fn obey(state: &ApiState, order: &BreakerOrder) {
+fn obey_order(state: &ApiState, order: &BreakerOrder) {
     // A replica of another version may have stored an operation that this version does not know.
     let known = Operation::ALL
         .into_iter()
@@ -177,7 +177,7 @@ pub(crate) fn shared_breakers(state: &ApiState) -> Vec<SharedBreaker> {
     let identity = state.replicas.identity();
     let list = state.replicas.last_list();
     let others = list
-        .present()
+        .present_replicas()
         .filter(|replica| replica.identity.id != identity.id)
         .map(|replica| {
             (

@@ -21,9 +21,9 @@ pub(crate) async fn pause(
         since: state.now(),
         reason: by.reason.clone(),
     };
-    let entry = entry(state, taxpayer, by, AuditAction::PauseTaxpayer);
+    let entry = audit_entry(state, taxpayer, by, AuditAction::PauseTaxpayer);
     let is_change = taxpayer_pauses::pause(&state.store, pause, entry).await?;
-    read(state).await.map(|()| is_change)
+    load_pauses(state).await.map(|()| is_change)
 }
 
 /// Ends the pause of a taxpayer. This replica obeys at once, the others within a second. Returns false if the taxpayer
@@ -33,12 +33,12 @@ pub(crate) async fn resume(
     taxpayer: TaxpayerId,
     by: &OperatorRequest,
 ) -> Result<bool, StoreError> {
-    let entry = entry(state, taxpayer, by, AuditAction::ResumeTaxpayer);
+    let entry = audit_entry(state, taxpayer, by, AuditAction::ResumeTaxpayer);
     let is_change = taxpayer_pauses::resume(&state.store, taxpayer, entry).await?;
-    read(state).await.map(|()| is_change)
+    load_pauses(state).await.map(|()| is_change)
 }
 
-fn entry(
+fn audit_entry(
     state: &ApiState,
     taxpayer: TaxpayerId,
     by: &OperatorRequest,
@@ -49,7 +49,7 @@ fn entry(
 
 /// Reads from the database which taxpayers are paused. From then on, this replica accepts no writes of these taxpayers
 /// and starts none of their runs.
-pub(super) async fn read(state: &ApiState) -> Result<(), StoreError> {
+pub(super) async fn load_pauses(state: &ApiState) -> Result<(), StoreError> {
     let pauses = taxpayer_pauses::list(&state.store).await?;
     state.taxpayers.paused_taxpayers().set(pauses);
     Ok(())

@@ -138,7 +138,7 @@ impl ApiResponse {
 
     /// Attaches a value to the response for our own middleware. The caller does not see it.
     #[must_use]
-    pub(crate) fn with_mark<T: 'static>(mut self, mark: T) -> Self {
+    pub(crate) fn with_extension<T: 'static>(mut self, mark: T) -> Self {
         self.0.extensions_mut().insert(mark);
         self
     }

@@ -62,11 +62,11 @@ impl ApiError {
 
     pub(crate) fn internal(cause: impl fmt::Display) -> Self {
         let message = "Something went wrong on our side. Quote the request id when you report it.";
-        Self::new(ErrorCode::InternalError, message).because(cause)
+        Self::new(ErrorCode::InternalError, message).with_cause(cause)
     }
 
     /// Returns the error for an interrupted request. No `Retry-After`: a repetition might record a payment twice.
-    fn interruption() -> Self {
+    fn interruption_error() -> Self {
         let message =
             "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
@@ -81,7 +81,7 @@ impl ApiError {
     pub(crate) fn idempotency_in_progress() -> Self {
         let message =
             "A request with this Idempotency-Key is being answered; ask again in a moment";
-        Self::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
+        Self::new(ErrorCode::IdempotencyInProgress, message).with_retry_after(RETRY_AFTER)
     }
 
     pub(crate) fn invoice_not_found() -> Self {
@@ -115,7 +115,7 @@ impl ApiError {
     }
 
     #[must_use]
-    pub(crate) fn retry_in(self, wait: Duration) -> Self {
+    pub(crate) fn with_retry_after(self, wait: Duration) -> Self {
         Self {
             retry_after: Some(wait),
             ..self
@@ -131,7 +131,7 @@ impl ApiError {
     }
 
     #[must_use]
-    pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
+    pub(crate) fn with_cause(self, cause: impl fmt::Display) -> Self {
         Self {
             cause: Some(cause.to_string().into()),
             ..self
@@ -238,12 +238,12 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Broken(_) | StoreError::Corrupt { .. } => Self::internal(error),
-            StoreError::Unsettled => Self::interruption().because(error),
+            StoreError::Unsettled => Self::interruption_error().with_cause(error),
             StoreError::Unavailable(_)
             | StoreError::Duplicate(_)
             | StoreError::Stale
             | StoreError::NotCommitted
-            | StoreError::Locked => overload_error(RETRY_AFTER).because(error),
+            | StoreError::Locked => overload_error(RETRY_AFTER).with_cause(error),
         }
     }
 }
@@ -253,7 +253,7 @@ pub(crate) fn overload_error(retry_after: Duration) -> ApiError {
         ErrorCode::Overloaded,
         "The service is busy, please try again",
     )
-    .retry_in(retry_after)
+    .with_retry_after(retry_after)
 }
 
 impl From<TaxpayerError> for ApiError {
@@ -264,15 +264,15 @@ impl From<TaxpayerError> for ApiError {
             TaxpayerError::Store(error) => error.into(),
             TaxpayerError::Busy { retry_after } => {
                 let message = "Too many requests of this taxpayer are under way, please try again";
-                Self::new(ErrorCode::RateLimited, message).retry_in(retry_after)
+                Self::new(ErrorCode::RateLimited, message).with_retry_after(retry_after)
             }
             TaxpayerError::Overloaded { retry_after } => overload_error(retry_after),
             TaxpayerError::Paused => {
                 let message = "The operator of the service has paused this taxpayer: its data can be read, and writes \
                                are possible again when the pause ends";
-                Self::new(ErrorCode::Overloaded, message).retry_in(PAUSE_RETRY_AFTER)
+                Self::new(ErrorCode::Overloaded, message).with_retry_after(PAUSE_RETRY_AFTER)
             }
-            TaxpayerError::Interrupted { .. } => Self::interruption().because(cause),
+            TaxpayerError::Interrupted { .. } => Self::interruption_error().with_cause(cause),
             TaxpayerError::Quarantined { .. } => Self::internal(cause),
             TaxpayerError::AlreadyProcessed => Self::idempotency_in_progress(),
         }

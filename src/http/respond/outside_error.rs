@@ -25,7 +25,7 @@ impl From<AuthorityFailure> for ApiError {
                     ErrorCode::AuthorityUnavailable
                 };
                 let wait = failure.retry_after().unwrap_or(AUTHORITY_RETRY_AFTER);
-                Self::new(code, message).retry_in(wait)
+                Self::new(code, message).with_retry_after(wait)
             }
         }
     }
@@ -35,7 +35,7 @@ impl From<AuthorityFailure> for ApiError {
 fn paused_error(code: ErrorCode, message: String) -> ApiError {
     ApiError::new(code, message)
         .with_status(StatusCode::SERVICE_UNAVAILABLE)
-        .retry_in(AUTHORITY_RETRY_AFTER)
+        .with_retry_after(AUTHORITY_RETRY_AFTER)
 }
 
 impl From<TestDeliveryError> for ApiError {
@@ -64,7 +64,7 @@ impl From<RelayError> for ApiError {
                         "The authority sent a document that cannot be decrypted with this service's key"
                     }
                 };
-                Self::new(ErrorCode::AuthorityDocumentUnreadable, message).because(error)
+                Self::new(ErrorCode::AuthorityDocumentUnreadable, message).with_cause(error)
             }
         }
     }
@@ -85,9 +85,9 @@ impl From<NoticeError> for ApiError {
         let cause = unresolved.to_string();
         match unresolved {
             NoticeError::UnknownInvoice | NoticeError::Withheld => {
-                Self::invoice_not_found().because(cause)
+                Self::invoice_not_found().with_cause(cause)
             }
-            NoticeError::Busy => overload_error(RETRY_AFTER).because(cause),
+            NoticeError::Busy => overload_error(RETRY_AFTER).with_cause(cause),
             NoticeError::Taxpayer(failure) => failure.into(),
             NoticeError::Authority(_)
             | NoticeError::TimedOut
@@ -95,10 +95,10 @@ impl From<NoticeError> for ApiError {
             | NoticeError::WrongDocument(_) => {
                 let message =
                     "The authority could not be asked about this invoice: send the notice again";
-                let error = Self::new(ErrorCode::AuthorityUnavailable, message).because(cause);
+                let error = Self::new(ErrorCode::AuthorityUnavailable, message).with_cause(cause);
                 error
                     .with_status(StatusCode::SERVICE_UNAVAILABLE)
-                    .retry_in(AUTHORITY_RETRY_AFTER)
+                    .with_retry_after(AUTHORITY_RETRY_AFTER)
             }
         }
     }

@@ -242,8 +242,8 @@ mod tests {
     fn a_wait_is_told_in_whole_seconds_and_is_never_none() {
         let prefs = ResponsePrefs::default();
         for (millis, seconds) in [(0, "1"), (400, "1"), (1_000, "1"), (1_001, "2")] {
-            let error =
-                ApiError::new(ErrorCode::Overloaded, "").retry_in(Duration::from_millis(millis));
+            let error = ApiError::new(ErrorCode::Overloaded, "")
+                .with_retry_after(Duration::from_millis(millis));
             assert_eq!(
                 render_failure(&error, &prefs)
                     .headers()

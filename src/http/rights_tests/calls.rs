@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::tenant::MARK;
 
-pub(super) struct Seen {
+pub(super) struct CallResponse {
     pub(super) status: u16,
     pub(super) text: String,
 }
 
-impl Seen {
+impl CallResponse {
     pub(super) fn data(&self) -> Value {
         let json: Value =
             strict_json::from_trusted(&self.text).unwrap_or_else(|_| panic!("{}", self.text));
@@ -30,15 +30,15 @@ impl Seen {
     }
 }
 
-pub(super) struct Asked {
+pub(super) struct TestCall {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) keys: Vec<String>,
     pub(super) body: Option<Value>,
 }
 
-pub(super) fn get(path: &str, key: &str) -> Asked {
-    Asked {
+pub(super) fn get(path: &str, key: &str) -> TestCall {
+    TestCall {
         method: Method::GET,
         path: path.to_owned(),
         keys: vec![key.to_owned()],
@@ -46,8 +46,8 @@ pub(super) fn get(path: &str, key: &str) -> Asked {
     }
 }
 
-pub(super) fn send(method: Method, path: &str, key: &str, body: Value) -> Asked {
-    Asked {
+pub(super) fn send(method: Method, path: &str, key: &str, body: Value) -> TestCall {
+    TestCall {
         method,
         path: path.to_owned(),
         keys: vec![key.to_owned()],
@@ -55,7 +55,7 @@ pub(super) fn send(method: Method, path: &str, key: &str, body: Value) -> Asked 
     }
 }
 
-pub(super) fn request(asked: Asked) -> TestRequest {
+pub(super) fn request(asked: TestCall) -> TestRequest {
     let mut request = TestRequest::default().method(asked.method).uri(&asked.path);
     for key in asked.keys {
         request = request.append_header(("x-api-key", key));
@@ -66,9 +66,9 @@ pub(super) fn request(asked: Asked) -> TestRequest {
     }
 }
 
-pub(super) async fn read_response(response: ServiceResponse) -> Seen {
+pub(super) async fn read_response(response: ServiceResponse) -> CallResponse {
     let status = response.status().as_u16();
-    Seen {
+    CallResponse {
         status,
         text: String::from_utf8_lossy(&read_body(response).await).into_owned(),
     }
@@ -76,7 +76,7 @@ pub(super) async fn read_response(response: ServiceResponse) -> Seen {
 
 /// Posts a body and returns the data of the response.
 pub(super) async fn post(
-    ask: &impl AsyncFn(Asked) -> Seen,
+    ask: &impl AsyncFn(TestCall) -> CallResponse,
     path: &str,
     key: &str,
     body: Value,

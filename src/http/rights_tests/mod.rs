@@ -11,9 +11,9 @@ use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::test::init_service;
 
-use self::calls::{Asked, read_response, request};
-use self::rules::{Rule, fault, keys, rule};
-use self::tenant::Foreign;
+use self::calls::{TestCall, read_response, request};
+use self::rules::{Rule, keys, rule_for_path, wrong_response_sentence};
+use self::tenant::OtherTenant;
 use crate::http::table;
 use crate::http::testing::start_apps;
 
@@ -29,19 +29,19 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
             .wrap(from_fn(super::request_context))
             .configure(super::routes);
         let app = init_service(app).await;
-        let ask = async |asked: Asked| {
+        let ask = async |asked: TestCall| {
             read_response(app.call(request(asked).to_request()).await.unwrap()).await
         };
-        let foreign = Foreign::create(&ask).await;
-        foreign.is_seen_by_itself(&ask).await;
+        let foreign = OtherTenant::create(&ask).await;
+        foreign.check_own_objects_visible(&ask).await;
         let before = foreign.events(&ask).await;
         let mut faults = Vec::new();
         let mut count = 0;
         for key in keys(&test_app, &ask).await {
             for path in table() {
                 // An operator's key may change any tenant's data, so operators' paths are tested only with reads.
-                let is_theirs =
-                    rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
+                let is_theirs = rule_for_path(path.pattern) == Rule::Operator
+                    && key.opens.contains(&Rule::Operator);
                 for method in path
                     .allowed
                     .iter()
@@ -50,14 +50,14 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
                     let has_body = !READS.contains(method);
                     let body = has_body.then(|| foreign.body.clone());
                     let target = foreign.path(path.pattern);
-                    let seen = ask(Asked {
+                    let seen = ask(TestCall {
                         method: method.clone(),
                         path: target,
                         keys: key.texts.clone(),
                         body,
                     })
                     .await;
-                    faults.extend(fault(&path, method, &key, &seen));
+                    faults.extend(wrong_response_sentence(&path, method, &key, &seen));
                     count += 1;
                 }
             }
@@ -74,7 +74,7 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
             "nobody changed anything of {}",
             foreign.irn
         );
-        foreign.is_seen_by_itself(&ask).await;
+        foreign.check_own_objects_visible(&ask).await;
         println!("{count} requests over {} paths", table().len());
     }
 }

@@ -4,8 +4,8 @@ use actix_web::http::Method;
 use serde_json::json;
 
 use super::TAXPAYERS;
-use super::calls::{Asked, Seen, send};
-use super::tenant::Foreign;
+use super::calls::{CallResponse, TestCall, send};
+use super::tenant::OtherTenant;
 use crate::http::endpoint::Path;
 use crate::http::testing::{
     INTEGRATOR_KEY, OPERATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_integrator, new_key,
@@ -36,7 +36,7 @@ const RULES: [(&str, Rule); 9] = [
     ("/openapi.json", Rule::Public),
 ];
 
-pub(super) fn rule(pattern: &str) -> Rule {
+pub(super) fn rule_for_path(pattern: &str) -> Rule {
     // In these tests only operators may read the metrics.
     if pattern == "/metrics" {
         return Rule::Operator;
@@ -68,7 +68,10 @@ fn key(name: &'static str, texts: &[&str], opens: &'static [Rule]) -> Key {
     }
 }
 
-pub(super) async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
+pub(super) async fn keys(
+    test_app: &TestApp,
+    ask: &impl AsyncFn(TestCall) -> CallResponse,
+) -> Vec<Key> {
     let rotate = format!("{TAXPAYERS}/{TAXPAYER}/api-key/rotate");
     let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({})))
         .await
@@ -122,9 +125,14 @@ pub(super) async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) 
 }
 
 /// Describes a response that is wrong: it breaks the path's rule for this key, or it shows data of the other tenant.
-pub(super) fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
+pub(super) fn wrong_response_sentence(
+    path: &Path,
+    method: &Method,
+    key: &Key,
+    seen: &CallResponse,
+) -> Option<String> {
     let pattern = path.pattern;
-    let rule = rule(pattern);
+    let rule = rule_for_path(pattern);
     let is_open = matches!(rule, Rule::Public | Rule::Token) || key.opens.contains(&rule);
     let is_one_key = matches!(key.texts.as_slice(), [text] if !text.is_empty());
     let refusal = match (rule, is_one_key) {
@@ -142,7 +150,7 @@ pub(super) fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Opt
         (true, Rule::Token) => seen.status == 404,
         // Operators may see the data of every tenant.
         (true, Rule::Public | Rule::Operator) => ![401, 403].contains(&seen.status),
-        (true, _) if Foreign::is_named_by(pattern) => [401, 403, 404].contains(&seen.status),
+        (true, _) if OtherTenant::has_object_id(pattern) => [401, 403, 404].contains(&seen.status),
         (true, _) => seen.status != 401,
     };
     let is_hidden = rule == Rule::Operator && is_open || !seen.is_marked();

@@ -4,7 +4,7 @@ use actix_web::http::Method;
 use serde_json::{Value, json};
 
 use super::TAXPAYERS;
-use super::calls::{Asked, Seen, get, post, send};
+use super::calls::{CallResponse, TestCall, get, post, send};
 use crate::http::forms::testing::{standard_invoice, submission, with_member};
 use crate::http::testing::OTHER_INTEGRATOR_KEY;
 
@@ -15,7 +15,7 @@ const TIN: &str = "99887766-0001";
 const BUSINESS_ID: &str = "99999999-9999-4999-8999-999999999999";
 
 /// The other tenant: its ids, its key and its data.
-pub(super) struct Foreign {
+pub(super) struct OtherTenant {
     taxpayer: i64,
     invoice: i64,
     taxpayer_key: String,
@@ -27,7 +27,7 @@ pub(super) struct Foreign {
 }
 
 /// Onboards a taxpayer of another integrator, with a profile and a webhook. Returns the taxpayer's id and its key.
-async fn onboard_foreign(ask: &impl AsyncFn(Asked) -> Seen) -> (i64, String) {
+async fn onboard_foreign(ask: &impl AsyncFn(TestCall) -> CallResponse) -> (i64, String) {
     let integrator = OTHER_INTEGRATOR_KEY;
     let onboarding = json!({
         "name": "foreign-mark Ltd", "email": "books@foreign-mark.example", "tin_no": TIN,
@@ -73,9 +73,9 @@ fn id_text(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-impl Foreign {
+impl OtherTenant {
     /// Creates a taxpayer of another integrator, and one object of each kind for that taxpayer.
-    pub(super) async fn create(ask: &impl AsyncFn(Asked) -> Seen) -> Self {
+    pub(super) async fn create(ask: &impl AsyncFn(TestCall) -> CallResponse) -> Self {
         let integrator = OTHER_INTEGRATOR_KEY;
         let (taxpayer, taxpayer_key) = onboard_foreign(ask).await;
         let of = |end: &str| format!("{TAXPAYERS}/{taxpayer}/{end}");
@@ -162,7 +162,7 @@ impl Foreign {
     }
 
     /// Returns true if the path contains the id of an object. Only the owner may see such an object.
-    pub(super) fn is_named_by(pattern: &str) -> bool {
+    pub(super) fn has_object_id(pattern: &str) -> bool {
         [
             "{id}",
             "{irn}",
@@ -181,7 +181,10 @@ impl Foreign {
     }
 
     /// Checks that the other tenant can read its own objects. Otherwise a missing object would look like a hidden one.
-    pub(super) async fn is_seen_by_itself(&self, ask: &impl AsyncFn(Asked) -> Seen) {
+    pub(super) async fn check_own_objects_visible(
+        &self,
+        ask: &impl AsyncFn(TestCall) -> CallResponse,
+    ) {
         for (path, key) in [
             (
                 format!("{INVOICES}/{}", self.invoice),
@@ -213,7 +216,7 @@ impl Foreign {
     }
 
     /// Returns the other tenant's event log, which contains an event for every change.
-    pub(super) async fn events(&self, ask: &impl AsyncFn(Asked) -> Seen) -> Value {
+    pub(super) async fn events(&self, ask: &impl AsyncFn(TestCall) -> CallResponse) -> Value {
         ask(get("/v1/tax-payers/events", &self.taxpayer_key))
             .await
             .data()

@@ -34,7 +34,7 @@ pub(super) fn inclusive_total_violation(body: &Value) -> Option<Violation> {
 }
 
 /// The sum of a body's taxes after the correction, and the operations that correct the taxes.
-struct Taxes {
+struct TaxCorrection {
     sum: Amount,
     /// True if each tax is its stated percent of its base, and the bases add up to the sum of the lines.
     are_proven: bool,
@@ -49,14 +49,18 @@ pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOperation> {
         .unwrap_or_default();
     let digits = catalog.currency_digits(currency);
     let found = LineTotals::from_body(body).and_then(|lines| {
-        let taxes = taxes(body, lines, digits)?;
+        let taxes = correct_taxes(body, lines, digits)?;
         let totals = total_fixes(body, lines, &taxes)?;
         Some(taxes.fixes.into_iter().chain(totals).collect())
     });
     found.unwrap_or_default()
 }
 
-fn total_fixes(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOperation>> {
+fn total_fixes(
+    body: &Value,
+    lines: LineTotals,
+    taxes: &TaxCorrection,
+) -> Option<Vec<PatchOperation>> {
     if !body.get(TOTAL_FIELD)?.is_object() {
         return None;
     }
@@ -112,9 +116,9 @@ fn total_fixes(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<Pat
     )
 }
 
-fn taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<Taxes> {
+fn correct_taxes(body: &Value, lines: LineTotals, digits: u32) -> Option<TaxCorrection> {
     let totals = items_at(body, "/tax_total");
-    let mut taxes = Taxes {
+    let mut taxes = TaxCorrection {
         sum: Amount::ZERO,
         are_proven: totals.len() == 1,
         fixes: Vec::new(),

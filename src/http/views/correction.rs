@@ -14,20 +14,20 @@ pub(crate) struct CorrectionView<'a> {
     correction_no: Option<&'a str>,
     /// `stopped` goes on by itself once its document is edited or sent again; `cancelled` and `done` are final.
     state: CorrectionState,
-    /// Why it is stopped or cancelled, and what to do; else null.
+    /// The reason why it is stopped or cancelled, and what to do; else null.
     reason: Option<&'a str>,
     /// The invoice that is corrected.
     original_id: InvoiceId,
     original_irn: &'a str,
     currency: &'a str,
-    /// What the invoice comes to now, less its credit notes.
+    /// The present total of the invoice, less its credit notes.
     before: Amount,
-    /// What it comes to after the correction.
+    /// The total after the correction.
     after: Amount,
-    /// What was paid of the invoice and of its replacement by now, less what was paid back or set off through credit
-    /// notes. What was paid of the invoice stays recorded there.
+    /// The amount that was paid of the invoice and of its replacement by now, less the amounts that were paid back or
+    /// set off through credit notes. The payments of the invoice stay recorded there.
     paid: Amount,
-    /// What is left to pay by now: `after` less `paid`; below zero, it is to be paid back.
+    /// The amount that is left to pay by now: `after` less `paid`; below zero, it is to be paid back.
     balance: Amount,
     /// In the order in which they are signed; one of the kind `none` if nothing has to be done.
     documents: Vec<DocumentView<'a>>,
@@ -134,6 +134,6 @@ pub(crate) struct UndoItemView<'a> {
     pub(crate) payable: Amount,
     /// The correction with the credit note; null in a preview.
     pub(crate) correction_no: Option<&'a str>,
-    /// Why nothing is done; else null.
+    /// The reason why nothing is done; else null.
     pub(crate) message: Option<&'a str>,
 }

@@ -30,7 +30,7 @@ pub(crate) fn example_message(kind: EventKind) -> Value {
         kind,
         timestamp: Timestamp::from_second(AT_S).unwrap_or_default(),
         irn: None,
-        data: data(kind).to_string(),
+        data: example_data(kind).to_string(),
         actor: serde_json::to_string(&actor).ok(),
         // A test message is no event of a log, so it has no hash.
         hash: if kind == EventKind::WebhookTest {
@@ -44,19 +44,19 @@ pub(crate) fn example_message(kind: EventKind) -> Value {
     strict_json::from_trusted(&event.notification()).unwrap_or_default()
 }
 
-fn data(kind: EventKind) -> Value {
+fn example_data(kind: EventKind) -> Value {
     let stage = |status: &str, previous: &str, authority: &str| {
-        about_invoice(status, authority, json!({ "previous_status": previous }))
+        example_invoice_data(status, authority, json!({ "previous_status": previous }))
     };
     match kind {
         EventKind::InvoiceCreated => {
-            about_invoice("draft", "PENDING", json!({ "previous_status": null }))
+            example_invoice_data("draft", "PENDING", json!({ "previous_status": null }))
         }
         EventKind::InvoiceUpdated => stage("draft", "draft", "PENDING"),
         EventKind::InvoiceStatusUpdated => {
             let extra =
                 json!({ "previous_status": "draft", "remark": "Checked by the accountant" });
-            about_invoice("approved", "PENDING", extra)
+            example_invoice_data("approved", "PENDING", extra)
         }
         EventKind::InvoiceValidated => stage("validated", "approved", "VALIDATED"),
         EventKind::InvoiceSubmitted => stage("submitted", "validated", "SUBMITTED"),
@@ -76,14 +76,14 @@ fn data(kind: EventKind) -> Value {
                 "amount": 5000.0, "reference": "TRF-881", "remark": "first part", "amount_paid": 5000.0,
                 "payable_amount": 10750.0,
             });
-            about_invoice("submitted", "SUBMITTED", extra)
+            example_invoice_data("submitted", "SUBMITTED", extra)
         }
-        _ => other_data(kind),
+        _ => example_data_without_invoice(kind),
     }
 }
 
 /// Returns the data of an event that is about no invoice of the taxpayer's own.
-fn other_data(kind: EventKind) -> Value {
+fn example_data_without_invoice(kind: EventKind) -> Value {
     let verified = |verification: &str, reason: &str| json!({ "taxpayer_id": 1, "verification": verification, "reason": reason });
     let outage_id = Uuid::from_u128(0x019b_c0de_0000_7000_8000_0000_0000_0002);
     match kind {
@@ -124,11 +124,11 @@ fn other_data(kind: EventKind) -> Value {
 
 fn stopped_invoice(authority: &str, error: &str) -> Value {
     let extra = json!({ "previous_status": "approved", "operation": "submit", "error": error });
-    about_invoice("approved", authority, extra)
+    example_invoice_data("approved", authority, extra)
 }
 
 /// Returns the data of an event about the example invoice, which has this status.
-fn about_invoice(status: &str, authority: &str, extra: Value) -> Value {
+fn example_invoice_data(status: &str, authority: &str, extra: Value) -> Value {
     let mut invoice: Value = strict_json::from_trusted(INVOICE).unwrap_or_default();
     invoice["status"] = status.into();
     invoice["authority_data"]["status"] = authority.into();

@@ -22,9 +22,10 @@ pub(crate) struct ImportView<'a> {
     form: ImportForm,
     /// The batch of the created invoices; null in a preview.
     batch_no: Option<&'a str>,
-    /// Of a file with more than 1,000 invoices: `running` until all documents are done, or `stopped` before.
+    /// The state of the import. With more than 1,000 invoices, it is `running` until all documents are done, or
+    /// `stopped` before.
     state: ImportState,
-    /// Why the import was stopped; else null. The same file again goes on with it.
+    /// The reason why the import was stopped; else null. The same file again goes on with it.
     stopped: Option<&'a str>,
     /// The number of documents in the file.
     documents: usize,

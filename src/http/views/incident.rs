@@ -7,12 +7,12 @@ use crate::domain::incident::{Incident, Severity};
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::upstream::Blame;
 
-/// What is the matter now, as the answering process sees it.
+/// The present incidents, as the answering process sees them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Incidents<'a> {
     pub(crate) incidents: Vec<IncidentView<'a>>,
-    /// Time at which the database was last asked; null if it never answered this process. What the process knows by
-    /// itself is of this moment.
+    /// Time at which the database was last asked; null if it never answered this process. The facts that the process
+    /// knows by itself are of this moment.
     pub(crate) counted_at: Option<String>,
 }
 
@@ -26,13 +26,13 @@ pub(crate) struct IncidentView<'a> {
     title: &'static str,
     /// Empty if the incident has only one cause.
     cause: &'a str,
-    /// Whose fault it is; null if the facts do not show it.
+    /// The party at fault; null if the facts do not show it.
     #[schema(value_type = Option<String>)]
     blame: Option<Blame>,
-    /// What is the matter, with numbers.
+    /// A description of the incident, with numbers.
     summary: &'a str,
     count: u64,
-    /// What waits, or is at risk.
+    /// The work that waits, or is at risk.
     effect: &'static str,
     /// Time at which it began, or was first seen.
     since: String,
@@ -40,7 +40,7 @@ pub(crate) struct IncidentView<'a> {
     until: Option<String>,
     ends: &'static str,
     to_do: &'static str,
-    /// Where to look, in Markdown; the runbook says the same.
+    /// The places to look at, in Markdown; the runbook says the same.
     look_at: &'static str,
     /// Page of the console that shows more.
     page: &'static str,

@@ -14,7 +14,7 @@ use crate::http::views::actor::ActorView;
 
 /// The parts of an invoice that the `include` parameter of a request names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Included {
+pub(crate) struct IncludedParts {
     pub(crate) lines: bool,
     pub(crate) ledger: bool,
     pub(crate) verify_link: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Included {
     pub(crate) unknown: Vec<String>,
 }
 
-impl Included {
+impl IncludedParts {
     /// Parses the value of `include`: words separated by commas, in upper or lower case.
     pub(crate) fn from_text(text: &str) -> Self {
         let mut included = Self::default();
@@ -60,7 +60,7 @@ impl<'a> InvoiceView<'a> {
     /// Creates the view. The ledger is shown only if `entries` is given.
     pub(crate) fn new(
         invoice: &'a Invoice,
-        included: &Included,
+        included: &IncludedParts,
         entries: Option<Vec<LedgerEntry>>,
     ) -> Self {
         let lines = invoice.lines.iter().map(LineView::from);
@@ -168,15 +168,15 @@ mod tests {
 
     #[test]
     fn what_is_to_be_included_is_said_in_words() {
-        let both = Included {
+        let both = IncludedParts {
             lines: true,
             ledger: true,
             verify_link: false,
             unknown: Vec::new(),
         };
-        assert_eq!(Included::from_text("lines,ledger"), both);
-        assert_eq!(Included::from_text(" Ledger ,LINES,lines,"), both);
-        assert_eq!(Included::from_text(""), Included::default());
-        assert_eq!(Included::from_text("line,ledger").unknown, ["line"]);
+        assert_eq!(IncludedParts::from_text("lines,ledger"), both);
+        assert_eq!(IncludedParts::from_text(" Ledger ,LINES,lines,"), both);
+        assert_eq!(IncludedParts::from_text(""), IncludedParts::default());
+        assert_eq!(IncludedParts::from_text("line,ledger").unknown, ["line"]);
     }
 }

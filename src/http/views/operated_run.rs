@@ -29,7 +29,7 @@ pub(crate) struct OperatedRun<'a> {
     last_error: Option<&'a str>,
     moves: Vec<OperatorAction>,
     deadline_at: String,
-    /// Who asked for it. The names of people and keys are not shown to operators.
+    /// The actor that asked for it. The names of people and keys are not shown to operators.
     asked_by: Option<ActorView>,
     created_at: String,
     updated_at: String,
@@ -82,7 +82,7 @@ pub(crate) struct OperatedStep<'a> {
     /// Null if the call was answered.
     #[schema(value_type = Option<String>)]
     cause: Option<UpstreamCause>,
-    /// Whose fault it was, as the other calls of the last 30 s showed it; null if they did not show it.
+    /// The party at fault, as the other calls of the last 30 s showed it; null if they did not show it.
     #[schema(value_type = Option<String>)]
     blame: Option<Blame>,
 }

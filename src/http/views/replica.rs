@@ -12,7 +12,7 @@ use crate::domain::replica::{ActorTotals, Replica, ReplicaList, ReplicaState};
 pub(crate) struct Replicas<'a> {
     /// The name of the replica that answers.
     pub(crate) answered_by: &'a str,
-    /// When they were read, by the clock of the database; null if the database has not answered yet.
+    /// The time at which they were read, by the clock of the database; null if the database has not answered yet.
     pub(crate) read_at: Option<String>,
     pub(crate) replicas: Vec<ReplicaView<'a>>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct ReplicaView<'a> {
     name: &'a str,
     /// `ready`, `not-ready`, `stopping` or `missing`.
     state: &'static str,
-    /// Why it is not ready; null if it is.
+    /// The reason why it is not ready; null if it is.
     not_ready: Option<&'a str>,
     version: &'a str,
     started_at: String,
@@ -34,7 +34,7 @@ pub(crate) struct ReplicaView<'a> {
     /// The number of lanes that it holds.
     leases: u64,
     resident_bytes: Option<u64>,
-    /// How far its clock is ahead of the clock of the database, in milliseconds.
+    /// The time by which its clock is ahead of the clock of the database, in milliseconds.
     clock_ahead_ms: i64,
     /// Requests that it answered within the last ten seconds, and the time in microseconds within which 99 of 100 were
     /// answered.
@@ -68,7 +68,7 @@ pub(crate) struct ReplicaBreaker<'a> {
     state: &'static str,
     /// True if an operator has stopped the calls.
     is_tripped: bool,
-    /// Why the last call failed; null if it was answered.
+    /// The reason why the last call failed; null if it was answered.
     cause: Option<&'a str>,
     /// The calls of the last 30 s, and those of them that failed.
     calls: u32,

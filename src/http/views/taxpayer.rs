@@ -185,11 +185,11 @@ struct SettingsView<'a> {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct Colours {
-    /// Of titles and lines, as `#rrggbb`.
+    /// The colour of titles and lines, as `#rrggbb`.
     accent: String,
 }
 
-/// What is known of the logo without its picture.
+/// The facts about the logo, without its picture.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Logo)]
 struct LogoView<'a> {

@@ -13,9 +13,9 @@ use crate::domain::taxpayer_pause::TaxpayerPause;
 pub(crate) struct TopTaxpayers {
     /// The replica that answers, and whose figures these are.
     pub(crate) answered_by: String,
-    /// When it started, and began to count.
+    /// The time at which it started, and began to count.
     pub(crate) since: String,
-    /// What the list is ordered by.
+    /// The figure by which the list is ordered.
     pub(crate) by: &'static str,
     /// The minutes up to now that count.
     pub(crate) minutes: u32,
@@ -63,7 +63,7 @@ pub(crate) struct TaxpayerPauseView {
     is_paused: bool,
     /// Null if it is not paused.
     since: Option<String>,
-    /// What the operator said; null if it is not paused.
+    /// The reason that the operator gave; null if it is not paused.
     reason: Option<String>,
 }
 

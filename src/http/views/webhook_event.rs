@@ -12,7 +12,7 @@ use crate::http::views::event_example::example_message;
 #[schema(as = WebhookEvent)]
 pub(crate) struct WebhookEventView {
     pub(crate) name: EventKind,
-    /// When it is sent.
+    /// The occasion on which it is sent.
     pub(crate) description: &'static str,
     /// The address of the schema of its message, in the API document.
     pub(crate) schema: String,

@@ -35,7 +35,7 @@ pub enum AccessOutcome {
 
 /// Revokes all keys of an account and ends its sessions. With `includes_taxpayers`, also revokes the keys of an
 /// integrator's taxpayers. `None` if there is no such account.
-pub async fn revoke(
+pub async fn revoke_account_access(
     store: &Store,
     change: AccountChange,
     includes_taxpayers: bool,
@@ -93,7 +93,7 @@ pub async fn revoke_key(
 
 /// Disables an account and ends its keys and sessions. It keeps its password and its second factor, but nobody can sign
 /// in. With `includes_taxpayers`, also ends the keys of an integrator's taxpayers.
-pub async fn disable(
+pub async fn disable_account(
     store: &Store,
     change: AccountChange,
     includes_taxpayers: bool,
@@ -120,7 +120,10 @@ pub async fn disable(
 
 /// Enables a disabled account again. Its old keys and sessions stay ended. Sessions are deleted once more to be sure,
 /// although `sessions::open` opens none for a disabled account.
-pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
+pub async fn enable_account(
+    store: &Store,
+    change: AccountChange,
+) -> Result<AccessOutcome, StoreError> {
     let Some(person) = change.owner.session_owner() else {
         return Ok(AccessOutcome::Unknown);
     };
@@ -175,7 +178,7 @@ pub async fn remove_operator(
 }
 
 /// Gives an operator another role. The role applies to its keys and sessions from the next request on.
-pub async fn set_role(
+pub async fn set_operator_role(
     store: &Store,
     change: AccountChange,
     role: OperatorRole,
@@ -246,7 +249,7 @@ async fn set_disabled(
             let update = update.col_expr(Column::DisabledAt, at);
             update
                 .filter(Column::Id.eq(change.owner.id))
-                .filter(is_other(Column::DisabledAt, disables))
+                .filter(is_change_needed(Column::DisabledAt, disables))
                 .exec(tx)
                 .await?
         }
@@ -256,7 +259,7 @@ async fn set_disabled(
             let update = update.col_expr(Column::DisabledAt, at);
             update
                 .filter(Column::Id.eq(change.owner.id))
-                .filter(is_other(Column::DisabledAt, disables))
+                .filter(is_change_needed(Column::DisabledAt, disables))
                 .exec(tx)
                 .await?
         }
@@ -265,7 +268,7 @@ async fn set_disabled(
 }
 
 /// Returns the condition that an account is not yet in the wanted state.
-fn is_other(disabled_at: impl ColumnTrait, disables: bool) -> Expr {
+fn is_change_needed(disabled_at: impl ColumnTrait, disables: bool) -> Expr {
     if disables {
         disabled_at.is_null()
     } else {
@@ -382,7 +385,7 @@ mod tests {
                 .await
                 .unwrap()
                 .unwrap();
-            sessions::await_code(store, waiting, NOW)
+            sessions::open_awaiting_code(store, waiting, NOW)
                 .await
                 .unwrap()
                 .unwrap();
@@ -393,7 +396,7 @@ mod tests {
                 ..Revocation::default()
             };
             assert_eq!(
-                disable(store, change(bola), false).await.unwrap(),
+                disable_account(store, change(bola), false).await.unwrap(),
                 AccessOutcome::Done(ended)
             );
             // This sign-in checked the password before the account was disabled.
@@ -404,11 +407,11 @@ mod tests {
             for token in &tokens {
                 assert!(!is_found(token).await);
             }
-            let again = disable(store, change(bola), false).await.unwrap();
+            let again = disable_account(store, change(bola), false).await.unwrap();
             assert_eq!(again, AccessOutcome::AlreadySo);
             let done = AccessOutcome::Done(Revocation::default());
             for outcome in [done, AccessOutcome::AlreadySo] {
-                assert_eq!(enable(store, change(bola)).await.unwrap(), outcome);
+                assert_eq!(enable_account(store, change(bola)).await.unwrap(), outcome);
             }
             for action in [AuditAction::DisableOperator, AuditAction::EnableOperator] {
                 let filter = AuditFilter {
@@ -443,10 +446,13 @@ mod tests {
             let bola = operator(&test, "bola", OperatorRole::Viewer).await;
             let store = &test.store;
             let refused = AccessOutcome::LastAdmin;
-            assert_eq!(disable(store, change(ada), false).await.unwrap(), refused);
+            assert_eq!(
+                disable_account(store, change(ada), false).await.unwrap(),
+                refused
+            );
             assert_eq!(remove_operator(store, change(ada)).await.unwrap(), refused);
             assert_eq!(
-                set_role(store, change(ada), OperatorRole::Operator)
+                set_operator_role(store, change(ada), OperatorRole::Operator)
                     .await
                     .unwrap(),
                 refused
@@ -454,23 +460,26 @@ mod tests {
             assert_eq!(role_of_key(&test, "ada").await, Some(OperatorRole::Admin));
             let done = AccessOutcome::Done(Revocation::default());
             assert_eq!(
-                set_role(store, change(ada), OperatorRole::Admin)
+                set_operator_role(store, change(ada), OperatorRole::Admin)
                     .await
                     .unwrap(),
                 AccessOutcome::AlreadySo
             );
             assert_eq!(
-                set_role(store, change(bola), OperatorRole::Admin)
+                set_operator_role(store, change(bola), OperatorRole::Admin)
                     .await
                     .unwrap(),
                 done
             );
             assert!(matches!(
-                disable(store, change(ada), false).await.unwrap(),
+                disable_account(store, change(ada), false).await.unwrap(),
                 AccessOutcome::Done(_)
             ));
             // A disabled admin does not count, and may still be removed.
-            assert_eq!(disable(store, change(bola), false).await.unwrap(), refused);
+            assert_eq!(
+                disable_account(store, change(bola), false).await.unwrap(),
+                refused
+            );
             assert!(matches!(
                 remove_operator(store, change(ada)).await.unwrap(),
                 AccessOutcome::Done(_)
@@ -493,7 +502,9 @@ mod tests {
             assert_eq!(role_of_key(&test, "bola").await, Some(OperatorRole::Viewer));
             assert!(lease.refresh().await.unwrap());
             for role in OperatorRole::ALL {
-                set_role(&test.store, change(bola), *role).await.unwrap();
+                set_operator_role(&test.store, change(bola), *role)
+                    .await
+                    .unwrap();
                 for _ in 0..2 {
                     assert_eq!(role_of_key(&test, "bola").await, Some(*role));
                 }
@@ -529,7 +540,7 @@ mod tests {
                         .unwrap()
                         .is_some()
                 );
-                let done = disable(store, change(owner), false).await.unwrap();
+                let done = disable_account(store, change(owner), false).await.unwrap();
                 assert_eq!(done, AccessOutcome::Done(ended));
                 assert_eq!(
                     keys::find_valid(store, owner.kind, key, NOW).await.unwrap(),
@@ -540,7 +551,7 @@ mod tests {
                     .await
                     .unwrap();
                 assert_eq!(rotated, RotationOutcome::Disabled);
-                enable(store, change(owner)).await.unwrap();
+                enable_account(store, change(owner)).await.unwrap();
                 assert_eq!(
                     keys::find_valid(store, owner.kind, key, NOW).await.unwrap(),
                     None

@@ -1,7 +1,7 @@
 //! The contact persons of a taxpayer, who sign in for it: adds, disables, enables and removes them, and sets their
 //! roles. An account always keeps at least one enabled owner.
 
-use database::column::{RowRef, caseless};
+use database::column::{RowRef, fold_case};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
@@ -86,7 +86,7 @@ pub async fn add(
         first_name: person.first_name.clone(),
         last_name: person.last_name.clone(),
         email: person.email.clone(),
-        email_key: caseless(&person.email),
+        email_key: fold_case(&person.email),
         phone: None,
         password_hash: None,
         role: person.role.to_string(),
@@ -94,7 +94,7 @@ pub async fn add(
         updated_at: change.now.as_microsecond(),
         disabled_at: None,
     };
-    // With a taken email, this statement adds no row. A statement that fails would be logged as a fault of the service.
+    // With a taken email, this statement adds no row instead of failing.
     let same_email = OnConflict::column(Column::EmailKey).do_nothing().to_owned();
     let tx = store.begin().await?;
     let added = Entity::insert(row.into_active_model())
@@ -473,13 +473,13 @@ mod tests {
             let names: Vec<String> = names.collect();
             let calls = names
                 .iter()
-                .map(|name| saved_views::keep(store, owner, name, "overdue=true"));
+                .map(|name| saved_views::save(store, owner, name, "overdue=true"));
             let kept = join_all(calls).await.into_iter();
             let kept = kept.filter(|kept| *kept.as_ref().unwrap()).count();
             let views = saved_views::owned_by(store, owner).await.unwrap();
             assert_eq!([kept, views.len()], [20, 20]);
             let keep = async |owner, name: &str| {
-                let kept = saved_views::keep(store, owner, name, "status=draft").await;
+                let kept = saved_views::save(store, owner, name, "status=draft").await;
                 kept.unwrap()
             };
             assert!(keep(owner, &views[0].0).await, "a known name has room");
@@ -503,10 +503,10 @@ mod tests {
             };
             let never = [(NoticeTopic::Outage, MailChoice::Never)];
             for person in [removed, other] {
-                saved_views::keep(store, views(person), "Late", "overdue=true")
+                saved_views::save(store, views(person), "Late", "overdue=true")
                     .await
                     .unwrap();
-                mail_choices::set(store, NoticeScope::Person(person), &never)
+                mail_choices::set_choices(store, NoticeScope::Person(person), &never)
                     .await
                     .unwrap();
             }

@@ -22,12 +22,12 @@ const LEASE_DURATION: Duration = Duration::from_secs(2);
 /// differ a little in speed.
 const TRUSTED_FOR: Duration = Duration::from_millis(1_800);
 const RENEW_AFTER: Duration = Duration::from_millis(600);
-/// The interval in which the holder of a lease looks for a new generation.
+/// The interval at which the holder of a lease looks for a new generation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The interval in which a change of keys looks for acknowledgements.
+/// A request that changed keys checks at this interval if all other processes have acknowledged the change.
 const ACKNOWLEDGEMENT_LOOK_EVERY: Duration = Duration::from_millis(4);
 
-/// The lease of this process.
+/// The lease of this process. The process may use its cached keys only while it has the lease.
 #[derive(Debug)]
 pub struct KeyLease {
     store: Store,
@@ -60,13 +60,13 @@ impl KeyLease {
         let is_old = self
             .renewed
             .is_none_or(|renewed| renewed.elapsed() >= RENEW_AFTER);
-        if is_old && !cache.take_used() {
+        if is_old && !cache.take_whether_used() {
             self.release().await?;
             return Ok(false);
         }
         if is_new || is_old {
             let asked = Instant::now();
-            if grant(&self.store, current).await? {
+            if grant_lease(&self.store, current).await? {
                 cache.trust_until(asked + TRUSTED_FOR);
                 self.renewed = Some(asked);
             }
@@ -77,7 +77,7 @@ impl KeyLease {
     async fn release(&mut self) -> Result<(), StoreError> {
         self.store.key_cache().distrust();
         self.renewed = None;
-        let process = self.store.key_cache().process().into();
+        let process = self.store.key_cache().process_id().into();
         execute(
             &self.store,
             "DELETE FROM key_leases WHERE process = $1 RETURNING process",
@@ -111,7 +111,7 @@ pub async fn await_acknowledgements(store: &Store) {
     }
     tracing::warn!("a process has not acknowledged a change of API keys; its lease has ended");
     let Some(target) = target else { return };
-    let others = [target.into(), store.key_cache().process().into()];
+    let others = [target.into(), store.key_cache().process_id().into()];
     let forget = "DELETE FROM key_leases WHERE generation < $1 AND process <> $2 RETURNING process";
     if let Err(error) = execute(store, forget, others).await {
         tracing::warn!(%error, "failed to delete ended leases of API keys");
@@ -141,7 +141,7 @@ async fn wait_for_acknowledgement(store: &Store, target: &mut Option<i64>) {
 async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
     let sql = "SELECT current, (SELECT MIN(generation) FROM key_leases WHERE process <> $1) AS oldest \
                FROM key_generation";
-    let process = store.key_cache().process().into();
+    let process = store.key_cache().process_id().into();
     let statement = Statement::from_sql_and_values(store.backend(), sql, [process]);
     let row = store
         .reader()
@@ -153,7 +153,7 @@ async fn current_and_oldest_generation(store: &Store) -> Result<(i64, Option<i64
 
 /// Grants this process a lease if `current` is still the current generation; returns false if it is not. Locks the row
 /// of the generation until the commit, so that the next process that raises the generation sees this lease.
-async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
+async fn grant_lease(store: &Store, current: i64) -> Result<bool, StoreError> {
     let sql = format!(
         "INSERT INTO key_leases (process, generation) SELECT $1, current FROM key_generation WHERE current = $2 {} \
          ON CONFLICT (process) DO UPDATE SET generation = excluded.generation RETURNING process",
@@ -162,7 +162,7 @@ async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
     execute(
         store,
         &sql,
-        [store.key_cache().process().into(), current.into()],
+        [store.key_cache().process_id().into(), current.into()],
     )
     .await
 }
@@ -349,8 +349,8 @@ mod tests {
             rotate(store, "sik_b", Duration::ZERO).await;
             let (current, _) = current_and_oldest_generation(store).await.unwrap();
             assert!(current > old);
-            assert!(!grant(store, old).await.unwrap());
-            assert!(grant(store, current).await.unwrap());
+            assert!(!grant_lease(store, old).await.unwrap());
+            assert!(grant_lease(store, current).await.unwrap());
         }
     }
 

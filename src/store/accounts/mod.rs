@@ -22,13 +22,14 @@ pub mod second_factors;
 mod session_row;
 pub mod sessions;
 mod stored_settings;
+pub mod taken_values;
 pub mod taxpayer_row;
 pub mod taxpayers;
 
 use std::fmt;
 use std::net::IpAddr;
 
-use database::column::caseless;
+use database::column::fold_case;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
@@ -65,7 +66,7 @@ pub async fn add_integrator(
         id,
         name: new.name.clone(),
         email: new.email.clone(),
-        email_key: caseless(&new.email),
+        email_key: fold_case(&new.email),
         password_hash: new.password_hash.clone(),
         created_at: now.as_microsecond(),
         disabled_at: None,
@@ -78,7 +79,7 @@ pub async fn add_integrator(
         .on_conflict(same_email)
         .exec_without_returning(&tx)
         .await?;
-    require_added(added, "integrators.email_key")?;
+    require_row_added(added, "integrators.email_key")?;
     keys::rotate(
         &tx,
         KeyOwner {
@@ -95,9 +96,8 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Fails with `Duplicate` if no row was added because of this unique column. A failing statement would be logged as a
-/// fault of the service, although a taken email is no fault.
-fn require_added(rows: u64, column: &str) -> Result<(), StoreError> {
+/// Fails with `Duplicate` if no row was added because of this unique column.
+fn require_row_added(rows: u64, column: &str) -> Result<(), StoreError> {
     if rows == 0 {
         return Err(StoreError::Duplicate(column.to_owned()));
     }
@@ -257,7 +257,7 @@ async fn lock_account(
 }
 
 /// Loads one page of the integrators or the operators with their keys, ordered by id, and the number of all of them.
-pub async fn page(
+pub async fn account_page(
     store: &Store,
     kind: KeyKind,
     page: Page,
@@ -286,7 +286,7 @@ pub async fn integrator_with_email(
     email: &str,
 ) -> Result<Option<IntegratorId>, StoreError> {
     let found = integrator_row::Entity::find()
-        .filter(integrator_row::Column::EmailKey.eq(caseless(email)))
+        .filter(integrator_row::Column::EmailKey.eq(fold_case(email)))
         .one(store.reader())
         .await?;
     Ok(found.map(|row| IntegratorId(row.id)))
@@ -319,7 +319,7 @@ pub async fn add_operator(
     let row = operator_row::Model {
         id,
         email: new.email.clone(),
-        email_key: caseless(&new.email),
+        email_key: fold_case(&new.email),
         password_hash: new.password_hash.clone(),
         role: new.role.to_string(),
         created_at: now.as_microsecond(),
@@ -333,7 +333,7 @@ pub async fn add_operator(
         .on_conflict(same_email)
         .exec_without_returning(&tx)
         .await?;
-    require_added(added, "operators.email_key")?;
+    require_row_added(added, "operators.email_key")?;
     keys::rotate(
         &tx,
         KeyOwner {

@@ -62,7 +62,7 @@ impl LockedAccount {
     }
 
     /// True if the account is enabled and has the password with this hash.
-    pub(super) fn opens_with(&self, password_hash: &str) -> bool {
+    pub(super) fn is_enabled_with_password(&self, password_hash: &str) -> bool {
         !self.is_disabled && self.password_hash.as_deref() == Some(password_hash)
     }
 }

@@ -1,7 +1,7 @@
 //! The people who sign in (operators, contact persons of taxpayers, and integrators), found by email, and their
 //! passwords.
 
-use database::column::caseless;
+use database::column::fold_case;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
@@ -27,8 +27,8 @@ pub struct SignIn {
 }
 
 /// Finds the accounts with this email that have a password, ignoring case: at most one of each kind.
-pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, StoreError> {
-    let key = caseless(email);
+pub async fn accounts_with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, StoreError> {
+    let key = fold_case(email);
     let contact = contact_row::Entity::find().filter(contact_row::Column::EmailKey.eq(&key));
     let operator = operator_row::Entity::find().filter(operator_row::Column::EmailKey.eq(&key));
     let integrator =
@@ -74,7 +74,7 @@ pub async fn password_hash_with_email(
     store: &Store,
     email: &str,
 ) -> Result<Option<String>, StoreError> {
-    Ok(with_email(store, email)
+    Ok(accounts_with_email(store, email)
         .await?
         .into_iter()
         .next()
@@ -107,7 +107,7 @@ pub async fn password_hash(
 
 /// Loads one page of the operators, ordered by id, and the number of all of them. Does not set `has_second_factor`;
 /// `second_factors::states` loads it.
-pub async fn operators(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
+pub async fn operators_page(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
     page::load(store, all, page).await
 }

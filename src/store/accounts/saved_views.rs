@@ -62,7 +62,7 @@ pub async fn owned_by(
 
 /// Stores a query under a name, and replaces the view that already has this name. Returns false if the person already
 /// has `VIEWS_MAX` other views, or does not exist any more.
-pub async fn keep(
+pub async fn save(
     store: &Store,
     owner: ViewOwner,
     name: &str,

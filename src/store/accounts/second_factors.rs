@@ -129,7 +129,7 @@ fn day_before(now: Timestamp) -> i64 {
 
 /// Stores a secret that the person has yet to confirm. `None` if the person has a confirmed second factor, or does not
 /// exist.
-pub async fn begin(
+pub async fn begin_setup(
     store: &Store,
     owner: SessionOwner,
     secret: &TotpSecret,
@@ -173,7 +173,7 @@ pub struct CodeConfirmation {
 
 /// Puts a second factor in force with these recovery codes and ends the person's sessions. `None` if no second factor
 /// waits for confirmation.
-pub async fn confirm(
+pub async fn confirm_setup(
     store: &Store,
     confirmation: CodeConfirmation,
     codes: &[RecoveryCode],
@@ -214,7 +214,7 @@ pub async fn confirm(
 
 /// Records the time step of a right code. Returns false if the code must be refused: a code of this step or of a later
 /// one was accepted before, or there were too many wrong codes today.
-pub async fn use_step(
+pub async fn use_time_step(
     store: &Store,
     owner: SessionOwner,
     step: i64,
@@ -388,7 +388,7 @@ mod tests {
             key: NewKey::from(secrecy::SecretString::from("opk_1")),
         };
         add_operator(&test.store, &new, now()).await.unwrap();
-        people::with_email(&test.store, "op@example.com")
+        people::accounts_with_email(&test.store, "op@example.com")
             .await
             .unwrap()[0]
             .person
@@ -405,7 +405,7 @@ mod tests {
 
     /// Puts a second factor with these recovery codes in force.
     async fn enrol(test: &TestStore, owner: SessionOwner, codes: &[RecoveryCode]) {
-        begin(&test.store, owner, &TotpSecret::new([7; 20]))
+        begin_setup(&test.store, owner, &TotpSecret::new([7; 20]))
             .await
             .unwrap()
             .unwrap();
@@ -414,7 +414,7 @@ mod tests {
             step: 1,
             now: now(),
         };
-        confirm(&test.store, confirmation, codes)
+        confirm_setup(&test.store, confirmation, codes)
             .await
             .unwrap()
             .unwrap();
@@ -440,16 +440,18 @@ mod tests {
                 now: now(),
             };
             assert_eq!(
-                confirm(store, confirmation, &codes[..1]).await.unwrap(),
+                confirm_setup(store, confirmation, &codes[..1])
+                    .await
+                    .unwrap(),
                 None,
                 "nothing is begun"
             );
-            begin(store, owner, &secret).await.unwrap().unwrap();
+            begin_setup(store, owner, &secret).await.unwrap().unwrap();
             assert!(
                 !is_in_force(&test, owner).await
-                    && !use_step(store, owner, 99, now()).await.unwrap()
+                    && !use_time_step(store, owner, 99, now()).await.unwrap()
             );
-            confirm(store, confirmation, &codes[..1])
+            confirm_setup(store, confirmation, &codes[..1])
                 .await
                 .unwrap()
                 .unwrap();
@@ -464,7 +466,7 @@ mod tests {
                 }
             );
             assert_eq!(
-                begin(store, owner, &TotpSecret::new([8; 20]))
+                begin_setup(store, owner, &TotpSecret::new([8; 20]))
                     .await
                     .unwrap(),
                 None,
@@ -472,7 +474,7 @@ mod tests {
             );
             for (step, is_new) in [(100, false), (101, true), (101, false), (99, false)] {
                 assert_eq!(
-                    use_step(store, owner, step, now()).await.unwrap(),
+                    use_time_step(store, owner, step, now()).await.unwrap(),
                     is_new,
                     "{step}"
                 );
@@ -499,23 +501,23 @@ mod tests {
                 record_wrong_code(store, owner, now()).await.unwrap();
             }
             assert!(
-                use_step(store, owner, 2, now()).await.unwrap(),
+                use_time_step(store, owner, 2, now()).await.unwrap(),
                 "a right code is accepted"
             );
             assert_eq!(state(&test, owner, now()).await, FactorState::On);
             record_wrong_code(store, owner, now()).await.unwrap();
             assert_eq!(state(&test, owner, now()).await, FactorState::Locked);
-            assert!(!use_step(store, owner, 3, now()).await.unwrap());
+            assert!(!use_time_step(store, owner, 3, now()).await.unwrap());
             let later = now() + DAY;
             assert_eq!(state(&test, owner, later).await, FactorState::On);
-            assert!(use_step(store, owner, 4, later).await.unwrap());
+            assert!(use_time_step(store, owner, 4, later).await.unwrap());
             assert!(
                 use_recovery_code(store, owner, &codes[0], now())
                     .await
                     .unwrap()
             );
             assert_eq!(state(&test, owner, now()).await, FactorState::On);
-            assert!(use_step(store, owner, 5, now()).await.unwrap());
+            assert!(use_time_step(store, owner, 5, now()).await.unwrap());
         }
     }
 

@@ -50,7 +50,7 @@ async fn insert(
 ) -> Result<Option<()>, StoreError> {
     if !owners::lock(tx, new.owner)
         .await?
-        .is_some_and(|account| account.opens_with(new.password_hash))
+        .is_some_and(|account| account.is_enabled_with_password(new.password_hash))
     {
         return Ok(None);
     }
@@ -79,7 +79,7 @@ const CODE_LIMITS: SessionLimits = SessionLimits {
 
 /// Opens the session of a person who has entered the right password and has yet to enter a code. `None` if the password
 /// no longer opens the account.
-pub async fn await_code(
+pub async fn open_awaiting_code(
     store: &Store,
     new: NewSession<'_>,
     now: Timestamp,
@@ -99,7 +99,7 @@ pub async fn find(
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<Option<Session>, StoreError> {
-    let found = peek(store, token, limits, now).await?;
+    let found = find_without_extending(store, token, limits, now).await?;
     if found
         .as_ref()
         .is_some_and(|session| session.times.must_store_use(now))
@@ -117,7 +117,7 @@ pub async fn find(
 
 /// Finds the session with this token, if it has not ended, without recording a use. It serves a page that stays open
 /// and refreshes itself, which must not keep the session alive.
-pub async fn peek(
+pub async fn find_without_extending(
     store: &Store,
     token: &SecretString,
     limits: SessionLimits,
@@ -130,7 +130,7 @@ pub async fn peek(
         return Ok(None);
     };
     let times = row.times()?;
-    if !limits.allow(&times, now) {
+    if !limits.is_session_valid(&times, now) {
         return Ok(None);
     }
     let awaits_code = row.awaits_code;
@@ -145,7 +145,7 @@ pub async fn peek(
 }
 
 /// Records that the person of a session has entered password and code again.
-pub async fn confirm(
+pub async fn record_confirmation(
     store: &Store,
     token: &SecretString,
     now: Timestamp,
@@ -203,7 +203,7 @@ pub async fn owned_by(
     let mut sessions = Vec::with_capacity(rows.len());
     for row in rows {
         let times = row.times()?;
-        if limits.allow(&times, now) {
+        if limits.is_session_valid(&times, now) {
             sessions.push(OpenSession {
                 id: row.hash.chars().take(ID_CHARS).collect(),
                 times,
@@ -331,7 +331,7 @@ mod tests {
             key: NewKey::from(SecretString::from("opk_1")),
         };
         add_operator(&test.store, &operator, now).await.unwrap();
-        let found = people::with_email(&test.store, " op@example.COM ")
+        let found = people::accounts_with_email(&test.store, " op@example.COM ")
             .await
             .unwrap();
         let owner = found[0].person.owner;
@@ -418,7 +418,7 @@ mod tests {
             };
             open(store, new, LIMITS, now).await.unwrap().unwrap();
             assert_eq!(find(store, &tokens[0], LIMITS, now).await.unwrap(), None);
-            await_code(
+            open_awaiting_code(
                 store,
                 NewSession {
                     token: &tokens[0],
@@ -475,7 +475,7 @@ mod tests {
                     .is_confirmed(now)
             };
             assert!(is_confirmed(4).await && !is_confirmed(5).await);
-            confirm(&test.store, &token(), now + Duration::from_mins(10))
+            record_confirmation(&test.store, &token(), now + Duration::from_mins(10))
                 .await
                 .unwrap();
             assert!(is_confirmed(14).await && !is_confirmed(15).await);
@@ -507,7 +507,7 @@ mod tests {
                 .unwrap()
                 .unwrap();
             assert_eq!(open(store, new, LIMITS, now).await.unwrap(), None);
-            assert_eq!(await_code(store, new, now).await.unwrap(), None);
+            assert_eq!(open_awaiting_code(store, new, now).await.unwrap(), None);
             assert_eq!(find(store, &token, LIMITS, now).await.unwrap(), None);
             let new = NewSession {
                 password_hash: "another hash",

@@ -35,7 +35,7 @@ const STRICT_NUMBERS: &str = "strict_numbers";
 const SUBMIT_AFTER_APPROVAL: &str = "submit_after_approval";
 const TRANSMIT_AFTER_SIGNING: &str = "transmit_after_signing";
 
-pub(super) fn write(settings: &AccountSettings) -> String {
+pub(super) fn settings_text(settings: &AccountSettings) -> String {
     let switches = [
         (STRICT_DOCUMENTS, settings.strict_documents),
         (STRICT_NUMBERS, settings.strict_numbers),
@@ -60,7 +60,7 @@ pub(super) fn write(settings: &AccountSettings) -> String {
     })
 }
 
-pub(super) fn read(at: &RowRef<i64>, text: &str) -> Result<AccountSettings, StoreError> {
+pub(super) fn parse_settings(at: &RowRef<i64>, text: &str) -> Result<AccountSettings, StoreError> {
     let stored: StoredSettings = at.json(text)?;
     let is_on = |name: &str| stored.on.iter().any(|one| one == name);
     let template = stored.template.as_deref().map(|name| {
@@ -77,12 +77,12 @@ pub(super) fn read(at: &RowRef<i64>, text: &str) -> Result<AccountSettings, Stor
         strict_numbers: is_on(STRICT_NUMBERS),
         submit_after_approval: is_on(SUBMIT_AFTER_APPROVAL),
         transmit_after_signing: is_on(TRANSMIT_AFTER_SIGNING),
-        logo: stored.logo.map(|logo| mark(at, logo)).transpose()?,
+        logo: stored.logo.map(|logo| logo_mark(at, logo)).transpose()?,
         registration_number: stored.registration_number,
     })
 }
 
-fn mark(at: &RowRef<i64>, logo: StoredLogo) -> Result<LogoMark, StoreError> {
+fn logo_mark(at: &RowRef<i64>, logo: StoredLogo) -> Result<LogoMark, StoreError> {
     let kind = LogoKind::from_media_type(&logo.media_type);
     Ok(LogoMark {
         kind: kind.ok_or_else(|| at.corrupt(format!("no logo is {}", logo.media_type)))?,
@@ -116,10 +116,10 @@ mod tests {
             submit_after_approval: true,
             transmit_after_signing: true,
         };
-        assert_eq!(read(&ROW, &write(&all)).unwrap(), all);
+        assert_eq!(parse_settings(&ROW, &settings_text(&all)).unwrap(), all);
         let plain = AccountSettings::default();
-        assert_eq!(write(&plain), "{}");
-        assert_eq!(read(&ROW, "{}").unwrap(), plain);
+        assert_eq!(settings_text(&plain), "{}");
+        assert_eq!(parse_settings(&ROW, "{}").unwrap(), plain);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
             r#"{"logo":{"media_type":"image/gif","bytes":1,"sha256":""}}"#,
             "7",
         ] {
-            assert!(read(&ROW, text).is_err(), "{text}");
+            assert!(parse_settings(&ROW, text).is_err(), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! other spellings. `tin_skeleton` is equal for tax numbers that look alike to people.
 
 use database::StoreError;
-use database::column::{RowRef, caseless};
+use database::column::{RowRef, fold_case};
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
@@ -63,7 +63,7 @@ impl TryFrom<Model> for Taxpayer {
         Ok(Self {
             id: TaxpayerId(row.id),
             integrator_id: IntegratorId(row.integrator_id),
-            settings: stored_settings::read(&at, &row.settings)?,
+            settings: stored_settings::parse_settings(&at, &row.settings)?,
             subscription: at.parse(&row.subscription)?,
             verification: Verification::parse(
                 &row.verification,
@@ -96,21 +96,21 @@ impl From<&Taxpayer> for Model {
             integrator_id: taxpayer.integrator_id.0,
             name: taxpayer.name.clone(),
             email: taxpayer.email.clone(),
-            email_key: caseless(&taxpayer.email),
+            email_key: fold_case(&taxpayer.email),
             tin: taxpayer.tin.clone(),
             tin_normal: normal_form::normal_tin(&taxpayer.tin).unwrap_or_default(),
             tin_skeleton: look_alike::skeleton(&taxpayer.tin),
             phone: taxpayer.phone.clone(),
             nature_of_business: taxpayer.nature_of_business.clone(),
             service_id: taxpayer.service_id.clone(),
-            service_id_key: caseless(&taxpayer.service_id),
+            service_id_key: fold_case(&taxpayer.service_id),
             business_id: taxpayer.business_id.clone(),
-            business_id_key: caseless(&taxpayer.business_id),
+            business_id_key: fold_case(&taxpayer.business_id),
             address: taxpayer.address.clone(),
             city: taxpayer.place.city.clone(),
             state: taxpayer.place.state.clone(),
             country: taxpayer.place.country.clone(),
-            settings: stored_settings::write(&taxpayer.settings),
+            settings: stored_settings::settings_text(&taxpayer.settings),
             subscription: taxpayer.subscription.to_string(),
             verification: taxpayer.verification.status().to_string(),
             verification_reason: taxpayer.verification.reason().map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use database::column::{RowRef, caseless, contains_pattern};
+use database::column::{RowRef, contains_pattern, fold_case};
 use database::page::{self, Page};
 use database::{StoreError, Transaction, statement_portions};
 use sea_orm::ActiveValue::NotSet;
@@ -12,7 +12,6 @@ use sea_orm::{
     PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
-use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::VerificationStatus;
@@ -93,7 +92,7 @@ pub async fn owned_by_with_business_id(
     integrator: IntegratorId,
     business_id: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
-    let same = Column::BusinessIdKey.eq(caseless(business_id));
+    let same = Column::BusinessIdKey.eq(fold_case(business_id));
     owned_by(integrator)
         .filter(same)
         .one(store.reader())
@@ -107,7 +106,7 @@ pub async fn owned_by_with_service_id(
     integrator: IntegratorId,
     service_id: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
-    let same = Column::ServiceIdKey.eq(caseless(service_id));
+    let same = Column::ServiceIdKey.eq(fold_case(service_id));
     owned_by(integrator)
         .filter(same)
         .one(store.reader())
@@ -138,7 +137,7 @@ pub async fn with_service_id(
     store: &Store,
     service_id: &str,
 ) -> Result<Option<TaxpayerId>, StoreError> {
-    let same = Column::ServiceIdKey.eq(caseless(service_id));
+    let same = Column::ServiceIdKey.eq(fold_case(service_id));
     Ok(Entity::find()
         .filter(same)
         .one(store.reader())
@@ -225,74 +224,6 @@ pub async fn contacts_owned_by_each(
             .push(Contact::try_from(row)?);
     }
     Ok(contacts)
-}
-
-/// Returns a fault for each value that another taxpayer has although it must be unique. The fault names the field of
-/// Create Taxpayer.
-pub async fn find_taken_values(
-    connection: &impl ConnectionTrait,
-    taxpayer: &Taxpayer,
-    login: Option<&str>,
-) -> Result<Faults, StoreError> {
-    let row = Model::from(taxpayer);
-    let unique = [
-        ("email", Column::EmailKey, &row.email_key),
-        ("tin_no", Column::TinNormal, &row.tin_normal),
-        (
-            "authority_service_id",
-            Column::ServiceIdKey,
-            &row.service_id_key,
-        ),
-        (
-            "authority_business_id",
-            Column::BusinessIdKey,
-            &row.business_id_key,
-        ),
-    ];
-    let mut any = Condition::any();
-    for (_, column, value) in &unique {
-        any = any.add(column.eq(value.as_str()));
-    }
-    any = any.add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()));
-    let others = Entity::find()
-        .filter(Column::Id.ne(row.id))
-        .filter(any)
-        .all(connection)
-        .await?;
-    let mut faults = Faults::default();
-    for (field, column, value) in unique {
-        let is_taken = others.iter().any(|other| match column {
-            Column::EmailKey => &other.email_key == value,
-            Column::TinNormal => {
-                &other.tin_normal == value || other.tin_skeleton == row.tin_skeleton
-            }
-            Column::ServiceIdKey => &other.service_id_key == value,
-            _ => &other.business_id_key == value,
-        });
-        if is_taken {
-            faults.push(taken_fault(field));
-        }
-    }
-    if let Some(login) = login {
-        let same = contact_row::Column::EmailKey.eq(caseless(login));
-        if contact_row::Entity::find()
-            .filter(same)
-            .one(connection)
-            .await?
-            .is_some()
-        {
-            faults.push(taken_fault("contact_person.email"));
-        }
-    }
-    Ok(faults)
-}
-
-fn taken_fault(field: &str) -> Fault {
-    Fault::new(
-        field,
-        "unique",
-        format!("The {field} has already been taken."),
-    )
 }
 
 /// Adds a taxpayer and its first contact person.

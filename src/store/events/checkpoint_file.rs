@@ -50,7 +50,7 @@ pub struct CheckpointFile {
 
 impl CheckpointReader {
     pub fn open(path: &Path, key: CheckpointPublicKey) -> Result<Self, CheckpointFileError> {
-        let file = File::open(path).map_err(|source| unusable(path, source))?;
+        let file = File::open(path).map_err(|source| unusable_file_error(path, source))?;
         Ok(Self {
             path: path.to_owned(),
             file: BufReader::new(file),
@@ -67,7 +67,7 @@ impl CheckpointReader {
         let read = self
             .file
             .read_line(&mut line)
-            .map_err(|source| unusable(&self.path, source))?;
+            .map_err(|source| unusable_file_error(&self.path, source))?;
         let Some(text) = line.strip_suffix('\n') else {
             return Ok(None);
         };
@@ -91,14 +91,14 @@ impl CheckpointReader {
         let mut last = String::new();
         file.get_ref()
             .lock_shared()
-            .map_err(|source| unusable(path, source))?;
+            .map_err(|source| unusable_file_error(path, source))?;
         let read = file
             .seek(SeekFrom::Start(*end))
             .and_then(|_| file.read_line(&mut last));
         file.get_ref()
             .unlock()
             .and(read.map(drop))
-            .map_err(|source| unusable(path, source))?;
+            .map_err(|source| unusable_file_error(path, source))?;
         Ok(!last.is_empty() && !last.ends_with('\n'))
     }
 
@@ -150,7 +150,7 @@ impl CheckpointFile {
         let written = file
             .write_all(line.as_bytes())
             .and_then(|()| file.sync_data());
-        written.map_err(|source| unusable(&self.path, source))?;
+        written.map_err(|source| unusable_file_error(&self.path, source))?;
         self.tail = tail;
         self.end += line.len() as u64;
         self.heads
@@ -161,7 +161,7 @@ impl CheckpointFile {
     /// Opens and locks the file, reads all new checkpoints, and removes an incomplete last line.
     fn lock_file(&mut self) -> Result<File, CheckpointFileError> {
         let path = self.path.clone();
-        let failed = |source| unusable(&path, source);
+        let failed = |source| unusable_file_error(&path, source);
         let mut options = OpenOptions::new();
         let mut file = options
             .read(true)
@@ -199,7 +199,7 @@ impl CheckpointFile {
     }
 }
 
-fn unusable(path: &Path, source: io::Error) -> CheckpointFileError {
+fn unusable_file_error(path: &Path, source: io::Error) -> CheckpointFileError {
     CheckpointFileError::File {
         path: path.to_owned(),
         source,

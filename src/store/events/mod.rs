@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use database::column::json;
 use database::insert::Insert;
-use database::sql::{Aliased, Join, dialect};
+use database::sql::{AliasedTable, Join, dialect};
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
@@ -83,7 +83,7 @@ async fn chain_heads(
     condition: &str,
     list: String,
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
-    let events = Aliased {
+    let events = AliasedTable {
         table: "events",
         alias: "e",
     };
@@ -191,14 +191,14 @@ pub async fn feed_page_owned_by(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let wanted = count_fitting(sizes.iter().take(limit).map(|(_, size)| *size));
+    let wanted = count_fitting_on_page(sizes.iter().take(limit).map(|(_, size)| *size));
     let events = owned_by_after(store, taxpayer, after, wanted as u64).await?;
     Ok((events, wanted < sizes.len()))
 }
 
 /// Returns how many of the first events fit into one page. It is at least one, so that a reader gets past a large
 /// event.
-fn count_fitting(sizes: impl Iterator<Item = i64>) -> usize {
+fn count_fitting_on_page(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
         Some(*sum)
@@ -218,11 +218,11 @@ pub(crate) async fn sequence_at(
 ) -> Result<i64, StoreError> {
     match position {
         LogPosition::Sequence(sequence) => Ok(sequence),
-        LogPosition::Moment(moment) => first_at_or_after(store, taxpayer, moment).await,
+        LogPosition::Moment(moment) => first_sequence_at_or_after(store, taxpayer, moment).await,
     }
 }
 
-async fn first_at_or_after(
+async fn first_sequence_at_or_after(
     store: &Store,
     taxpayer: TaxpayerId,
     moment: Timestamp,
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_part_is_never_empty_and_never_larger_than_it_may_be() {
-        let fit = |sizes: &[i64]| count_fitting(sizes.iter().copied());
+        let fit = |sizes: &[i64]| count_fitting_on_page(sizes.iter().copied());
         assert_eq!(
             (fit(&[]), fit(&[1, 1, 1]), fit(&[FEED_PAGE_BYTES_MAX])),
             (0, 3, 1)

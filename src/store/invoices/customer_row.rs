@@ -1,7 +1,7 @@
 //! The table of the customers of taxpayers. `details` is JSON; `search_text` serves only the list of customers.
 
 use database::StoreError;
-use database::column::{RowRef, caseless, json};
+use database::column::{RowRef, fold_case, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
@@ -65,7 +65,7 @@ const SEARCH_TEXT_CHARS_MAX: usize = 300;
 
 fn search_text(details: &CustomerDetails) -> String {
     let tin = details.tin.as_deref().unwrap_or_default();
-    let text = [&details.name, details.no.as_str(), tin].map(caseless);
+    let text = [&details.name, details.no.as_str(), tin].map(fold_case);
     text.join("\n")
         .chars()
         .take(SEARCH_TEXT_CHARS_MAX)

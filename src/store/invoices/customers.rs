@@ -1,7 +1,7 @@
 //! Finders of the customers of a taxpayer, for pages and exports.
 
 use database::StoreError;
-use database::column::{caseless, contains_pattern};
+use database::column::{contains_pattern, fold_case};
 use database::page::{self, Page};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
@@ -49,7 +49,7 @@ pub async fn page_owned_by(
         .order_by_asc(Column::SearchText)
         .order_by_asc(Column::Id);
     if let Some(text) = search {
-        let pattern = contains_pattern(&caseless(text));
+        let pattern = contains_pattern(&fold_case(text));
         found = found.filter(Expr::col(Column::SearchText).like(pattern));
     }
     page::load(store, found, page).await

@@ -14,18 +14,18 @@ use crate::domain::invoice::item::Item;
 use crate::domain::kernel::ids::{ItemId, TaxpayerId};
 use crate::domain::party::Customer;
 use crate::store::invoices::{customer_row, item_row};
-use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
+use crate::store::lookup::{LookupColumn, LookupValues, find, lookup_sql};
 
 /// Numbers and tax numbers of customers. A customer matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]
-pub struct CustomerNames {
+pub struct CustomerIdentifiers {
     pub numbers: BTreeSet<String>,
     pub tins: BTreeSet<String>,
 }
 
 /// Ids, numbers and names of items. An item matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]
-pub struct ItemNames {
+pub struct ItemIdentifiers {
     pub ids: BTreeSet<ItemId>,
     pub numbers: BTreeSet<String>,
     pub names: BTreeSet<String>,
@@ -35,7 +35,7 @@ pub(crate) static CUSTOMER_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     lookup_sql::<customer_row::Entity>(
         dialect,
         "customers",
-        &[NameColumn::Text("no"), NameColumn::Text("tin")],
+        &[LookupColumn::Text("no"), LookupColumn::Text("tin")],
     )
 });
 
@@ -43,10 +43,10 @@ pub(crate) static CUSTOMER_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
 /// first.
 pub async fn find_customers(
     connection: &impl ConnectionTrait,
-    wanted: impl IntoIterator<Item = (TaxpayerId, CustomerNames)>,
+    wanted: impl IntoIterator<Item = (TaxpayerId, CustomerIdentifiers)>,
 ) -> Result<Vec<(TaxpayerId, Customer)>, StoreError> {
-    let mut numbers = NameList::default();
-    let mut tins = NameList::default();
+    let mut numbers = LookupValues::default();
+    let mut tins = LookupValues::default();
     for (taxpayer, names) in wanted {
         numbers.extend(taxpayer, names.numbers);
         tins.extend(taxpayer, names.tins);
@@ -93,9 +93,9 @@ pub async fn save_customers(
 
 pub(crate) static ITEM_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     let columns = [
-        NameColumn::Number("id"),
-        NameColumn::Text("item_no"),
-        NameColumn::Text("name"),
+        LookupColumn::Number("id"),
+        LookupColumn::Text("item_no"),
+        LookupColumn::Text("name"),
     ];
     lookup_sql::<item_row::Entity>(dialect, "items", &columns)
 });
@@ -103,11 +103,11 @@ pub(crate) static ITEM_LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
 /// Loads, for each taxpayer, its items that have any of the identifiers given for this taxpayer, oldest first.
 pub async fn find_items(
     connection: &impl ConnectionTrait,
-    wanted: impl IntoIterator<Item = (TaxpayerId, ItemNames)>,
+    wanted: impl IntoIterator<Item = (TaxpayerId, ItemIdentifiers)>,
 ) -> Result<Vec<(TaxpayerId, Item)>, StoreError> {
-    let mut ids = NameList::default();
-    let mut numbers = NameList::default();
-    let mut texts = NameList::default();
+    let mut ids = LookupValues::default();
+    let mut numbers = LookupValues::default();
+    let mut texts = LookupValues::default();
     for (taxpayer, names) in wanted {
         ids.extend(taxpayer, names.ids.into_iter().map(|id| id.0));
         numbers.extend(taxpayer, names.numbers);

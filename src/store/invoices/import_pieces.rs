@@ -130,7 +130,7 @@ pub async fn add(
 /// Starts the import of a file whose pieces are stored, or continues one that was stopped. Returns the import; if it
 /// was started before, with its record so far. Fails if a piece was swept meanwhile, so that the file must be sent
 /// again.
-pub async fn start(
+pub async fn start_import(
     store: &Store,
     taxpayer: TaxpayerId,
     new: NewImport,
@@ -152,7 +152,7 @@ pub async fn start(
         deadline: now.as_microsecond(),
         next_step: None,
     };
-    let row = imports::Model::with_pieces(taxpayer, import, json(&source), pieces, now);
+    let row = imports::Model::for_import_in_pieces(taxpayer, import, json(&source), pieces, now);
     let wanted = row.pieces;
     let tx = store.begin().await?;
     imports::insert(&tx, row).await?;
@@ -179,7 +179,11 @@ pub async fn start(
 }
 
 /// Stops an import whose next piece fails again and again, for this reason. Does nothing if no piece is left.
-pub async fn stop(tx: &Transaction, key: ImportKey<'_>, reason: &str) -> Result<(), StoreError> {
+pub async fn stop_import(
+    tx: &Transaction,
+    key: ImportKey<'_>,
+    reason: &str,
+) -> Result<(), StoreError> {
     let found = imports::Entity::find_by_id((key.taxpayer.0, key.import_no.to_owned()))
         .one(tx)
         .await?;
@@ -208,7 +212,10 @@ async fn write_report(
 }
 
 /// Loads the next piece of an import; `None` if all pieces are imported, or if the import was stopped.
-pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>, StoreError> {
+pub async fn next_piece(
+    store: &Store,
+    key: ImportKey<'_>,
+) -> Result<Option<NextPiece>, StoreError> {
     let ImportKey {
         taxpayer,
         import_no,
@@ -224,7 +231,7 @@ pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>
         return Ok(None);
     }
     let at = imports::row_ref(taxpayer, import_no);
-    let piece = with_number(store, key, row.next_piece).await?;
+    let piece = piece_with_number(store, key, row.next_piece).await?;
     let piece = piece.ok_or_else(|| at.corrupt(format!("piece {} is gone", row.next_piece)))?;
     Ok(Some(NextPiece {
         import,
@@ -235,7 +242,7 @@ pub async fn next(store: &Store, key: ImportKey<'_>) -> Result<Option<NextPiece>
 }
 
 /// Loads a piece of an import by its number, counted from 0.
-pub async fn with_number(
+pub async fn piece_with_number(
     store: &Store,
     key: ImportKey<'_>,
     number: i64,
@@ -251,7 +258,7 @@ pub async fn with_number(
 
 /// Stores the result of a piece, empties the piece and advances the import. Fails with `Stale` if the piece is no
 /// longer the next one.
-pub async fn finish(
+pub async fn finish_piece(
     tx: &Transaction,
     taxpayer: TaxpayerId,
     done: &ImportedPiece,
@@ -285,7 +292,7 @@ pub async fn finish(
 
 /// Returns the error rows of the first piece with errors, from piece `number` on, and the number of the piece after it.
 /// `None` if no such piece has errors.
-pub async fn errors_from(
+pub async fn error_rows_from_piece(
     store: &Store,
     key: ImportKey<'_>,
     number: i64,
@@ -307,7 +314,7 @@ pub async fn errors_from(
 /// Deletes up to `limit` pieces from before this time whose import was never started, because the upload was
 /// interrupted. Returns true if more may be left.
 pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
-    let started = select_started();
+    let started = select_started_import();
     let abandoned: Vec<(i64, String, i64)> = Entity::find()
         .select_only()
         .columns([Column::TaxpayerId, Column::ImportNo, Column::Piece])
@@ -341,7 +348,7 @@ pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool,
 }
 
 /// Selects the started import of the piece in the outer query.
-fn select_started() -> SelectStatement {
+fn select_started_import() -> SelectStatement {
     Query::select()
         .expr(Expr::value(1))
         .from(imports::Entity)
@@ -400,7 +407,7 @@ mod tests {
             errors_csv: errors.to_owned(),
         };
         let tx = store.begin().await?;
-        finish(&tx, ID, &done).await?;
+        finish_piece(&tx, ID, &done).await?;
         tx.commit().await
     }
 
@@ -412,30 +419,30 @@ mod tests {
             for (number, content) in ["a", "b"].into_iter().enumerate() {
                 add(store, KEY, number, piece(content), now).await.unwrap();
             }
-            let missing = start(store, ID, new_import(3), now).await;
+            let missing = start_import(store, ID, new_import(3), now).await;
             assert!(
                 matches!(missing, Err(StoreError::NotCommitted)),
                 "{missing:?}"
             );
             // The same upload again changes nothing.
             add(store, KEY, 0, piece("other"), now).await.unwrap();
-            assert!(next(store, KEY).await.unwrap().is_none());
-            start(store, ID, new_import(2), now).await.unwrap();
-            let first = next(store, KEY).await.unwrap().unwrap();
+            assert!(next_piece(store, KEY).await.unwrap().is_none());
+            start_import(store, ID, new_import(2), now).await.unwrap();
+            let first = next_piece(store, KEY).await.unwrap().unwrap();
             assert_eq!((first.number, first.piece), (0, piece("a")));
             finish_once(store, 0, "").await.unwrap();
             let stale = finish_once(store, 0, "x\n").await;
             assert!(matches!(stale, Err(StoreError::Stale)), "{stale:?}");
             finish_once(store, 1, "y\n").await.unwrap();
-            assert!(next(store, KEY).await.unwrap().is_none());
-            let errors = errors_from(store, KEY, 0).await.unwrap();
+            assert!(next_piece(store, KEY).await.unwrap().is_none());
+            let errors = error_rows_from_piece(store, KEY, 0).await.unwrap();
             assert_eq!(errors, Some(("y\n".to_owned(), 2)));
-            assert_eq!(errors_from(store, KEY, 2).await.unwrap(), None);
+            assert_eq!(error_rows_from_piece(store, KEY, 2).await.unwrap(), None);
             let other = ImportKey {
                 taxpayer: TaxpayerId(2),
                 ..KEY
             };
-            assert_eq!(errors_from(store, other, 0).await.unwrap(), None);
+            assert_eq!(error_rows_from_piece(store, other, 0).await.unwrap(), None);
             test.store.close().await;
         }
     }
@@ -446,22 +453,22 @@ mod tests {
             let store = &test.store;
             let now = Timestamp::UNIX_EPOCH;
             add(store, KEY, 0, piece("a"), now).await.unwrap();
-            start(store, ID, new_import(1), now).await.unwrap();
+            start_import(store, ID, new_import(1), now).await.unwrap();
             let tx = store.begin().await.unwrap();
-            stop(&tx, KEY, "it failed").await.unwrap();
+            stop_import(&tx, KEY, "it failed").await.unwrap();
             tx.commit().await.unwrap();
-            assert!(next(store, KEY).await.unwrap().is_none());
+            assert!(next_piece(store, KEY).await.unwrap().is_none());
             let stopped = imports::owned_by_with_number(store, ID, "I1").await;
             let stopped = stopped.unwrap().unwrap().stopped;
             assert_eq!(stopped.as_deref(), Some("it failed"));
             let mut again = new_import(1);
             again.import.batch_no = Some("B2".to_owned());
-            let import = start(store, ID, again, now).await.unwrap();
+            let import = start_import(store, ID, again, now).await.unwrap();
             assert_eq!(
                 (import.stopped, import.batch_no.as_deref()),
                 (None, Some("B1"))
             );
-            assert_eq!(next(store, KEY).await.unwrap().unwrap().number, 0);
+            assert_eq!(next_piece(store, KEY).await.unwrap().unwrap().number, 0);
             test.store.close().await;
         }
     }
@@ -475,7 +482,7 @@ mod tests {
                 add(store, KEY, 0, piece("a"), now).await.unwrap();
             }
             assert!(!sweep(store, later, 9).await.unwrap());
-            let import = start(store, ID, new_import(1), later).await;
+            let import = start_import(store, ID, new_import(1), later).await;
             assert!(import.is_ok(), "{import:?}");
             test.store.close().await;
         }
@@ -491,7 +498,7 @@ mod tests {
                 let key = ImportKey { import_no, ..KEY };
                 add(store, key, 0, piece("a"), now).await.unwrap();
             }
-            start(store, ID, new_import(1), now).await.unwrap();
+            start_import(store, ID, new_import(1), now).await.unwrap();
             assert!(!sweep(store, now, 9).await.unwrap(), "nothing is old");
             assert!(sweep(store, later, 1).await.unwrap());
             assert!(!sweep(store, later, 1).await.unwrap());

@@ -42,7 +42,7 @@ pub struct StoredImport {
 
 /// The error file of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredErrors {
+pub struct ImportErrorFile {
     /// The whole error file, or only its header if the rows are stored with the pieces.
     pub csv: String,
     pub has_pieces: bool,
@@ -64,7 +64,7 @@ impl Model {
     }
 
     /// Creates the row of a file that is imported in pieces, of which none is imported yet.
-    pub(super) fn with_pieces(
+    pub(super) fn for_import_in_pieces(
         taxpayer: TaxpayerId,
         import: Import,
         source: String,
@@ -135,7 +135,7 @@ pub async fn owned_by_with_number(
 }
 
 /// Returns the time at which a file was imported; `None` if it was not imported.
-pub async fn time_owned_by_with_number(
+pub async fn import_time(
     store: &Store,
     taxpayer: TaxpayerId,
     import_no: &str,
@@ -171,14 +171,14 @@ pub async fn errors_owned_by_with_number(
     store: &Store,
     taxpayer: TaxpayerId,
     import_no: &str,
-) -> Result<Option<StoredErrors>, StoreError> {
+) -> Result<Option<ImportErrorFile>, StoreError> {
     let found: Option<(String, i64)> = Entity::find_by_id((taxpayer.0, import_no.to_owned()))
         .select_only()
         .columns([Column::ErrorsCsv, Column::Pieces])
         .into_tuple()
         .one(store.reader())
         .await?;
-    Ok(found.map(|(csv, pieces)| StoredErrors {
+    Ok(found.map(|(csv, pieces)| ImportErrorFile {
         csv,
         has_pieces: pieces > 0,
     }))

@@ -2,7 +2,7 @@
 //! `is_credit_note` and `is_sale` are derived from other columns and serve only as filters.
 
 use database::StoreError;
-use database::column::{RowRef, caseless, json};
+use database::column::{RowRef, fold_case, json};
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
@@ -157,7 +157,7 @@ fn search_text(invoice: &Invoice) -> String {
         &customer.name,
         customer.tin.as_deref().unwrap_or_default(),
     ];
-    let text = caseless(&lines.join("\n"));
+    let text = fold_case(&lines.join("\n"));
     text[..text.floor_char_boundary(SEARCH_BYTES_MAX)].to_owned()
 }
 

@@ -1,7 +1,7 @@
 //! The filters of the list of invoices, and its SQL. A query first finds the ids of a page in an index (the filtered
 //! column or the order, then `created_at` and `id`).
 
-use database::column::{caseless, contains_pattern};
+use database::column::{contains_pattern, fold_case};
 use database::sql::dialect;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -40,11 +40,12 @@ pub struct InvoiceFilter {
     pub due_before: Option<Date>,
     /// Only invoices with a due date after this day.
     pub due_after: Option<Date>,
-    /// Only invoices that are overdue on this day (see `owed::overdue`).
+    /// Only invoices that are overdue on this day (see `owed::find_overdue`).
     pub overdue_on: Option<Date>,
     /// Leaves out the cancelled invoices.
     pub without_cancelled: bool,
-    /// The smallest payable to include. `amount_max` is the largest. Both are at least 0.
+    pub currency: Option<String>,
+    /// The smallest payable to include, in whichever currency. `amount_max` is the largest. Both are at least 0.
     pub amount_min: Option<Amount>,
     pub amount_max: Option<Amount>,
     pub customer_no: Option<String>,
@@ -103,7 +104,7 @@ impl IndexHint {
     }
 
     /// Returns an SQL expression. If `is_hidden`, a plus sign before it keeps SQLite from using an index on it.
-    fn expression(sql: &str, is_hidden: bool) -> Expr {
+    fn index_hidden_expression(sql: &str, is_hidden: bool) -> Expr {
         if is_hidden {
             Expr::cust(format!("+{sql}"))
         } else {
@@ -113,17 +114,20 @@ impl IndexHint {
 
     /// Returns a column for a filter.
     fn filter_column(self, column: Column) -> Expr {
-        Self::expression(column.as_str(), self.is_by_order)
+        Self::index_hidden_expression(column.as_str(), self.is_by_order)
     }
 
     /// Returns the expression of a sort key for a filter.
     fn filter_key(self, by: SortBy) -> Expr {
-        Self::expression(by.sql(self.backend), self.is_by_order)
+        Self::index_hidden_expression(by.sql(self.backend), self.is_by_order)
     }
 
     /// Returns the columns by which the list is ordered.
     fn order_columns(self, by: SortBy) -> Vec<Expr> {
-        let mut columns = vec![Self::expression(by.sql(self.backend), self.is_sorted)];
+        let mut columns = vec![Self::index_hidden_expression(
+            by.sql(self.backend),
+            self.is_sorted,
+        )];
         if by != SortBy::CreatedAt {
             columns.push(Expr::col(Column::CreatedAt));
         }
@@ -183,63 +187,62 @@ impl InvoiceList {
         let filters = &self.filters;
         let date = |date: Date| date.to_string();
         let column = |column| hint.filter_column(column);
-        let all =
-            Condition::all()
-                .add(Column::TaxpayerId.eq(self.taxpayer.0))
-                .add_option(
-                    filters
-                        .batch_no
-                        .as_ref()
-                        .map(|batch_no| column(Column::BatchNo).eq(batch_no.as_str())),
-                )
-                .add_option(
-                    filters
-                        .status
-                        .map(|status| column(Column::Status).eq(status.as_str())),
-                )
-                .add_option(
-                    filters
-                        .payment_status
-                        .map(|status| column(Column::PaymentStatus).eq(status.as_str())),
-                )
-                .add_option(
-                    filters
-                        .ids
-                        .as_ref()
-                        .map(|ids| Column::Id.is_in(ids.iter().map(|id| id.0))),
-                )
-                .add_option(
-                    filters
-                        .category
-                        .map(|category| column(Column::Category).eq(category.as_str())),
-                )
-                .add_option(
-                    filters
-                        .date_from
-                        .map(|from| column(Column::InvoiceDate).gte(date(from))),
-                )
-                .add_option(
-                    filters
-                        .date_to
-                        .map(|to| column(Column::InvoiceDate).lte(date(to))),
-                )
-                .add_option(
-                    filters
-                        .customer_no
-                        .as_ref()
-                        .map(|no| column(Column::CustomerNo).eq(no.as_str())),
-                )
-                .add_option(
-                    filters
-                        .updated_since
-                        .map(|since| column(Column::UpdatedAt).gte(since.as_microsecond())),
-                )
-                .add_option(filters.q.as_ref().map(|text| {
-                    Expr::col(Column::SearchText).like(contains_pattern(&caseless(text)))
-                }));
-        let all = add_authority_statuses(all, filters, hint);
+        let all = Condition::all()
+            .add(Column::TaxpayerId.eq(self.taxpayer.0))
+            .add_option(
+                filters
+                    .batch_no
+                    .as_ref()
+                    .map(|batch_no| column(Column::BatchNo).eq(batch_no.as_str())),
+            )
+            .add_option(
+                filters
+                    .status
+                    .map(|status| column(Column::Status).eq(status.as_str())),
+            )
+            .add_option(
+                filters
+                    .payment_status
+                    .map(|status| column(Column::PaymentStatus).eq(status.as_str())),
+            )
+            .add_option(
+                filters
+                    .ids
+                    .as_ref()
+                    .map(|ids| Column::Id.is_in(ids.iter().map(|id| id.0))),
+            )
+            .add_option(
+                filters
+                    .category
+                    .map(|category| column(Column::Category).eq(category.as_str())),
+            )
+            .add_option(
+                filters
+                    .date_from
+                    .map(|from| column(Column::InvoiceDate).gte(date(from))),
+            )
+            .add_option(
+                filters
+                    .date_to
+                    .map(|to| column(Column::InvoiceDate).lte(date(to))),
+            )
+            .add_option(
+                filters
+                    .customer_no
+                    .as_ref()
+                    .map(|no| column(Column::CustomerNo).eq(no.as_str())),
+            )
+            .add_option(
+                filters
+                    .updated_since
+                    .map(|since| column(Column::UpdatedAt).gte(since.as_microsecond())),
+            )
+            .add_option(filters.q.as_ref().map(|text| {
+                Expr::col(Column::SearchText).like(contains_pattern(&fold_case(text)))
+            }));
+        let all = add_authority_status_condition(all, filters, hint);
         let all = all.add_option(without_cancelled_condition(filters, hint));
-        add_amounts(add_due_dates(all, filters, hint), filters, hint)
+        add_amount_conditions(add_due_date_condition(all, filters, hint), filters, hint)
     }
 }
 
@@ -287,7 +290,7 @@ fn open_credit_condition(table: &str) -> String {
 }
 
 /// True if the partial index `invoices_unsettled` contains all invoices with these statuses.
-fn are_unsettled(statuses: &[AuthorityStatus]) -> bool {
+fn are_in_unsettled_index(statuses: &[AuthorityStatus]) -> bool {
     let is_unsettled = |status: &AuthorityStatus| {
         matches!(
             status,
@@ -301,14 +304,14 @@ fn are_unsettled(statuses: &[AuthorityStatus]) -> bool {
 }
 
 /// True if the query uses the partial index `invoices_unsettled` for this filter.
-fn is_found_unsettled(filters: &InvoiceFilter, hint: IndexHint) -> bool {
-    are_unsettled(&filters.authority_statuses) && !hint.is_by_order
+fn uses_unsettled_index(filters: &InvoiceFilter, hint: IndexHint) -> bool {
+    are_in_unsettled_index(&filters.authority_statuses) && !hint.is_by_order
 }
 
 /// Returns the condition that leaves out cancelled invoices; `None` if the filter includes them.
 fn without_cancelled_condition(filters: &InvoiceFilter, hint: IndexHint) -> Option<Expr> {
     filters.without_cancelled.then(|| {
-        if is_found_unsettled(filters, hint) {
+        if uses_unsettled_index(filters, hint) {
             Expr::cust(UNCANCELLED_CONDITION)
         } else {
             let cancelled = WorkflowStatus::Cancelled.as_str();
@@ -317,7 +320,11 @@ fn without_cancelled_condition(filters: &InvoiceFilter, hint: IndexHint) -> Opti
     })
 }
 
-fn add_authority_statuses(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
+fn add_authority_status_condition(
+    all: Condition,
+    filters: &InvoiceFilter,
+    hint: IndexHint,
+) -> Condition {
     let statuses = &filters.authority_statuses;
     if statuses.is_empty() {
         return all;
@@ -325,14 +332,14 @@ fn add_authority_statuses(all: Condition, filters: &InvoiceFilter, hint: IndexHi
     let column = hint.filter_column(Column::AuthorityStatus);
     let words = statuses.iter().map(|status| status.as_str());
     let all = all.add(column.is_in(words));
-    if is_found_unsettled(filters, hint) {
+    if uses_unsettled_index(filters, hint) {
         all.add(Expr::cust(UNSETTLED_CONDITION))
     } else {
         all
     }
 }
 
-fn add_due_dates(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
+fn add_due_date_condition(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
     let due = || hint.filter_key(SortBy::DueDate);
     let overdue = filters.overdue_on.map(|today| {
         // These are inequalities because for an exact status SQLite would use an index through most of the invoices.
@@ -351,10 +358,12 @@ fn add_due_dates(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Co
         .add_option(overdue)
 }
 
-fn add_amounts(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
+fn add_amount_conditions(all: Condition, filters: &InvoiceFilter, hint: IndexHint) -> Condition {
     let payable = || hint.filter_key(SortBy::Payable);
     let value = |amount| payable_value(amount, hint.backend);
-    all.add_option(filters.amount_min.map(|min| payable().gte(value(min))))
+    let currency = filters.currency.as_deref();
+    all.add_option(currency.map(|code| Column::Currency.eq(code)))
+        .add_option(filters.amount_min.map(|min| payable().gte(value(min))))
         .add_option(filters.amount_max.map(|max| payable().lte(value(max))))
 }
 

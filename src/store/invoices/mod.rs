@@ -37,17 +37,17 @@ use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
-use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
+use crate::store::lookup::{LookupColumn, LookupValues, find, lookup_sql};
 
 /// Identifiers of several kinds. An invoice matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]
-pub struct InvoiceNames {
+pub struct InvoiceIdentifiers {
     pub ids: Vec<i64>,
     pub numbers: Vec<String>,
     pub irn_keys: Vec<String>,
 }
 
-impl InvoiceNames {
+impl InvoiceIdentifiers {
     /// Adds an identifier that a request gives as `unique_no`. Returns `None` if the text cannot be an identifier of
     /// this kind.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
@@ -64,21 +64,21 @@ impl InvoiceNames {
 
 pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     let columns = [
-        NameColumn::Number("id"),
-        NameColumn::Text("invoice_no"),
-        NameColumn::Text("irn_key"),
+        LookupColumn::Number("id"),
+        LookupColumn::Text("invoice_no"),
+        LookupColumn::Text("irn_key"),
     ];
     lookup_sql::<Entity>(dialect, "invoices", &columns)
 });
 
 /// Loads, for each taxpayer, its invoices that have any of the identifiers given for this taxpayer.
-pub async fn with_names(
+pub async fn with_identifiers(
     connection: &impl ConnectionTrait,
-    wanted: impl IntoIterator<Item = (TaxpayerId, InvoiceNames)>,
+    wanted: impl IntoIterator<Item = (TaxpayerId, InvoiceIdentifiers)>,
 ) -> Result<Vec<Invoice>, StoreError> {
-    let mut ids = NameList::default();
-    let mut numbers = NameList::default();
-    let mut irn_keys = NameList::default();
+    let mut ids = LookupValues::default();
+    let mut numbers = LookupValues::default();
+    let mut irn_keys = LookupValues::default();
     for (taxpayer, names) in wanted {
         ids.extend(taxpayer, names.ids);
         numbers.extend(taxpayer, names.numbers);
@@ -98,12 +98,12 @@ pub async fn with_names(
 }
 
 /// Loads the invoices of a taxpayer that have any of these identifiers.
-pub async fn owned_by_with_names(
+pub async fn owned_by_with_identifiers(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
-    names: InvoiceNames,
+    names: InvoiceIdentifiers,
 ) -> Result<Vec<Invoice>, StoreError> {
-    with_names(connection, [(taxpayer, names)]).await
+    with_identifiers(connection, [(taxpayer, names)]).await
 }
 
 /// The maximum number of invoices that may refer to an invoice that is to be corrected.
@@ -119,7 +119,7 @@ pub async fn owned_by_correcting(
     if references.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = correcting(taxpayer, references)
+    let rows = select_correcting(taxpayer, references)
         .filter(Column::Status.ne(WorkflowStatus::Cancelled.as_str()))
         .limit(CORRECTING_MAX as u64 + 1)
         .all(connection)
@@ -137,7 +137,7 @@ pub async fn signed_credit_notes(
     if references.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = correcting(taxpayer, references)
+    let rows = select_correcting(taxpayer, references)
         .filter(Column::IsCreditNote.eq(true))
         .filter(Column::Signed.eq(true))
         .all(connection)
@@ -146,7 +146,7 @@ pub async fn signed_credit_notes(
 }
 
 /// Selects the invoices of a taxpayer that refer to another one by one of these references, oldest first.
-fn correcting(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
+fn select_correcting(taxpayer: TaxpayerId, references: &[String]) -> Select<Entity> {
     Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Corrects.is_in(references.iter().map(String::as_str)))
@@ -174,11 +174,11 @@ pub async fn owned_by_with_unique_no(
     kind: UniqueNoType,
     text: &str,
 ) -> Result<Option<Invoice>, StoreError> {
-    let mut names = InvoiceNames::default();
+    let mut names = InvoiceIdentifiers::default();
     if names.add(kind, text).is_none() {
         return Ok(None);
     }
-    Ok(owned_by_with_names(store.reader(), taxpayer, names)
+    Ok(owned_by_with_identifiers(store.reader(), taxpayer, names)
         .await?
         .pop())
 }

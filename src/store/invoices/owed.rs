@@ -20,7 +20,7 @@ use crate::store::invoices::list_sort::{DUE_DATE_SQL, InvoiceSort};
 
 /// The invoices that were read. `is_cut` is true if there are more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwedPart {
+pub struct OwedInvoices {
     pub invoices: Vec<OwedInvoice>,
     pub is_cut: bool,
 }
@@ -82,7 +82,7 @@ pub async fn load_unsettled(
     store: &Store,
     taxpayer: TaxpayerId,
     max: u64,
-) -> Result<OwedPart, StoreError> {
+) -> Result<OwedInvoices, StoreError> {
     let columns = [
         Column::Id,
         Column::IrnKey,
@@ -116,11 +116,11 @@ pub async fn load_unsettled(
         invoices.push(OwedInvoice::try_from(row)?);
     }
     let invoices = set_off(invoices);
-    Ok(OwedPart { invoices, is_cut })
+    Ok(OwedInvoices { invoices, is_cut })
 }
 
 /// Returns the ids of those invoices that are overdue, even after their signed credit notes are set off.
-pub async fn overdue(
+pub async fn find_overdue(
     store: &Store,
     taxpayer: TaxpayerId,
     invoices: &[Invoice],

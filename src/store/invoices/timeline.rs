@@ -36,9 +36,9 @@ pub async fn owned_by_with_irn(
     irn: &Irn,
 ) -> Result<Timeline, StoreError> {
     Ok(Timeline::from_logs([
-        events(store, taxpayer, irn).await?,
-        steps(store, taxpayer, irn).await?,
-        attempts(store, taxpayer, irn).await?,
+        event_entries(store, taxpayer, irn).await?,
+        step_entries(store, taxpayer, irn).await?,
+        attempt_entries(store, taxpayer, irn).await?,
     ]))
 }
 
@@ -68,7 +68,7 @@ const FIELDS_OF_DATA: [&str; 6] = [
     "differences",
 ];
 
-async fn events(
+async fn event_entries(
     store: &Store,
     taxpayer: TaxpayerId,
     irn: &Irn,
@@ -130,11 +130,11 @@ fn to_event_entry(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
         attempt: None,
         duration_ms: None,
         actor: row.actor.as_deref().and_then(NamedActor::parse),
-        detail: known_fields(detail),
+        detail: non_null_fields(detail),
     })
 }
 
-async fn steps(
+async fn step_entries(
     store: &Store,
     taxpayer: TaxpayerId,
     irn: &Irn,
@@ -169,7 +169,7 @@ fn to_step_entry(
         kind: EntryKind::Step,
         attempt: Some(at.count(row.attempt)?),
         actor: Some(NamedActor::from(&ActorWithName::from(Actor::Service))),
-        detail: known_fields([
+        detail: non_null_fields([
             ("operation", operation),
             ("error", row.error.map(Value::from)),
         ]),
@@ -179,7 +179,7 @@ fn to_step_entry(
     })
 }
 
-async fn attempts(
+async fn attempt_entries(
     store: &Store,
     taxpayer: TaxpayerId,
     irn: &Irn,
@@ -237,12 +237,12 @@ fn to_attempt_entry(
         attempt: Some(at.count(made.attempt)?),
         duration_ms: Some(made.duration_ms),
         actor: Some(NamedActor::from(&ActorWithName::from(Actor::Service))),
-        detail: known_fields(detail),
+        detail: non_null_fields(detail),
     })
 }
 
 /// Returns those fields that have a value other than null.
-fn known_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+fn non_null_fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let said = fields
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)));

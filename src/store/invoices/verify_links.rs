@@ -62,7 +62,7 @@ pub async fn invoice_token(store: &Store, invoice: &Invoice) -> Result<String, S
 }
 
 /// Finds the invoice whose page has this token.
-pub async fn with_token(
+pub async fn invoice_with_token(
     store: &Store,
     token: &str,
 ) -> Result<Option<(TaxpayerId, InvoiceId)>, StoreError> {

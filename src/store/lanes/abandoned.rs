@@ -49,7 +49,7 @@ impl EndedLanes {
 
     /// Returns the taxpayers and keys of due lanes, from each taxpayer in turn, and at most as many as each taxpayer
     /// may still hold.
-    async fn find(
+    async fn find_due(
         self,
         store: &Store,
         request: &ClaimRequest<'_>,
@@ -70,7 +70,9 @@ impl EndedLanes {
             .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
             .collect::<Result<_, StoreError>>()?;
         Ok(match self {
-            Self::Abandoned => fair_queue::share_out(found, &request.share, request.limit),
+            Self::Abandoned => {
+                fair_queue::share_among_taxpayers(found, &request.share, request.limit)
+            }
             Self::Isolated => found,
         })
     }
@@ -81,7 +83,7 @@ impl EndedLanes {
         store: &Store,
         request: &ClaimRequest<'_>,
     ) -> Result<bool, StoreError> {
-        Ok(!self.find(store, request).await?.is_empty())
+        Ok(!self.find_due(store, request).await?.is_empty())
     }
 
     pub(super) async fn claim(
@@ -89,7 +91,7 @@ impl EndedLanes {
         store: &Store,
         request: &ClaimRequest<'_>,
     ) -> Result<ClaimedLanes, StoreError> {
-        let found = self.find(store, request).await?;
+        let found = self.find_due(store, request).await?;
         if found.is_empty() {
             return Ok(ClaimedLanes::default());
         }
@@ -114,7 +116,7 @@ mod tests {
     use database::Transaction;
 
     use super::*;
-    use crate::store::lanes::claim::{Claimable, ClaimedLane, FairShare, ROUND_START};
+    use crate::store::lanes::claim::{ClaimableLanes, ClaimedLane, FairShare, ROUND_START};
     use crate::store::lanes::leases::{self, LaneNote, LaneRelease, LeasesToEnd, NextClaim};
     use crate::store::lanes::{self, LaneKind, LeasedLane, QueuedLane, Wake};
     use crate::store::testing::{query_plan, stores};
@@ -154,14 +156,14 @@ mod tests {
     }
 
     async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
-        claim::claim(store, Claimable::Due, request)
+        claim::claim(store, ClaimableLanes::Due, request)
             .await
             .unwrap()
             .lanes
     }
 
     async fn claim_abandoned(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
-        claim::claim(store, Claimable::Ended(EndedLanes::Abandoned), request)
+        claim::claim(store, ClaimableLanes::Ended(EndedLanes::Abandoned), request)
             .await
             .unwrap()
             .lanes
@@ -169,7 +171,7 @@ mod tests {
 
     async fn claim_isolated(store: &Store, request: &ClaimRequest<'_>) -> Option<LeasedLane> {
         only(
-            claim::claim(store, Claimable::Ended(EndedLanes::Isolated), request)
+            claim::claim(store, ClaimableLanes::Ended(EndedLanes::Isolated), request)
                 .await
                 .unwrap()
                 .lanes,
@@ -352,7 +354,7 @@ mod tests {
             let store = &test.store;
             due(store, &["7", "8"]).await;
             let mine = claim_due(store, &request("one", LEASE)).await;
-            leases::end(store, LeasesToEnd::Stopped("one"))
+            leases::end_leases(store, LeasesToEnd::Stopped("one"))
                 .await
                 .unwrap();
             let tx = store.begin().await.unwrap();
@@ -364,7 +366,9 @@ mod tests {
             );
             drop(tx);
             assert_eq!(claim_due(store, &request("two", LEASE)).await.len(), 2);
-            leases::end(store, LeasesToEnd::AllCrashed).await.unwrap();
+            leases::end_leases(store, LeasesToEnd::AllCrashed)
+                .await
+                .unwrap();
             assert_eq!(claim_due(store, &request("three", LEASE)).await, []);
             let claimed = claim_abandoned(store, &request("three", LEASE)).await;
             let crashes: Vec<_> = claimed.iter().map(|one| one.lane.crashes).collect();

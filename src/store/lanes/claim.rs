@@ -18,7 +18,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::lanes::abandoned::EndedLanes;
 use crate::store::lanes::fair_queue::{self, BlockedStep};
 use crate::store::lanes::{
-    LOCKED_LANES, LaneKind, Lease, LeasedLane, PROBE_STEP, later, statement_on_keys,
+    LOCKED_LANES, LaneKind, Lease, LeasedLane, PROBE_STEP, statement_on_keys, time_after,
 };
 
 /// The value of `ClaimRequest::after_taxpayer` that starts a round at the first taxpayer. It is less than every
@@ -29,7 +29,7 @@ pub(super) const NO_TAXPAYER: i64 = 0;
 
 /// The kinds of lanes that a claim can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claimable {
+pub enum ClaimableLanes {
     /// Lanes that are due and have no holder.
     Due,
     /// Lanes that are due and whose lease has ended.
@@ -120,7 +120,7 @@ impl FairShare {
     }
 
     /// Returns the lanes without those that would exceed the limit of their integrator.
-    pub(super) async fn without_excess(
+    pub(super) async fn drop_over_integrator_limit(
         &self,
         store: &Store,
         lanes: Vec<(i64, String)>,
@@ -162,12 +162,12 @@ pub struct ClaimedLanes {
 /// Claims up to `limit` lanes, from each taxpayer in turn, and at most as many as each taxpayer may still hold.
 pub async fn claim(
     store: &Store,
-    which: Claimable,
+    which: ClaimableLanes,
     request: &ClaimRequest<'_>,
 ) -> Result<ClaimedLanes, StoreError> {
     match which {
-        Claimable::Due => fair_queue::claim_due(store, request).await,
-        Claimable::Ended(ended) => ended.claim(store, request).await,
+        ClaimableLanes::Due => fair_queue::claim_due(store, request).await,
+        ClaimableLanes::Ended(ended) => ended.claim(store, request).await,
     }
 }
 
@@ -254,7 +254,7 @@ fn claim_statement(
         .table("lanes")
         .value("owner", owner)
         .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("lease_until", later(&sql::now(backend), lease))
+        .value("lease_until", time_after(&sql::now(backend), lease))
         .value("crashes", crashes_after_claim(owner))
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(

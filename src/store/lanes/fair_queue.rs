@@ -79,7 +79,10 @@ pub(super) async fn claim_due(
         most_urgent_lanes(store, request, &taxpayers).await?,
         request.limit,
     );
-    let found = request.share.without_excess(store, found).await?;
+    let found = request
+        .share
+        .drop_over_integrator_limit(store, found)
+        .await?;
     let keys = found.iter().map(|(_, key)| key.as_str());
     let free = claim::select_free(request.kind, &sql::now(store.backend()))
         .and_where(Expr::col("key").is_in(keys))
@@ -144,7 +147,7 @@ async fn due_taxpayers(
     ];
     let rows = store
         .reader()
-        .query_all_raw(statement(store, sql, values))
+        .query_all_raw(bound_statement(store, sql, values))
         .await?;
     rows.iter()
         .map(|row| Ok(row.try_get("", "taxpayer_id")?))
@@ -175,7 +178,7 @@ async fn most_urgent_lanes(
         .chain(taxpayers.iter().map(|id| Value::from(*id)));
     let rows = store
         .reader()
-        .query_all_raw(statement(store, sql, values))
+        .query_all_raw(bound_statement(store, sql, values))
         .await?;
     rows.iter()
         .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
@@ -184,7 +187,7 @@ async fn most_urgent_lanes(
 
 /// Returns up to `limit` of these lanes, from each taxpayer in turn, and at most as many as the taxpayer may still
 /// hold.
-pub(super) fn share_out(
+pub(super) fn share_among_taxpayers(
     lanes: Vec<(i64, String)>,
     share: &FairShare,
     limit: usize,
@@ -237,7 +240,7 @@ pub(crate) fn no_blocked_step_condition(table: &str, blocked: &[BlockedStep]) ->
     open
 }
 
-pub(super) fn statement(
+pub(super) fn bound_statement(
     store: &Store,
     sql: String,
     values: impl IntoIterator<Item = Value>,
@@ -723,7 +726,7 @@ mod tests {
             let again = claim(LEASE).await;
             assert_eq!((again.len(), &again[0].key), (1, &claimed[0].key));
             assert_eq!(
-                leases::end(store, LeasesToEnd::Beyond(LEASE * 2))
+                leases::end_leases(store, LeasesToEnd::Beyond(LEASE * 2))
                     .await
                     .unwrap(),
                 1,

@@ -1,17 +1,18 @@
-//! Leases of lanes. Holders check, renew and release them; a shutdown or a crash ends them.
+//! Leases of lanes. A lane is a row that lets only one worker at a time do a piece of work: the holder of its lease.
+//! The holder checks, renews and releases the lease. If its process shuts down or crashes, `end_leases` ends the lease.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use database::column::json;
-use database::sql::{self, Aliased, Join, dialect};
+use database::sql::{self, AliasedTable, Join, dialect};
 use database::{StoreError, Transaction};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{Condition, ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::Store;
 use crate::store::lanes::lock::{IfTaken, lock_unversioned};
-use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LOCKED_LANES, LaneName, Lease, later};
+use crate::store::lanes::{ABANDONED_LEASE_UNTIL, LOCKED_LANES, LaneName, Lease, time_after};
 
 /// The condition that a lane is in the table `given` and still held with the listed epoch. Two operators prevent bad
 /// query plans: without `->>`, SQLite would index the list and scan all lanes; without the `+`, both databases would
@@ -58,7 +59,7 @@ impl LaneRelease {
 
     /// Returns the row of the table `given`: key, epoch, delay, next step, end of the lease, 1 if the lane's count of
     /// crashes stays, and 1 if the lane keeps its old due time.
-    fn to_given_row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8, u8) {
+    fn to_parameter_row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8, u8) {
         let delay = self
             .delay
             .map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
@@ -106,7 +107,7 @@ pub async fn fence(
     leases: &[Lease],
     if_taken: IfTaken,
 ) -> Result<FencedLeases, StoreError> {
-    let held = lock_held(tx, leases, if_taken).await?;
+    let held = lock_held_lanes(tx, leases, if_taken).await?;
     if if_taken == IfTaken::Await {
         return Ok(FencedLeases {
             held,
@@ -135,11 +136,11 @@ pub async fn fence(
     // unlocked them after the first statement, and this transaction has locked them now.
     fenced
         .held
-        .extend(lock_held(tx, &free, IfTaken::Await).await?);
+        .extend(lock_held_lanes(tx, &free, IfTaken::Await).await?);
     Ok(fenced)
 }
 
-async fn lock_held(
+async fn lock_held_lanes(
     tx: &Transaction,
     leases: &[Lease],
     if_taken: IfTaken,
@@ -171,7 +172,7 @@ pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), S
         return Ok(());
     };
     let backend = tx.get_database_backend();
-    let given: Vec<_> = releases.iter().map(LaneRelease::to_given_row).collect();
+    let given: Vec<_> = releases.iter().map(LaneRelease::to_parameter_row).collect();
     let kind = first.lease.kind.as_str();
     let values: [Value; 2] = [kind.into(), json(&given).into()];
     let statement = Statement::from_sql_and_values(backend, release_sql(backend), values);
@@ -267,7 +268,7 @@ pub async fn write_note(
     }
 }
 
-/// The leases that a call of `end` ends.
+/// The leases that a call of `end_leases` ends.
 #[derive(Debug, Clone, Copy)]
 pub enum LeasesToEnd<'a> {
     /// The leases of a process that shuts down in an orderly way. The next claims count no crash.
@@ -282,7 +283,7 @@ pub enum LeasesToEnd<'a> {
 }
 
 /// Ends leases. Except for `Stopped`, the next claims of their lanes count a crash. Returns the number of ended leases.
-pub async fn end(store: &Store, which: LeasesToEnd<'_>) -> Result<u64, StoreError> {
+pub async fn end_leases(store: &Store, which: LeasesToEnd<'_>) -> Result<u64, StoreError> {
     let now = sql::now(store.backend());
     let lease_until = Expr::col("lease_until");
     let mut statement = Query::update();
@@ -303,7 +304,7 @@ pub async fn end(store: &Store, which: LeasesToEnd<'_>) -> Result<u64, StoreErro
             .and_where(lease_until.is_not_null()),
         LeasesToEnd::Beyond(longest) => statement
             .value("lease_until", ABANDONED_LEASE_UNTIL)
-            .and_where(lease_until.gt(later(&now, longest))),
+            .and_where(lease_until.gt(time_after(&now, longest))),
     };
     let tx = store.begin().await?;
     let ended = tx.execute(&statement).await?.rows_affected();
@@ -342,7 +343,7 @@ fn release_sql(backend: DbBackend) -> String {
     );
     let released = dialect.lateral_join(
         Join::Inner,
-        Aliased {
+        AliasedTable {
             table: "lanes",
             alias: "released",
         },
@@ -470,7 +471,9 @@ mod tests {
             claim_due(store, LaneKind::Endpoint, "alive", LEASE, 1)
                 .await
                 .unwrap();
-            end(store, LeasesToEnd::Crashed("gone")).await.unwrap();
+            end_leases(store, LeasesToEnd::Crashed("gone"))
+                .await
+                .unwrap();
             let free = claim::select_free(LaneKind::Endpoint, &sql::now(store.backend()));
             let claimed = claim::claim_where(store, LaneKind::Endpoint, "new", LEASE, free)
                 .await
@@ -507,7 +510,7 @@ mod tests {
                 .unwrap();
             tx.commit().await.unwrap();
             let exists = async |key: &str| {
-                views::state(store.reader(), LaneKind::Outage, key)
+                views::lane_state(store.reader(), LaneKind::Outage, key)
                     .await
                     .unwrap()
                     .is_some()

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use database::column::json;
-use database::sql::{Aliased, Dialect, Join, SqlOnce};
+use database::sql::{AliasedTable, Dialect, Join, SqlOnce};
 use database::{StoreError, Transaction};
 use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement};
 
@@ -151,7 +151,7 @@ static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
     let rows = dialect.json_elements("$1", "rows");
     let exists = dialect.lateral_join(
         Join::Inner,
-        Aliased {
+        AliasedTable {
             table: "lanes",
             alias: "l",
         },

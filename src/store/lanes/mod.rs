@@ -145,7 +145,7 @@ pub async fn remove(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result
     Ok(())
 }
 
-fn later(now: &Expr, by: Duration) -> Expr {
+fn time_after(now: &Expr, by: Duration) -> Expr {
     now.clone()
         .add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX / 4))
 }

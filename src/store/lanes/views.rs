@@ -12,7 +12,7 @@ use sea_orm::{ConnectionTrait, Value};
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
-use crate::store::lanes::fair_queue::{free_condition, statement};
+use crate::store::lanes::fair_queue::{bound_statement, free_condition};
 
 /// The state of one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct LaneHolder {
 }
 
 /// Returns the state of a lane, if the lane exists.
-pub async fn state(
+pub async fn lane_state(
     reader: &impl ConnectionTrait,
     kind: LaneKind,
     key: &str,
@@ -91,14 +91,14 @@ pub async fn due_groups(store: &Store, kind: LaneKind) -> Result<Vec<DueGroup>, 
     );
     let rows = store
         .reader()
-        .query_all_raw(statement(store, sql, [kind.as_str().into()]))
+        .query_all_raw(bound_statement(store, sql, [kind.as_str().into()]))
         .await?;
     rows.iter()
         .map(|row| {
             Ok(DueGroup {
                 taxpayer: row.try_get("", "id")?,
                 next_step: row.try_get("", "step")?,
-                due: count(row.try_get("", "due")?),
+                due: to_count(row.try_get("", "due")?),
             })
         })
         .collect()
@@ -126,15 +126,15 @@ pub async fn count_more_urgent(
     ];
     let row = store
         .reader()
-        .query_one_raw(statement(store, sql, values))
+        .query_one_raw(bound_statement(store, sql, values))
         .await?;
     Ok(row
         .map(|row| row.try_get("", "due"))
         .transpose()?
-        .map_or(0, count))
+        .map_or(0, to_count))
 }
 
-fn count(number: i64) -> u64 {
+fn to_count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
@@ -201,7 +201,7 @@ pub async fn counts_by_owner(store: &Store) -> Result<Vec<OwnerCount>, StoreErro
     let mut counts = Vec::new();
     for row in store
         .reader()
-        .query_all(&owner_statement(sql::now(store.backend())))
+        .query_all(&counts_by_owner_statement(sql::now(store.backend())))
         .await?
     {
         let kind: String = row.try_get("", "kind")?;
@@ -230,7 +230,7 @@ fn count_where(condition: Expr) -> Expr {
 }
 
 /// Builds the query of `counts_by_owner`. It lists all kinds, because the index of leased lanes begins with the kind.
-fn owner_statement(now: Expr) -> SelectStatement {
+fn counts_by_owner_statement(now: Expr) -> SelectStatement {
     let is_held = Expr::col("lease_until").gte(now);
     Query::select()
         .columns(["kind", "owner"])
@@ -295,7 +295,8 @@ mod tests {
                 count(LaneKind::Run, "two", 1, 0),
             ];
             assert_eq!(found, expected);
-            let state = async |kind, key: &str| state(store.reader(), kind, key).await.unwrap();
+            let state =
+                async |kind, key: &str| lane_state(store.reader(), kind, key).await.unwrap();
             let held = state(LaneKind::Run, &third[0].key).await.unwrap();
             let holder = held.holder.unwrap();
             assert_eq!(holder.owner, "two");
@@ -318,7 +319,7 @@ mod tests {
         for test in stores().await {
             let backend = test.store.backend();
             let sea_orm::Statement { sql, values, .. } =
-                backend.build(&owner_statement(sql::now(backend)));
+                backend.build(&counts_by_owner_statement(sql::now(backend)));
             let values = values.map(|values| values.0).unwrap_or_default();
             let steps = query_plan(&test.store, &sql, values).await;
             assert!(

@@ -83,13 +83,13 @@ pub async fn owned_by(
 ) -> Result<(Vec<ActivityEntry>, Option<ActivityCursor>), StoreError> {
     let after = filter.after.unwrap_or(ActivityCursor::NEWEST);
     let count = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    let events = events(store, taxpayer, filter.actor, after.sequence, count).await?;
-    let audit = audit(store, taxpayer, filter.actor, after.audit, count).await?;
-    Ok(merge(events, audit, after, limit))
+    let events = event_entries(store, taxpayer, filter.actor, after.sequence, count).await?;
+    let audit = audit_entries(store, taxpayer, filter.actor, after.audit, count).await?;
+    Ok(merge_logs(events, audit, after, limit))
 }
 
 /// Merges the newest lines of both logs. Returns up to `limit` lines, and the place after them if there are more.
-fn merge(
+fn merge_logs(
     events: Vec<(i64, ActivityEntry)>,
     audit: Vec<(Uuid, ActivityEntry)>,
     mut place: ActivityCursor,
@@ -128,7 +128,7 @@ struct EventRow {
     amount: Option<String>,
 }
 
-async fn events(
+async fn event_entries(
     store: &Store,
     taxpayer: TaxpayerId,
     actor: Option<ActorKind>,
@@ -200,19 +200,19 @@ fn to_event_entry(
         actor,
         action: row.kind,
         subject: row.irn,
-        from: to_word(row.previous_status),
-        to: to_word(row.amount).or_else(|| to_word(row.status)),
+        from: unquote_json(row.previous_status),
+        to: unquote_json(row.amount).or_else(|| unquote_json(row.status)),
     };
     Ok(Some((row.sequence, entry)))
 }
 
 /// Removes the quotes of a JSON string; `None` if the text is missing, empty or null.
-fn to_word(text: Option<String>) -> Option<String> {
+fn unquote_json(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim_matches('"').to_owned())
         .filter(|text| !text.is_empty() && text != "null")
 }
 
-async fn audit(
+async fn audit_entries(
     store: &Store,
     taxpayer: TaxpayerId,
     actor: Option<ActorKind>,
@@ -229,19 +229,19 @@ async fn audit(
         found = found.filter(Column::Actor.eq(kind.as_str()));
     }
     let rows = found.all(store.reader()).await?;
-    let names = Names::load(store, taxpayer).await?;
+    let names = ActorNames::load(store, taxpayer).await?;
     rows.into_iter()
         .map(|row| AuditEntry::try_from(row).map(|entry| (entry.id, names.entry(entry))))
         .collect()
 }
 
 /// The names of the people and keys of an account.
-struct Names {
+struct ActorNames {
     contacts: HashMap<i64, String>,
     keys: HashMap<String, String>,
 }
 
-impl Names {
+impl ActorNames {
     async fn load(store: &Store, taxpayer: TaxpayerId) -> Result<Self, StoreError> {
         let people = contacts::owned_by(store, taxpayer).await?;
         let mut keys = keys::owned_by_accounts(store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
@@ -328,7 +328,7 @@ mod tests {
                 .filter(|(id, _)| *id < place.audit)
                 .cloned()
                 .collect();
-            let (page, next) = merge(left_events, left_audit, place, 2);
+            let (page, next) = merge_logs(left_events, left_audit, place, 2);
             seen.extend(page.into_iter().map(|entry| entry.action));
             match next {
                 Some(next) => place = next.to_string().parse().unwrap(),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use database::column::caseless;
+use database::column::fold_case;
 use database::page::{self, Page};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
@@ -56,7 +56,7 @@ impl AuditFilter {
 
 /// Returns the ids of the operators that have this email, or had it when their accounts were removed.
 async fn operators_with_email(store: &Store, email: &str) -> Result<Vec<i64>, StoreError> {
-    let email = caseless(email);
+    let email = fold_case(email);
     let mut ids: Vec<i64> = operator_row::Entity::find()
         .select_only()
         .column(operator_row::Column::Id)
@@ -67,7 +67,7 @@ async fn operators_with_email(store: &Store, email: &str) -> Result<Vec<i64>, St
     let removed = removed_operators(store).await?.into_iter();
     ids.extend(
         removed
-            .filter(|(_, had)| caseless(had) == email)
+            .filter(|(_, had)| fold_case(had) == email)
             .map(|(id, _)| id),
     );
     Ok(ids)
@@ -176,7 +176,10 @@ pub async fn find_paused_by_operator(
 }
 
 /// Loads the emails of these operators, including removed ones, by operator id.
-pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
+pub async fn operator_emails(
+    store: &Store,
+    ids: Vec<i64>,
+) -> Result<HashMap<i64, String>, StoreError> {
     let rows = operator_row::Entity::find()
         .filter(operator_row::Column::Id.is_in(ids.iter().copied()))
         .all(store.reader())
@@ -244,7 +247,7 @@ mod tests {
                 let actors: Vec<_> = found.iter().map(|entry| entry.actor).collect();
                 assert_eq!(actors, expected, "{email}");
             }
-            let emails = operators(store, vec![5, 6]).await.unwrap();
+            let emails = operator_emails(store, vec![5, 6]).await.unwrap();
             let expected = HashMap::from([(5, "Ada@house.example".to_owned())]);
             assert_eq!(emails, expected);
             test.store.close().await;

@@ -28,7 +28,7 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Stores an order in place of the previous one about the operation. Records `entry` in the audit, if there is one.
-pub async fn give(
+pub async fn give_order(
     store: &Store,
     operation: &str,
     kind: BreakerOrderKind,

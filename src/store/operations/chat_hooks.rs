@@ -32,7 +32,7 @@ pub(in crate::store) fn vault_owner(taxpayer: impl std::fmt::Display) -> String 
 }
 
 /// Sets the address, or removes it if `url` is `None`, and records this in the audit.
-pub async fn set(
+pub async fn set_address(
     store: &Store,
     taxpayer: TaxpayerId,
     url: Option<&SecretString>,

@@ -40,7 +40,7 @@ pub async fn decide(
     // here.
     let locked = Entity::update_many()
         .col_expr(Column::IsLatest, Expr::value(true))
-        .filter(latest(one))
+        .filter(latest_condition(one))
         .exec(&tx)
         .await?;
     if locked.rows_affected == 0 {
@@ -48,7 +48,7 @@ pub async fn decide(
     }
     let wanted = numbers.len();
     let listed = finding::Entity::find()
-        .filter(findings(one, numbers))
+        .filter(findings_condition(one, numbers))
         .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
         .order_by_asc(finding::Column::Number)
         .all(&tx)
@@ -64,7 +64,7 @@ pub async fn decide(
     if changed.is_empty() {
         return Ok(DecisionOutcome::Changed(0));
     }
-    write(&tx, one, &changed, decision).await?;
+    write_decision(&tx, one, &changed, decision).await?;
     let named = changed
         .iter()
         .map(|row| format!("{} {}", row.kind, row.irn));
@@ -81,7 +81,7 @@ pub async fn decide(
 }
 
 /// Writes the decision on these findings, and updates the counts of listed and decided findings.
-async fn write(
+async fn write_decision(
     tx: &Transaction,
     one: &Reconciliation,
     changed: &[finding::Model],
@@ -95,7 +95,7 @@ async fn write(
         .col_expr(finding::Column::DecidedAt, Expr::value(at))
         .col_expr(finding::Column::DecidedBy, Expr::value(by))
         .col_expr(finding::Column::DecidedBecause, Expr::value(reason))
-        .filter(findings(one, numbers.collect()))
+        .filter(findings_condition(one, numbers.collect()))
         .exec(tx)
         .await?;
     let is_decided = decision.is_some();
@@ -107,20 +107,20 @@ async fn write(
     Entity::update_many()
         .col_expr(Column::Listed, Expr::col(Column::Listed).sub(moved))
         .col_expr(Column::Decided, Expr::col(Column::Decided).add(moved))
-        .filter(latest(one))
+        .filter(latest_condition(one))
         .exec(tx)
         .await?;
     Ok(())
 }
 
-fn latest(one: &Reconciliation) -> Condition {
+fn latest_condition(one: &Reconciliation) -> Condition {
     Condition::all()
         .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
         .add(Column::Id.eq(one.id.to_string()))
         .add(Column::IsLatest.eq(true))
 }
 
-fn findings(one: &Reconciliation, numbers: BTreeSet<u32>) -> Condition {
+fn findings_condition(one: &Reconciliation, numbers: BTreeSet<u32>) -> Condition {
     Condition::all()
         .add(finding::Column::TaxpayerId.eq(one.taxpayer_id.0))
         .add(finding::Column::ReconciliationId.eq(one.id.to_string()))

@@ -39,7 +39,7 @@ pub enum MailChoice {
 const FOR_EVER: i64 = i64::MAX;
 
 /// Stores the choices of a person about topics.
-pub async fn set(
+pub async fn set_choices(
     store: &Store,
     person: NoticeScope,
     choices: &[(NoticeTopic, MailChoice)],

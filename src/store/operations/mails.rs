@@ -129,7 +129,7 @@ impl MailOutcome {
     }
 
     /// Returns the time until the next attempt; zero if there is none.
-    fn wait(&self) -> SignedDuration {
+    fn retry_delay(&self) -> SignedDuration {
         match self {
             Self::Sent | Self::Failed(_) => SignedDuration::ZERO,
             Self::Retry(wait, _) | Self::Postponed(wait) => *wait,
@@ -216,7 +216,7 @@ pub async fn may_get_link(
 
 /// Loads up to `limit` due mails of one channel, the longest due first. Of the posts to each chat only the oldest is
 /// loaded, so that a chat that does not respond leaves room for others.
-pub async fn due(
+pub async fn load_due(
     store: &Store,
     now: Timestamp,
     channel: MailChannel,
@@ -243,13 +243,15 @@ pub async fn due(
 }
 
 /// Records the outcome of an attempt. A postponed mail keeps its number of attempts and its last error.
-pub async fn record(
+pub async fn record_outcome(
     tx: &Transaction,
     mail: &Mail,
     outcome: &MailOutcome,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let next = now.saturating_add(outcome.wait()).unwrap_or(Timestamp::MAX);
+    let next = now
+        .saturating_add(outcome.retry_delay())
+        .unwrap_or(Timestamp::MAX);
     let mut change = Entity::update_many()
         .col_expr(Column::State, Expr::value(outcome.state().as_str()))
         .col_expr(Column::NextAttemptAt, Expr::value(next.as_microsecond()));

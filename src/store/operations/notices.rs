@@ -1,6 +1,6 @@
 //! The notices that wait to be sent by mail. A notice is written in the transaction of the change that it reports.
-//! `take` deletes the notices of one scope and topic in the transaction that stores the mails about them, so that each
-//! notice is sent once.
+//! `take_notices` deletes the notices of one scope and topic in the transaction that stores the mails about them, so
+//! that each notice is sent once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -109,7 +109,7 @@ pub async fn add(tx: &Transaction, notices: &[Notice]) -> Result<(), StoreError>
         return Ok(());
     }
     let mut all = notices.to_vec();
-    all.extend(integrators_copies(tx, notices).await?);
+    all.extend(copies_for_integrators(tx, notices).await?);
     for some in statement_portions(&all) {
         let rows = some
             .iter()
@@ -119,7 +119,7 @@ pub async fn add(tx: &Transaction, notices: &[Notice]) -> Result<(), StoreError>
     Ok(())
 }
 
-async fn integrators_copies(
+async fn copies_for_integrators(
     tx: &Transaction,
     notices: &[Notice],
 ) -> Result<Vec<Notice>, StoreError> {
@@ -150,7 +150,7 @@ async fn integrators_copies(
 
 /// Adds the notices of the start or the end of an outage in one statement: one for each active taxpayer and one for
 /// each enabled integrator.
-pub async fn add_outage(
+pub async fn add_outage_notices(
     tx: &Transaction,
     outage: &Outage,
     edge: OutageEdge,
@@ -193,14 +193,14 @@ pub async fn add_outage(
 
 /// Adds a notice for each submission that has stopped and whose deadline is within `before` from now. Each deadline is
 /// told once. Returns the number of new notices.
-pub async fn add_near_deadlines(
+pub async fn add_near_deadline_notices(
     tx: &Transaction,
     now: Timestamp,
     before: SignedDuration,
 ) -> Result<usize, StoreError> {
     let backend = tx.get_database_backend();
     let sql = format!("SELECT id, taxpayer_id, irn, deadline_at {NEAR_DEADLINES} LIMIT $3");
-    let values = near_values(now, before)
+    let values = near_deadline_values(now, before)
         .into_iter()
         .chain([TAKEN_MAX.into()]);
     let rows = tx
@@ -239,7 +239,7 @@ const NEAR_DEADLINES: &str = "FROM pipeline_runs WHERE state IN ('waiting', 'pau
      AND NOT EXISTS (SELECT 1 FROM invoices WHERE taxpayer_id = pipeline_runs.taxpayer_id \
      AND irn_key = pipeline_runs.irn_key AND status = 'cancelled')";
 
-fn near_values(now: Timestamp, before: SignedDuration) -> Vec<Value> {
+fn near_deadline_values(now: Timestamp, before: SignedDuration) -> Vec<Value> {
     let horizon = now.saturating_add(before).unwrap_or(Timestamp::MAX);
     vec![now.as_microsecond().into(), horizon.as_microsecond().into()]
 }
@@ -250,7 +250,7 @@ pub async fn has_near_deadlines(
     before: SignedDuration,
 ) -> Result<bool, StoreError> {
     let sql = format!("SELECT id {NEAR_DEADLINES} LIMIT 1");
-    let values = near_values(now, before);
+    let values = near_deadline_values(now, before);
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     Ok(store.reader().query_one_raw(statement).await?.is_some())
 }
@@ -305,7 +305,7 @@ pub async fn due_groups(
 
 /// Deletes up to `TAKEN_MAX` notices of a group and returns them, earliest first. Records the time, because later
 /// notices of the group may have to wait.
-pub async fn take(
+pub async fn take_notices(
     tx: &Transaction,
     group: NoticeGroup,
     now: Timestamp,
@@ -334,7 +334,7 @@ pub async fn take(
 /// Returns those of these invoice numbers about which nothing is left to be done: cancelled invoices, and signed
 /// invoices. For the topic of failed invoices, a signed invoice counts only if its status shows that no later step,
 /// such as the transmission, may have stopped (see `UNCLEAR_STATUSES`).
-pub async fn find_settled(
+pub async fn find_settled_invoices(
     tx: &Transaction,
     group: NoticeGroup,
     numbers: &[&str],

@@ -39,7 +39,7 @@ pub struct QueuedNotice {
 pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
 /// Loads the open outage. If no outage is open, loads the outage that ended last.
-pub async fn last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
+pub async fn open_or_last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
     let found =
         Entity::find().order_by_with_nulls(Column::EndedAt, Order::Desc, NullOrdering::First);
     found
@@ -122,7 +122,7 @@ pub async fn queued_notices_up_to(
             let event = key.rsplit_once('/').map_or("", |(event, _)| event);
             Ok(QueuedNotice {
                 taxpayer,
-                event: queued_event(event)?,
+                event: parse_queued_event(event)?,
             })
         })
         .collect()
@@ -138,12 +138,12 @@ pub async fn queued_events(store: &Store) -> Result<HashSet<OutageEvent>, StoreE
         .query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values))
         .await?;
     rows.iter()
-        .map(|row| queued_event(&row.try_get::<String>("", "event")?))
+        .map(|row| parse_queued_event(&row.try_get::<String>("", "event")?))
         .collect()
 }
 
 /// Parses the part of a lane's key before the taxpayer id.
-fn queued_event(key: &str) -> Result<OutageEvent, StoreError> {
+fn parse_queued_event(key: &str) -> Result<OutageEvent, StoreError> {
     let (outage, edge) = key.split_once('/').unwrap_or((key, ""));
     let at = RowRef {
         table: "lanes",
@@ -156,7 +156,7 @@ fn queued_event(key: &str) -> Result<OutageEvent, StoreError> {
 }
 
 /// Returns the starts and ends of the same outages as in `events` of which the taxpayer has been notified.
-pub async fn received_by(
+pub async fn find_notified_events(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     events: &[OutageEvent],
@@ -309,7 +309,7 @@ mod tests {
     #[tokio::test]
     async fn an_outage_is_read_as_it_was_written_and_the_open_one_is_the_last() {
         for test in stores().await {
-            assert_eq!(last(test.store.reader()).await.unwrap(), None);
+            assert_eq!(open_or_last(test.store.reader()).await.unwrap(), None);
             let open = outage(50, None);
             let early = outage(0, Some(9));
             let late = outage(60, Some(70));
@@ -320,14 +320,17 @@ mod tests {
                     Some(one)
                 );
             }
-            assert_eq!(last(test.store.reader()).await.unwrap(), Some(open.clone()));
+            assert_eq!(
+                open_or_last(test.store.reader()).await.unwrap(),
+                Some(open.clone())
+            );
             let over = Outage {
                 ended_at: Some(at(65)),
                 ..open
             };
             write(&test, &over).await.unwrap();
             assert_eq!(
-                last(test.store.reader()).await.unwrap(),
+                open_or_last(test.store.reader()).await.unwrap(),
                 Some(late.clone()),
                 "the one that ended last"
             );
@@ -462,9 +465,10 @@ mod tests {
             record(&test, 3, started).await.unwrap();
             let again = record(&test, 3, started).await;
             assert!(matches!(again, Err(StoreError::Duplicate(_))), "{again:?}");
-            let received = received_by(test.store.reader(), TaxpayerId(3), &[started, ended])
-                .await
-                .unwrap();
+            let received =
+                find_notified_events(test.store.reader(), TaxpayerId(3), &[started, ended])
+                    .await
+                    .unwrap();
             assert_eq!(received, [started]);
             test.store.close().await;
         }

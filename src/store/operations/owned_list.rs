@@ -31,7 +31,7 @@ words! {
 
 /// The filter of the list, and the period whose invoices are counted as usage.
 #[derive(Debug, Clone)]
-pub struct OwnedList {
+pub struct OwnedTaxpayerList {
     pub integrator: IntegratorId,
     /// Only taxpayers with this text in name, tax number or email.
     pub search: Option<String>,
@@ -57,7 +57,7 @@ pub struct ListedTaxpayer {
 
 /// The totals of all taxpayers that match the search, whatever their needs are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OwnedTotals {
+pub struct OwnedTaxpayerTotals {
     pub taxpayers: i64,
     /// The number of taxpayers with invoices that need attention. `attention_invoices` is the number of these invoices.
     pub attention: i64,
@@ -69,7 +69,7 @@ pub struct OwnedTotals {
     pub inactive: i64,
 }
 
-impl OwnedTotals {
+impl OwnedTaxpayerTotals {
     /// Returns the number of taxpayers with this need.
     pub fn count(&self, need: Option<TaxpayerNeed>) -> i64 {
         match need {
@@ -158,9 +158,9 @@ static TOTALS: SqlOnce = SqlOnce::new(|_| {
     )
 });
 
-impl OwnedList {
+impl OwnedTaxpayerList {
     /// Returns the LIKE pattern of the searched text. Without a search, it matches every text.
-    fn pattern(&self) -> String {
+    fn search_pattern(&self) -> String {
         contains_text(&normal_form::fold(
             self.search.as_deref().unwrap_or_default(),
         ))
@@ -171,7 +171,7 @@ impl OwnedList {
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let values = [
             self.integrator.0.into(),
-            self.pattern().into(),
+            self.search_pattern().into(),
             number(page.per_page).into(),
             number(page.offset()).into(),
             self.usage.0.as_microsecond().into(),
@@ -191,15 +191,15 @@ impl OwnedList {
     }
 
     /// Computes the totals of the taxpayers that match the search.
-    pub async fn totals(&self, store: &Store) -> Result<OwnedTotals, StoreError> {
+    pub async fn totals(&self, store: &Store) -> Result<OwnedTaxpayerTotals, StoreError> {
         let backend = store.backend();
-        let values = [self.integrator.0.into(), self.pattern().into()];
+        let values = [self.integrator.0.into(), self.search_pattern().into()];
         let statement = Statement::from_sql_and_values(backend, TOTALS.get(backend), values);
         let Some(row) = store.reader().query_one_raw(statement).await? else {
-            return Ok(OwnedTotals::default());
+            return Ok(OwnedTaxpayerTotals::default());
         };
         let number = |name: &str| row.try_get::<i64>("", name);
-        Ok(OwnedTotals {
+        Ok(OwnedTaxpayerTotals {
             taxpayers: number("taxpayers")?,
             attention: number("attention")?,
             attention_invoices: number("attention_invoices")?,
@@ -282,8 +282,8 @@ mod tests {
         .await;
     }
 
-    fn list(need: Option<TaxpayerNeed>, search: Option<&str>) -> OwnedList {
-        OwnedList {
+    fn list(need: Option<TaxpayerNeed>, search: Option<&str>) -> OwnedTaxpayerList {
+        OwnedTaxpayerList {
             integrator: IntegratorId(7),
             search: search.map(str::to_owned),
             need,
@@ -291,7 +291,12 @@ mod tests {
         }
     }
 
-    async fn ids(test: &TestStore, list: &OwnedList, number: u64, per_page: u64) -> Vec<i64> {
+    async fn ids(
+        test: &TestStore,
+        list: &OwnedTaxpayerList,
+        number: u64,
+        per_page: u64,
+    ) -> Vec<i64> {
         let page = list
             .page(&test.store, Page { number, per_page })
             .await
@@ -341,7 +346,7 @@ mod tests {
                 .totals(&test.store)
                 .await
                 .unwrap();
-            let expected = OwnedTotals {
+            let expected = OwnedTaxpayerTotals {
                 taxpayers: 6,
                 attention: 2,
                 attention_invoices: 3,

@@ -19,7 +19,7 @@ pub const PER_TAXPAYER_MAX: u64 = 100;
 
 /// Stores a command that was just quarantined, with its contents sealed. Without contents it cannot be replayed. A
 /// command that is stored already is not changed.
-pub async fn put(
+pub async fn put_command(
     store: &Store,
     found: &QuarantinedCommand,
     contents: Option<&str>,
@@ -81,7 +81,7 @@ async fn remove_beyond_limit(
     Ok(())
 }
 
-pub async fn with_reference(
+pub async fn command_with_reference(
     store: &Store,
     reference: CommandId,
 ) -> Result<Option<QuarantinedCommand>, StoreError> {
@@ -92,7 +92,10 @@ pub async fn with_reference(
 }
 
 /// Returns the unsealed contents of a command for its replay; `None` if they were not stored.
-pub async fn contents(store: &Store, reference: CommandId) -> Result<Option<String>, StoreError> {
+pub async fn command_contents(
+    store: &Store,
+    reference: CommandId,
+) -> Result<Option<String>, StoreError> {
     let found = Entity::find_by_id(reference.to_string())
         .one(store.reader())
         .await?;
@@ -105,7 +108,7 @@ pub async fn contents(store: &Store, reference: CommandId) -> Result<Option<Stri
 /// Takes a kept command out of the quarantine, for a replay or as dropped, and records this in the audit. Returns false
 /// if another operator was first. Of all calls for one command, only one returns true, even after a crash, until
 /// `record_result` puts the command back.
-pub async fn take(
+pub async fn take_command(
     store: &Store,
     found: &QuarantinedCommand,
     to: QuarantineState,
@@ -201,7 +204,7 @@ mod tests {
     use timing::clock;
 
     use super::*;
-    use crate::domain::incident::Group;
+    use crate::domain::incident::CountAndOldest;
     use crate::domain::quarantine::WorkKind;
     use crate::store::operations::quarantine_list::{self, QuarantineFilter};
     use crate::store::testing::stores;
@@ -235,23 +238,28 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let kept = command(Some(7));
-            put(store, &kept, Some("ada@example.org")).await.unwrap();
-            put(store, &kept, None).await.unwrap();
+            put_command(store, &kept, Some("ada@example.org"))
+                .await
+                .unwrap();
+            put_command(store, &kept, None).await.unwrap();
             let row = Entity::find().one(store.reader()).await.unwrap().unwrap();
             assert!(!row.contents.unwrap().contains("ada"));
             assert_eq!(
-                contents(store, kept.reference).await.unwrap().as_deref(),
+                command_contents(store, kept.reference)
+                    .await
+                    .unwrap()
+                    .as_deref(),
                 Some("ada@example.org")
             );
             assert_eq!(
-                with_reference(store, kept.reference).await.unwrap(),
+                command_with_reference(store, kept.reference).await.unwrap(),
                 Some(kept.clone())
             );
             assert_eq!(
                 quarantine_list::counts(store).await.unwrap()[0],
                 (
                     WorkKind::Command,
-                    Group {
+                    CountAndOldest {
                         count: 1,
                         since: Some(kept.at)
                     }
@@ -259,7 +267,7 @@ mod tests {
             );
 
             let replay = || {
-                take(
+                take_command(
                     store,
                     &kept,
                     QuarantineState::Replayed,
@@ -297,12 +305,12 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let other = command(Some(8));
-            put(store, &other, None).await.unwrap();
+            put_command(store, &other, None).await.unwrap();
             let all: Vec<_> = (0..PER_TAXPAYER_MAX + 2)
                 .map(|_| command(Some(7)))
                 .collect();
             for one in &all {
-                put(store, one, Some("{}")).await.unwrap();
+                put_command(store, one, Some("{}")).await.unwrap();
             }
             let of = |id| QuarantineFilter {
                 taxpayer_id: Some(TaxpayerId(id)),
@@ -321,7 +329,7 @@ mod tests {
 
             let moved_at = Timestamp::UNIX_EPOCH;
             assert!(
-                take(store, &all[2], QuarantineState::Dropped, &BY, moved_at)
+                take_command(store, &all[2], QuarantineState::Dropped, &BY, moved_at)
                     .await
                     .unwrap()
             );

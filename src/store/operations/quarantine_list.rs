@@ -14,7 +14,7 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, Statement, Value,
 };
 
-use crate::domain::incident::Group;
+use crate::domain::incident::CountAndOldest;
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::RunState;
@@ -106,7 +106,7 @@ impl QuarantineFilter {
 }
 
 /// Counts the work in quarantine by kind, without commands that were replayed or dropped.
-pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, Group)>, StoreError> {
+pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, CountAndOldest)>, StoreError> {
     let sql = format!(
         "SELECT kind, COUNT(*) AS count, MIN(at) AS since FROM {} WHERE state = 'kept' GROUP BY kind",
         quarantined_work_sql(store.backend())
@@ -115,7 +115,7 @@ pub async fn counts(store: &Store) -> Result<Vec<(WorkKind, Group)>, StoreError>
         .reader()
         .query_all_raw(Statement::from_string(store.backend(), sql))
         .await?;
-    let mut counts: HashMap<String, Group> = HashMap::new();
+    let mut counts: HashMap<String, CountAndOldest> = HashMap::new();
     for row in rows {
         counts.insert(row.try_get("", "kind")?, group_from_row(&row)?);
     }
@@ -167,7 +167,10 @@ pub async fn page(
             id: at.id,
         });
     }
-    Ok((load(store, found).await?, u64::try_from(total).unwrap_or(0)))
+    Ok((
+        load_quarantined(store, found).await?,
+        u64::try_from(total).unwrap_or(0),
+    ))
 }
 
 /// A row of the list before its command, run or delivery is loaded.
@@ -191,7 +194,10 @@ fn task_taxpayer(id: &str) -> Option<i64> {
 
 /// Loads the work to which the rows refer, in the order of the rows. Work that has left the quarantine meanwhile is
 /// left out.
-async fn load(store: &Store, found: Vec<FoundWork>) -> Result<Vec<QuarantinedWork>, StoreError> {
+async fn load_quarantined(
+    store: &Store,
+    found: Vec<FoundWork>,
+) -> Result<Vec<QuarantinedWork>, StoreError> {
     let ids = |kind| {
         found
             .iter()

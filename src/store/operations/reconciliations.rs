@@ -30,7 +30,7 @@ pub struct ReconciliationFilter {
     pub needs_operator: bool,
 }
 
-fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
+fn is_in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
     Column::State.eq(state.as_str())
 }
 
@@ -68,7 +68,7 @@ pub async fn finish(
     one: Reconciliation,
     findings: Vec<Finding>,
 ) -> Result<Reconciliation, StoreError> {
-    let decided = supersede(tx, &one).await?;
+    let decided = supersede_previous(tx, &one).await?;
     let recorded = day::number_findings(findings, &decided);
     let carried = recorded.iter().filter(|found| found.decision.is_some());
     let one = one.count_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
@@ -96,18 +96,18 @@ pub async fn finish(
     Ok(one)
 }
 
-fn same_day(one: &Reconciliation) -> Condition {
+fn is_same_day(one: &Reconciliation) -> Condition {
     Condition::all()
         .add(Column::TaxpayerId.eq(one.taxpayer_id.0))
         .add(Column::Day.eq(one.day.to_string()))
 }
 
 /// Marks the previous reconciliation of the day as no longer the latest. Returns its decided findings.
-async fn supersede(
+async fn supersede_previous(
     tx: &Transaction,
     one: &Reconciliation,
 ) -> Result<Vec<RecordedFinding>, StoreError> {
-    let latest = same_day(one).add(Column::IsLatest.eq(true));
+    let latest = is_same_day(one).add(Column::IsLatest.eq(true));
     let ids: Vec<String> = Entity::find()
         .select_only()
         .column(Column::Id)
@@ -134,7 +134,7 @@ async fn supersede(
 async fn delete_outdated(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     let ended =
         [ReconciliationState::Done, ReconciliationState::Failed].map(ReconciliationState::as_str);
-    let outdated = same_day(one)
+    let outdated = is_same_day(one)
         .add(Column::Id.ne(one.id.to_string()))
         .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
         .add(Column::State.is_in(ended))
@@ -179,7 +179,7 @@ pub const TIMER: &str = "timer";
 
 /// Makes the lane of each taxpayer due that has a run with a change since this time. A lane that already has a due time
 /// or is held is not changed.
-pub async fn queue_changed(tx: &Transaction, since: Timestamp) -> Result<(), StoreError> {
+pub async fn queue_changed_taxpayers(tx: &Transaction, since: Timestamp) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
     let sql = format!(
@@ -200,7 +200,7 @@ pub async fn queue_changed(tx: &Transaction, since: Timestamp) -> Result<(), Sto
 }
 
 /// Returns the start of the last completed reconciliation of this taxpayer and day.
-pub async fn last_done(
+pub async fn last_completed_start(
     store: &Store,
     taxpayer: TaxpayerId,
     day: Date,
@@ -208,7 +208,7 @@ pub async fn last_done(
     let found = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Day.eq(day.to_string()))
-        .filter(in_state(ReconciliationState::Done))
+        .filter(is_in_state(ReconciliationState::Done))
         .order_by_desc(Column::StartedAt)
         .one(store.reader())
         .await?;
@@ -290,9 +290,9 @@ pub async fn open_findings_by_kind(store: &Store) -> Result<Vec<(String, i64)>, 
 }
 
 /// Returns the time at which a reconciliation of any taxpayer was last completed.
-pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> {
+pub async fn last_completion_time(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let found = Entity::find()
-        .filter(in_state(ReconciliationState::Done))
+        .filter(is_in_state(ReconciliationState::Done))
         .order_by_desc(Column::EndedAt)
         .one(store.reader())
         .await?;
@@ -446,7 +446,7 @@ mod tests {
             lanes::enqueue(&tx, LaneKind::Reconciliation, &[requested])
                 .await
                 .unwrap();
-            queue_changed(&tx, at(100)).await.unwrap();
+            queue_changed_taxpayers(&tx, at(100)).await.unwrap();
             tx.commit().await.unwrap();
             let due = views::due_groups(store, LaneKind::Reconciliation)
                 .await
@@ -463,7 +463,7 @@ mod tests {
                     .await
                     .unwrap();
             }
-            queue_changed(&tx, at(100)).await.unwrap();
+            queue_changed_taxpayers(&tx, at(100)).await.unwrap();
             tx.commit().await.unwrap();
             let due = views::due_groups(store, LaneKind::Reconciliation)
                 .await
@@ -556,12 +556,24 @@ mod tests {
             let day = last.day;
             let other = last.day.tomorrow().unwrap();
             assert_eq!(
-                last_done(store, TaxpayerId(7), day).await.unwrap(),
+                last_completed_start(store, TaxpayerId(7), day)
+                    .await
+                    .unwrap(),
                 Some(at(4))
             );
-            assert_eq!(last_done(store, TaxpayerId(7), other).await.unwrap(), None);
-            assert_eq!(last_done(store, TaxpayerId(8), day).await.unwrap(), None);
-            assert_eq!(last_ended(store).await.unwrap(), Some(at(5)));
+            assert_eq!(
+                last_completed_start(store, TaxpayerId(7), other)
+                    .await
+                    .unwrap(),
+                None
+            );
+            assert_eq!(
+                last_completed_start(store, TaxpayerId(8), day)
+                    .await
+                    .unwrap(),
+                None
+            );
+            assert_eq!(last_completion_time(store).await.unwrap(), Some(at(5)));
         }
     }
 

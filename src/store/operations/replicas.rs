@@ -33,7 +33,7 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 /// Stores a heartbeat. Returns the time of the database.
-pub async fn give_sign(
+pub async fn record_heartbeat(
     store: &Store,
     identity: &ReplicaIdentity,
     figures: &ReplicaFigures,
@@ -61,7 +61,7 @@ pub async fn give_sign(
 
 /// Removes the rows of earlier processes with the same name, and of replicas that have been missing for long. Returns
 /// the time of the last heartbeat of the earlier process, if that process did not stop in an orderly way.
-pub async fn take_place(
+pub async fn remove_predecessors(
     store: &Store,
     identity: &ReplicaIdentity,
 ) -> Result<Option<Timestamp>, StoreError> {
@@ -224,26 +224,34 @@ mod tests {
                 identity("2", "a:1"),
                 identity("3", "b:1"),
             ];
-            assert_eq!(take_place(store, &first).await.unwrap(), None);
-            let begun = give_sign(store, &first, &figures("1")).await.unwrap();
-            let last = give_sign(store, &first, &figures("2")).await.unwrap();
+            assert_eq!(remove_predecessors(store, &first).await.unwrap(), None);
+            let begun = record_heartbeat(store, &first, &figures("1"))
+                .await
+                .unwrap();
+            let last = record_heartbeat(store, &first, &figures("2"))
+                .await
+                .unwrap();
             assert!(begun <= last, "{begun} {last}");
-            give_sign(store, &other, &figures("1")).await.unwrap();
+            record_heartbeat(store, &other, &figures("1"))
+                .await
+                .unwrap();
             assert_eq!(names(store).await, pairs(&[("a:1", "2"), ("b:1", "1")]));
 
             assert_eq!(
-                take_place(store, &second).await.unwrap(),
+                remove_predecessors(store, &second).await.unwrap(),
                 Some(last),
                 "it did not stop in order"
             );
             assert_eq!(names(store).await, pairs(&[("b:1", "1")]));
-            give_sign(store, &second, &figures("3")).await.unwrap();
+            record_heartbeat(store, &second, &figures("3"))
+                .await
+                .unwrap();
             let found = find(store, "2").await.unwrap().unwrap();
             assert_eq!((found.name.as_str(), found.is_silent), ("a:1", false));
             assert_eq!(find(store, "1").await.unwrap(), None);
             forget_stopped(store, "2").await.unwrap();
             assert_eq!(
-                take_place(store, &first).await.unwrap(),
+                remove_predecessors(store, &first).await.unwrap(),
                 None,
                 "the second stopped in order"
             );
@@ -268,7 +276,7 @@ mod tests {
             claim_due(store, LaneKind::Endpoint, "1", Duration::from_mins(1), 9)
                 .await
                 .unwrap();
-            let seen_at = give_sign(store, &identity("1", "a:1"), &figures("1"))
+            let seen_at = record_heartbeat(store, &identity("1", "a:1"), &figures("1"))
                 .await
                 .unwrap();
             let listed = list(store, seen_at).await.unwrap();

@@ -62,7 +62,7 @@ impl RequestFilter {
             .add_option(self.status.map(|(lowest, highest)| {
                 Column::Status.between(i64::from(lowest), i64::from(highest))
             }))
-            .add_option(self.path.map(|path| begins_with(&path)))
+            .add_option(self.path.map(|path| path_begins_with(&path)))
             .add_option(self.route.map(|route| Column::Route.eq(route)))
             .add_option(self.error_code.map(|code| Column::ErrorCode.eq(code)))
             .add_option(self.request_id.map(|id| Column::RequestId.eq(id)))
@@ -76,7 +76,7 @@ impl RequestFilter {
 }
 
 /// Compares a part of the path, because in a LIKE pattern some characters of a path would be wildcards.
-fn begins_with(path: &str) -> Expr {
+fn path_begins_with(path: &str) -> Expr {
     let start = format!("substr(path, 1, {})", path.chars().count());
     ExprTrait::eq(Expr::cust(start), path)
 }

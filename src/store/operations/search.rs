@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use database::StoreError;
-use database::sql::{self, Aliased, Dialect, Join, SqlOnce};
+use database::sql::{self, AliasedTable, Dialect, Join, SqlOnce};
 use jiff::Timestamp;
 use sea_orm::{EntityTrait, FromQueryResult, Statement};
 use uuid::Uuid;
@@ -31,7 +31,7 @@ const TRACE_LENGTH: Duration = Duration::from_mins(2);
 
 fn join_newest_taxpayers<E: EntityTrait>(
     dialect: &dyn Dialect,
-    rows: Aliased,
+    rows: AliasedTable,
     condition: &str,
 ) -> String {
     let joined = dialect.lateral_join(Join::Inner, rows, condition);
@@ -41,7 +41,7 @@ fn join_newest_taxpayers<E: EntityTrait>(
 }
 
 static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
-    let rows = Aliased {
+    let rows = AliasedTable {
         table: "invoices",
         alias: "i",
     };
@@ -53,7 +53,7 @@ static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
-    let rows = Aliased {
+    let rows = AliasedTable {
         table: "events",
         alias: "e",
     };
@@ -65,7 +65,7 @@ static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 static EVENTS_OF_TRACE: SqlOnce = SqlOnce::new(|dialect| {
-    let rows = Aliased {
+    let rows = AliasedTable {
         table: "events",
         alias: "e",
     };
@@ -100,7 +100,7 @@ pub async fn event_with_id(
     taxpayer: Option<TaxpayerId>,
     id: Uuid,
 ) -> Result<Option<Event>, StoreError> {
-    let Some((after, before)) = times_around(id, CLOCK_DIFFERENCE) else {
+    let Some((after, before)) = creation_time_range(id, CLOCK_DIFFERENCE) else {
         return Ok(None);
     };
     let backend = store.backend();
@@ -122,7 +122,7 @@ pub async fn event_with_id(
 /// Finds the events, of any taxpayer, that the request with this trace caused within `TRACE_LENGTH`. The id of a trace
 /// that this service began contains the time; for any other trace nothing is found.
 pub async fn events_with_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>, StoreError> {
-    let Some((after, before)) = times_around(trace, TRACE_LENGTH) else {
+    let Some((after, before)) = creation_time_range(trace, TRACE_LENGTH) else {
         return Ok(Vec::new());
     };
     let backend = store.backend();
@@ -138,7 +138,7 @@ pub async fn events_with_trace(store: &Store, trace: Uuid) -> Result<Vec<Event>,
 
 /// Returns the range of times, in microseconds, from the creation of the id until `after` later, with a tolerance
 /// before it. `None` if the id contains no time.
-fn times_around(id: Uuid, after: Duration) -> Option<(i64, i64)> {
+fn creation_time_range(id: Uuid, after: Duration) -> Option<(i64, i64)> {
     let made = id_timestamp(id)?;
     let first = made.checked_sub(CLOCK_DIFFERENCE).unwrap_or(made);
     let last = made.checked_add(after).unwrap_or(made);

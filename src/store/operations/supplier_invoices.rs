@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use database::column::{RowRef, caseless, contains_pattern};
+use database::column::{RowRef, contains_pattern, fold_case};
 use database::page::{self, Page};
 use database::sql::dialect;
 use database::{StoreError, Transaction, statement_portions};
@@ -94,7 +94,7 @@ pub async fn page_owned_by(
         listed = listed.filter(Column::AcknowledgedAt.is_null());
     }
     if let Some(text) = filter.text {
-        listed = listed.filter(has_text(&text));
+        listed = listed.filter(contains_text(&text));
     }
     let newest = listed
         .order_by_desc(Column::ReceivedAt)
@@ -103,17 +103,17 @@ pub async fn page_owned_by(
 }
 
 /// SQLite converts only the letters A to Z to lower case, so the text is also searched as it was typed.
-fn has_text(text: &str) -> Condition {
+fn contains_text(text: &str) -> Condition {
     let columns = [Column::Irn, Column::SupplierName, Column::SupplierTin];
     columns.into_iter().fold(Condition::any(), |any, column| {
         let lower = Func::lower(Expr::col(column));
-        any.add(Expr::expr(lower).like(contains_pattern(&caseless(text))))
+        any.add(Expr::expr(lower).like(contains_pattern(&fold_case(text))))
             .add(Expr::col(column).like(contains_pattern(text)))
     })
 }
 
 /// Returns those IRN keys of this list that are in the inbox of any taxpayer.
-pub async fn received_among(
+pub async fn find_received(
     store: &Store,
     irn_keys: &[String],
 ) -> Result<HashSet<String>, StoreError> {
@@ -149,7 +149,7 @@ pub async fn document_owned_by(
 
 /// The data of a document that a list shows, as the supplier wrote it. Texts that the document lacks are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DocumentFacts {
+pub struct DocumentSummary {
     pub due: String,
     pub currency: String,
     pub payable: Option<Amount>,
@@ -171,7 +171,7 @@ pub async fn document_facts(
     store: &Store,
     taxpayer: TaxpayerId,
     irn_keys: Vec<String>,
-) -> Result<HashMap<String, DocumentFacts>, StoreError> {
+) -> Result<HashMap<String, DocumentSummary>, StoreError> {
     use supplier_document_row::Column;
     let mut documents = supplier_document_row::Entity::find()
         .select_only()
@@ -192,12 +192,12 @@ pub async fn document_facts(
         .all(store.reader())
         .await?;
     let facts = rows.into_iter().map(|row| {
-        let totals = parse_member(row.legal_monetary_total);
-        let type_code = plain_text(&parse_member(row.invoice_type_code));
-        let facts = DocumentFacts {
+        let totals = parse_json_or_null(row.legal_monetary_total);
+        let type_code = plain_text(&parse_json_or_null(row.invoice_type_code));
+        let facts = DocumentSummary {
             is_credit_note: DocumentKind::from_type_code(&type_code).is_credit_note(),
-            due: plain_text(&parse_member(row.due_date)),
-            currency: plain_text(&parse_member(row.document_currency_code)),
+            due: plain_text(&parse_json_or_null(row.due_date)),
+            currency: plain_text(&parse_json_or_null(row.document_currency_code)),
             payable: plain_text(&totals["payable_amount"]).parse().ok(),
         };
         (row.irn_key, facts)
@@ -206,7 +206,7 @@ pub async fn document_facts(
 }
 
 /// Parses a member of a document. A supplier may have written anything there, so text that is not JSON becomes null.
-fn parse_member(text: Option<String>) -> Value {
+fn parse_json_or_null(text: Option<String>) -> Value {
     strict_json::from_trusted(&text.unwrap_or_default()).unwrap_or_default()
 }
 

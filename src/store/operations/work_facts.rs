@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::incident::{
-    Group, ParkedEndpoints, RefusalReason, RefusedTaxpayer, WorkFacts, reason_pattern,
+    CountAndOldest, ParkedEndpoints, RefusalReason, RefusedTaxpayer, WorkFacts, reason_pattern,
 };
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -47,14 +47,14 @@ const AT: RowRef<&str> = RowRef {
 };
 
 /// Loads the facts from the tables of runs, lanes, endpoints and deliveries.
-pub async fn read(store: &Store, now: Timestamp) -> Result<WorkFacts, StoreError> {
+pub async fn load_facts(store: &Store, now: Timestamp) -> Result<WorkFacts, StoreError> {
     Ok(WorkFacts {
         paused: count_paused_runs(store).await?,
         untaken: count_untaken_lanes(store).await?,
         refused: refused_taxpayers(store, now).await?,
         refusal_reasons: refusal_reasons(store, now).await?,
         oldest_recent_run_at: oldest_recent_run(store, now).await?,
-        reconciled_at: reconciliations::last_ended(store).await?,
+        reconciled_at: reconciliations::last_completion_time(store).await?,
         endpoints: parked_endpoints(store).await?,
         dead_letters: count_dead_letters(store, now).await?,
         ..WorkFacts::default()
@@ -62,33 +62,39 @@ pub async fn read(store: &Store, now: Timestamp) -> Result<WorkFacts, StoreError
 }
 
 /// Reads the columns `count` and `since` of a row.
-pub(super) fn group_from_row(row: &QueryResult) -> Result<Group, StoreError> {
+pub(super) fn group_from_row(row: &QueryResult) -> Result<CountAndOldest, StoreError> {
     let since: Option<i64> = row.try_get("", "since")?;
     let count: i64 = row.try_get("", "count")?;
-    Ok(Group {
+    Ok(CountAndOldest {
         count: u64::try_from(count).unwrap_or(0),
         since: since.map(|micros| AT.moment(micros)).transpose()?,
     })
 }
 
-async fn group(store: &Store, sql: String, values: Vec<Value>) -> Result<Group, StoreError> {
+async fn query_group(
+    store: &Store,
+    sql: String,
+    values: Vec<Value>,
+) -> Result<CountAndOldest, StoreError> {
     let statement = Statement::from_sql_and_values(store.backend(), sql, values);
     let row = store.reader().query_one_raw(statement).await?;
     row.as_ref()
-        .map_or_else(|| Ok(Group::default()), group_from_row)
+        .map_or_else(|| Ok(CountAndOldest::default()), group_from_row)
 }
 
 /// Counts the paused runs that are not in quarantine. `since` is the time when the first of them was paused.
-async fn count_paused_runs(store: &Store) -> Result<Group, StoreError> {
+async fn count_paused_runs(store: &Store) -> Result<CountAndOldest, StoreError> {
     let sql = format!(
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM pipeline_runs \
          WHERE state = 'paused' AND NOT ({QUARANTINED_CONDITION})"
     );
-    group(store, sql, Vec::new()).await
+    query_group(store, sql, Vec::new()).await
 }
 
 /// Counts the due lanes that nobody holds, by kind. `since` is the time when the first of them became due.
-async fn count_untaken_lanes(store: &Store) -> Result<Vec<(&'static str, Group)>, StoreError> {
+async fn count_untaken_lanes(
+    store: &Store,
+) -> Result<Vec<(&'static str, CountAndOldest)>, StoreError> {
     let now = dialect(store.backend()).clock();
     let mut untaken = Vec::new();
     for kind in URGENT_KINDS {
@@ -97,7 +103,7 @@ async fn count_untaken_lanes(store: &Store) -> Result<Vec<(&'static str, Group)>
              AND (lease_until IS NULL OR lease_until < {now}) AND crashes < {CRASHES_MAX}"
         );
         let values = vec![kind.as_str().into()];
-        untaken.push((kind.as_str(), group(store, sql, values).await?));
+        untaken.push((kind.as_str(), query_group(store, sql, values).await?));
     }
     Ok(untaken)
 }
@@ -237,12 +243,12 @@ async fn parked_endpoints(store: &Store) -> Result<Vec<ParkedEndpoints>, StoreEr
 }
 
 /// Counts the deliveries within `DEAD_WITHIN` that are dead letters and not in quarantine.
-async fn count_dead_letters(store: &Store, now: Timestamp) -> Result<Group, StoreError> {
+async fn count_dead_letters(store: &Store, now: Timestamp) -> Result<CountAndOldest, StoreError> {
     let sql = format!(
         "SELECT COUNT(*) AS count, MIN(updated_at) AS since FROM deliveries \
          WHERE state = 'dead' AND id >= $1 AND crashes < {CRASHES_MAX}"
     );
-    group(store, sql, vec![first_id_after(now, DEAD_WITHIN).into()]).await
+    query_group(store, sql, vec![first_id_after(now, DEAD_WITHIN).into()]).await
 }
 
 /// Returns an id that is less than all ids drawn since `ago` before `now`: ids begin with the time at which they were

@@ -23,11 +23,11 @@ use crate::domain::kernel::crash::{CRASHES_MAX, PANICS_MAX};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::store::Store;
-use crate::store::lookup::{NameColumn, NameList, find, lookup_sql};
+use crate::store::lookup::{LookupColumn, LookupValues, find, lookup_sql};
 use crate::store::runs::run_row::{Column, Entity, Model};
 
 pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
-    lookup_sql::<Entity>(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")])
+    lookup_sql::<Entity>(dialect, "pipeline_runs", &[LookupColumn::Text("irn_key")])
 });
 
 /// Loads, for each taxpayer, its runs for these IRNs, ordered by the time of their last change.
@@ -35,7 +35,7 @@ pub async fn with_irn_keys(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, Vec<String>)>,
 ) -> Result<Vec<Run>, StoreError> {
-    let mut irn_keys = NameList::default();
+    let mut irn_keys = LookupValues::default();
     for (taxpayer, keys) in wanted {
         irn_keys.extend(taxpayer, keys.into_iter().collect::<BTreeSet<_>>());
     }

@@ -69,7 +69,7 @@ impl RunFilter {
                     .map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)),
             )
             .add_option(self.irn.as_ref().map(|irn| Column::IrnKey.eq(irn.key())))
-            .add_option(self.step.map(is_at))
+            .add_option(self.step.map(is_current_step))
             .add_option(
                 self.wait_reason
                     .map(|reason| Column::WaitReason.eq(reason.as_str())),
@@ -85,7 +85,7 @@ impl RunFilter {
 
 /// Returns the condition that this is the current step of a run: the run has recorded the intent to call it, or the run
 /// has no intent and this is the first step that is not done.
-fn is_at(step: Step) -> Condition {
+fn is_current_step(step: Step) -> Condition {
     let mut next = Condition::any();
     for operation in Operation::ALL {
         let Some(index) = operation.steps().iter().position(|other| *other == step) else {
@@ -94,16 +94,16 @@ fn is_at(step: Step) -> Condition {
         let mut reached = Condition::all()
             .add(Column::Intent.is_null())
             .add(Column::Operation.eq(operation.as_str()))
-            .add(is_done(step).not());
+            .add(is_step_done(step).not());
         for before in &operation.steps()[..index] {
-            reached = reached.add(is_done(*before));
+            reached = reached.add(is_step_done(*before));
         }
         next = next.add(reached);
     }
     next.add(Column::Intent.eq(step.as_str()))
 }
 
-fn is_done(step: Step) -> Expr {
+fn is_step_done(step: Step) -> Expr {
     Column::Done.contains(json(&step))
 }
 

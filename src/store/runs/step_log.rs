@@ -28,7 +28,7 @@ static LOG: SqlOnce = SqlOnce::new(|dialect| {
 });
 
 /// Stores attempts at steps. An attempt that is stored already gets its outcome.
-pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
+pub async fn log_attempts(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
     if attempts.is_empty() {
         return Ok(());
     }
@@ -129,7 +129,7 @@ pub async fn last_failure(
 pub const CALLS_SHOWN_MAX: usize = 100;
 
 /// Loads the newest `CALLS_SHOWN_MAX` calls of a run, ordered by start time, oldest first.
-pub async fn newest(
+pub async fn newest_steps(
     store: &Store,
     taxpayer: TaxpayerId,
     run: RunId,
@@ -183,11 +183,11 @@ mod tests {
         attempts.push(attempt(Uuid::from_u128(2), 1_000));
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();
-            log(&tx, &attempts.iter().collect::<Vec<_>>())
+            log_attempts(&tx, &attempts.iter().collect::<Vec<_>>())
                 .await
                 .unwrap();
             tx.commit().await.unwrap();
-            let shown = newest(&test.store, taxpayer, run).await.unwrap();
+            let shown = newest_steps(&test.store, taxpayer, run).await.unwrap();
             let numbers: Vec<_> = shown.iter().map(|record| record.attempt).collect();
             assert_eq!(numbers, (6..=last).collect::<Vec<_>>());
             assert_eq!(shown[0].failure, Some(FAILURE));

@@ -54,7 +54,7 @@ pub async fn count_crash(
 ) -> Result<Vec<QuarantinedDelivery>, StoreError> {
     let mut outcomes = Vec::new();
     for endpoint in endpoints {
-        let recorded = load_deliveries(tx, select_recorded(endpoint)).await?;
+        let recorded = load_deliveries(tx, select_recorded_in_flight(endpoint)).await?;
         // While a delivery runs alone, no other delivery of the endpoint is in flight.
         let was_alone = recorded
             .iter()
@@ -67,16 +67,16 @@ pub async fn count_crash(
         outcomes.extend(
             recorded
                 .into_iter()
-                .map(|one| interrupt(one, INTERRUPTED_ERROR, now)),
+                .map(|one| interrupted_attempt(one, INTERRUPTED_ERROR, now)),
         );
         outcomes.extend(
             others
                 .into_iter()
-                .map(|one| interrupt(one, MAYBE_INTERRUPTED_ERROR, now)),
+                .map(|one| interrupted_attempt(one, MAYBE_INTERRUPTED_ERROR, now)),
         );
     }
-    deliveries::record(tx, &outcomes, now).await?;
-    keep_schedules(tx, outcomes.iter().map(|(delivery, ..)| delivery)).await?;
+    deliveries::record_attempts(tx, &outcomes, now).await?;
+    exclude_from_retry_schedule(tx, outcomes.iter().map(|(delivery, ..)| delivery)).await?;
     let dead = outcomes
         .into_iter()
         .filter(|(delivery, ..)| delivery.state == DeliveryState::Dead);
@@ -89,7 +89,7 @@ fn pending_condition(endpoint: EndpointKey) -> Condition {
         .add(Expr::cust("state = 'pending'"))
 }
 
-fn select_recorded(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
+fn select_recorded_in_flight(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
     let ids = endpoint.recorded.iter().map(String::as_str);
     Entity::find()
         .filter(pending_condition(endpoint.key))
@@ -128,7 +128,7 @@ async fn load_deliveries(
 
 /// Returns the delivery after a crash during an attempt, with the log entry of that attempt, whose duration and
 /// response are not known. The due time of the delivery stays, unless this crash quarantines it.
-fn interrupt(
+fn interrupted_attempt(
     pending: (Delivery, EventKind),
     words: &'static str,
     now: Timestamp,
@@ -161,7 +161,7 @@ fn interrupt(
 }
 
 /// Leaves interrupted attempts out of the retry schedules, because a crash of this service is not the receiver's fault.
-async fn keep_schedules<'a>(
+async fn exclude_from_retry_schedule<'a>(
     tx: &Transaction,
     deliveries: impl Iterator<Item = &'a Delivery>,
 ) -> Result<(), StoreError> {
@@ -252,7 +252,7 @@ pub async fn release_to_dead_letters(
 
 /// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They are due at once, and
 /// their attempts run alone. Returns the number of these deliveries.
-pub async fn lift(
+pub async fn lift_quarantine(
     store: &Store,
     since: Timestamp,
     limit: u64,
@@ -295,7 +295,7 @@ async fn lift_for_endpoint(
         Wake::NotParked,
     )
     .await?;
-    // Since `lift` read them, a replay may have taken some of these deliveries out of the quarantine.
+    // Since `lift_quarantine` read them, a replay may have taken some of these deliveries out of the quarantine.
     let rows: Vec<Model> = Entity::find()
         .filter(Column::EndpointKey.eq(endpoint.0))
         .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
@@ -315,7 +315,7 @@ async fn lift_for_endpoint(
         .exec(&tx)
         .await?;
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
-    delivery_heads::recompute(&tx, endpoint, &keys).await?;
+    delivery_heads::recompute_heads(&tx, endpoint, &keys).await?;
     tx.commit().await?;
     Ok(rows.len())
 }
@@ -483,7 +483,7 @@ mod tests {
             }
             assert_eq!(counts(&test).await, [(3, false), (0, true)]);
             let lift = async |since| {
-                lift(&test.store, second(since), 9, second(700))
+                lift_quarantine(&test.store, second(since), 9, second(700))
                     .await
                     .unwrap()
             };

@@ -29,7 +29,7 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
             let row = Model::from_delivery(delivery, kind.as_str(), now);
             let is_first_of_added = lines.insert((delivery.endpoint, &delivery.order_key));
             insert.values_panic(Column::iter().map(|column| match column {
-                Column::IsFirst => delivery_heads::is_first(delivery, is_first_of_added),
+                Column::IsFirst => delivery_heads::is_new_head(delivery, is_first_of_added),
                 column => Expr::value(row.get(column)),
             }));
         }
@@ -40,7 +40,7 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
 
 /// Writes the results of attempts: the states of the deliveries, a log entry for each attempt, and the deliveries that
 /// may be attempted next (`delivery_heads`).
-pub async fn record(
+pub async fn record_attempts(
     tx: &Transaction,
     outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
     now: Timestamp,
@@ -60,7 +60,7 @@ pub async fn record(
                         Column::Crashes,
                         Column::IsLifted,
                     ])
-                    .value(Column::IsFirst, delivery_heads::is_first_still())
+                    .value(Column::IsFirst, delivery_heads::is_still_head())
                     .to_owned(),
             )
             .exec_without_returning(tx)
@@ -75,7 +75,7 @@ pub async fn record(
     let ended = outcomes
         .iter()
         .filter(|(delivery, ..)| delivery.state != DeliveryState::Pending);
-    delivery_heads::promote_next(
+    delivery_heads::promote_next_heads(
         tx,
         ended.map(|(delivery, ..)| (delivery.endpoint, delivery.order_key.as_str())),
     )

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use database::column::json;
-use database::sql::{Aliased, Dialect, FirstRows, dialect};
+use database::sql::{AliasedTable, Dialect, FirstRows, dialect};
 use database::{StoreError, Transaction};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, ConnectionTrait, IdenStatic, Iterable, Statement, Value};
@@ -17,7 +17,7 @@ use crate::store::webhooks::delivery_row::{Column, Entity};
 
 /// Returns the SQL condition that a new delivery is a chain head: no stored delivery of its chain is pending, and it is
 /// the first of its chain among the new deliveries (`is_first_of_added`).
-pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
+pub(crate) fn is_new_head(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
         .from(Entity)
@@ -30,13 +30,13 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
 
 /// Returns the SQL condition that a delivery is still a chain head after an attempt: it was the head before and is
 /// still pending.
-pub(crate) fn is_first_still() -> Expr {
+pub(crate) fn is_still_head() -> Expr {
     let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)
 }
 
 /// Marks the new heads of these chains, after their previous heads were delivered or became dead letters.
-pub(crate) async fn promote_next<'a>(
+pub(crate) async fn promote_next_heads<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (EndpointKey, &'a str)>,
 ) -> Result<(), StoreError> {
@@ -58,7 +58,7 @@ pub(crate) async fn promote_next<'a>(
 }
 
 /// Marks the heads of these chains again, after deliveries became pending that may be earlier than the marked heads.
-pub(crate) async fn recompute(
+pub(crate) async fn recompute_heads(
     tx: &Transaction,
     endpoint: EndpointKey,
     keys: &[&str],
@@ -71,7 +71,7 @@ pub(crate) async fn recompute(
     let values: [Value; 2] = [endpoint.0.into(), json(&keys).into()];
     tx.execute_raw(Statement::from_sql_and_values(backend, sql, values))
         .await?;
-    promote_next(tx, keys.iter().map(|key| (endpoint, *key))).await
+    promote_next_heads(tx, keys.iter().map(|key| (endpoint, *key))).await
 }
 
 /// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (endpoint key, order key). It is an
@@ -79,7 +79,7 @@ pub(crate) async fn recompute(
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let endpoint = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {
-        rows: Aliased {
+        rows: AliasedTable {
             table: "deliveries",
             alias: "first",
         },
@@ -175,7 +175,7 @@ mod tests {
         };
         let outcomes: Vec<_> = attempted.iter().map(outcome).collect();
         let tx = test.store.begin().await.unwrap();
-        deliveries::record(&tx, &outcomes, Timestamp::UNIX_EPOCH)
+        deliveries::record_attempts(&tx, &outcomes, Timestamp::UNIX_EPOCH)
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -253,7 +253,7 @@ mod tests {
             let older = delivery(ID, 1, "A");
             add(&test, std::slice::from_ref(&older)).await;
             let tx = test.store.begin().await.unwrap();
-            recompute(&tx, ID, &["A", "B", "A"]).await.unwrap();
+            recompute_heads(&tx, ID, &["A", "B", "A"]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(first(&test, ID).await, [1]);
             record(&test, &[(&newer, DeliveryState::Pending)]).await;

@@ -63,7 +63,7 @@ pub async fn page_owned_by(
         found = found.filter(Column::Kind.eq(event));
     }
     if let Some(irn) = filter.irn {
-        let irns = find_spellings(store, taxpayer, irn).await?;
+        let irns = find_irn_spellings(store, taxpayer, irn).await?;
         found = found.filter(Column::Sequence.in_subquery(select_sequences_about(taxpayer, irns)));
     }
     if let Some(since) = filter.since {
@@ -74,7 +74,7 @@ pub async fn page_owned_by(
 
 /// Returns the spellings of an IRN to search for: the text itself and, if it is an IRN, its key and its stored
 /// spellings.
-pub(crate) async fn find_spellings(
+pub(crate) async fn find_irn_spellings(
     store: &Store,
     taxpayer: TaxpayerId,
     text: String,
@@ -114,7 +114,7 @@ fn is_owned_by(taxpayer: TaxpayerId) -> Expr {
 }
 
 /// Loads one page of dead letters, of one taxpayer or, if it is `None`, of all, newest first, and their total number.
-pub async fn dead_page(
+pub async fn dead_letter_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     page: Page,
@@ -132,7 +132,7 @@ pub async fn dead_page(
 
 /// Loads up to `limit` of the oldest dead letters, without their attempts, and the total number of matches. `taxpayer`
 /// and `ids` restrict them if they are not `None`.
-pub async fn oldest_dead(
+pub async fn oldest_dead_letters(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
     ids: Option<&[uuid::Uuid]>,
@@ -225,7 +225,7 @@ fn is_attempt_for(row: &Model) -> Condition {
 
 /// The numbers of an endpoint's deliveries that were not delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OpenDeliveries {
+pub struct UndeliveredCounts {
     pub pending: i64,
     pub dead: i64,
 }
@@ -235,7 +235,7 @@ pub struct OpenDeliveries {
 pub async fn count_open_by_endpoint(
     store: &Store,
     taxpayer: TaxpayerId,
-) -> Result<HashMap<EndpointKey, OpenDeliveries>, StoreError> {
+) -> Result<HashMap<EndpointKey, UndeliveredCounts>, StoreError> {
     let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
     let rows: Vec<(i64, String, i64)> = Entity::find()
         .select_only()
@@ -249,7 +249,7 @@ pub async fn count_open_by_endpoint(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let mut counts: HashMap<_, OpenDeliveries> = HashMap::new();
+    let mut counts: HashMap<_, UndeliveredCounts> = HashMap::new();
     for (endpoint, state, count) in rows {
         let open = counts.entry(EndpointKey(endpoint)).or_default();
         if state == DeliveryState::Dead.as_str() {

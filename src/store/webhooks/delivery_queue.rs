@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use database::column::{RowRef, json, select_list};
-use database::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
+use database::sql::{AliasedTable, FirstRows, Join, SqlOnce, dialect};
 use database::{StoreError, Transaction};
 use jiff::Timestamp;
 use sea_orm::{ConnectionTrait, FromQueryResult, QueryResult, Statement, Value};
@@ -19,7 +19,7 @@ use crate::store::webhooks::delivery_row;
 /// Selects the due deliveries of each endpoint through an index, without reading deliveries that are not due.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
-        rows: Aliased {
+        rows: AliasedTable {
             table: "deliveries",
             alias: "d",
         },
@@ -115,13 +115,13 @@ pub async fn next_due_by_endpoint(
 }
 
 /// Returns those of these endpoints that are active, each with true if it has a running replay.
-pub async fn replaying_by_active_endpoint(
+pub async fn has_replay_by_active_endpoint(
     tx: &Transaction,
     keys: &[EndpointKey],
 ) -> Result<HashMap<EndpointKey, bool>, StoreError> {
     let backend = tx.get_database_backend();
     let dialect = dialect(backend);
-    let endpoints = Aliased {
+    let endpoints = AliasedTable {
         table: "webhooks",
         alias: "w",
     };
@@ -168,7 +168,10 @@ pub async fn make_due_now(
 /// Shortens the wait of deliveries that were scheduled before the clock was set back, so that they wait for as long
 /// from `now` as was intended. They are identified by an `updated_at` in the future. Returns the number of changed
 /// deliveries.
-pub async fn restore_delays(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
+pub async fn restore_delays_after_clock_set_back(
+    store: &Store,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
         WHERE state = 'pending' AND updated_at > $1";
     let values: [Value; 1] = [now.as_microsecond().into()];
@@ -285,7 +288,7 @@ mod tests {
         };
         let tx = test.store.begin().await.unwrap();
         let outcome = (ended, EventKind::InvoiceCreated, attempt);
-        deliveries::record(&tx, &[outcome], second(0))
+        deliveries::record_attempts(&tx, &[outcome], second(0))
             .await
             .unwrap();
         tx.commit().await.unwrap();
@@ -364,7 +367,7 @@ mod tests {
                 .unwrap();
             assert_eq!(due, HashMap::from([(ID, second(1))]));
             assert_eq!(
-                replaying_by_active_endpoint(&tx, &[ID]).await.unwrap(),
+                has_replay_by_active_endpoint(&tx, &[ID]).await.unwrap(),
                 HashMap::new(),
                 "no endpoint"
             );
@@ -404,7 +407,12 @@ mod tests {
                 .unwrap();
             tx.commit().await.unwrap();
             for moved in [1, 0] {
-                assert_eq!(restore_delays(&test.store, now).await.unwrap(), moved);
+                assert_eq!(
+                    restore_delays_after_clock_set_back(&test.store, now)
+                        .await
+                        .unwrap(),
+                    moved
+                );
             }
             let tx = test.store.begin().await.unwrap();
             let due = next_due_by_endpoint(&tx, &[ID]).await.unwrap();

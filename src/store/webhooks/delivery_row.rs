@@ -95,7 +95,8 @@ impl Model {
     }
 }
 
-/// Returns the value of the column `owner_id` for an endpoint with this key.
+/// Returns the value of the column `owner_id`: the taxpayer of an added endpoint; `None` for a default endpoint, whose
+/// key is already its taxpayer's id.
 pub(super) fn owner_id(endpoint: EndpointKey, taxpayer: TaxpayerId) -> Option<i64> {
     (!endpoint.is_default()).then_some(taxpayer.0)
 }

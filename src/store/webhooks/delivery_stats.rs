@@ -25,7 +25,7 @@ const ATTEMPTS_COUNTED_MAX: i64 = 20_000;
 
 /// Counts the attempts of the last 24 hours by hour, the oldest hour first. Only deliveries that were created within
 /// this time are counted: they are found by their ids, which begin with the time.
-pub async fn last_day(
+pub async fn last_day_by_hour(
     store: &Store,
     endpoint: EndpointKey,
     now: Timestamp,
@@ -113,9 +113,11 @@ mod tests {
                 outcome(5, TaxpayerId(7).into(), 1, None),
             ];
             let tx = test.store.begin().await.unwrap();
-            deliveries::record(&tx, &outcomes, now).await.unwrap();
+            deliveries::record_attempts(&tx, &outcomes, now)
+                .await
+                .unwrap();
             tx.commit().await.unwrap();
-            let hours = last_day(&test.store, endpoint, now).await.unwrap();
+            let hours = last_day_by_hour(&test.store, endpoint, now).await.unwrap();
             let expected = |delivered, failed, average_ms| HourStats {
                 delivered,
                 failed,

@@ -62,7 +62,9 @@ pub async fn owned_by(
     taxpayer: TaxpayerId,
 ) -> Result<Option<Integration>, StoreError> {
     let found = Entity::find_by_id(taxpayer.0).one(connection).await?;
-    found.map(|row| open(store.vault(), row)).transpose()
+    found
+        .map(|row| unseal_integration(store.vault(), row))
+        .transpose()
 }
 
 /// Writes the current state of a taxpayer's integration, new or existing.
@@ -120,7 +122,7 @@ pub async fn save(
 }
 
 /// Converts a row and unseals its credentials. A row without authentication has no sealed text.
-pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
+pub(crate) fn unseal_integration(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
     let at = RowRef {
         table: "integrations",
         id: row.taxpayer_id,
@@ -251,7 +253,7 @@ mod tests {
                     .vault()
                     .seal(&vault_owner(ID.0), &json(&basic("hush").auth))
                     .unwrap();
-                let before = open(
+                let before = unseal_integration(
                     store.vault(),
                     Model {
                         settings: Some(before),
@@ -272,7 +274,7 @@ mod tests {
                     ..row.clone()
                 };
                 assert!(
-                    open(store.vault(), moved).is_err(),
+                    unseal_integration(store.vault(), moved).is_err(),
                     "moved to another taxpayer it does not open"
                 );
                 let other = Model {
@@ -280,7 +282,7 @@ mod tests {
                     ..row
                 };
                 assert!(matches!(
-                    open(store.vault(), other),
+                    unseal_integration(store.vault(), other),
                     Err(StoreError::Corrupt { .. })
                 ));
             }

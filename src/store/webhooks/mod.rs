@@ -21,7 +21,7 @@ pub mod webhook_row;
 use std::collections::HashMap;
 
 use database::column::{RowRef, json, select_list};
-use database::sql::{Aliased, Join, SqlOnce};
+use database::sql::{AliasedTable, Join, SqlOnce};
 use database::{StoreError, Transaction, statement_portions};
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict, Query, SelectStatement, UnionType};
@@ -52,7 +52,7 @@ pub async fn with_key(
 
 /// Loads the endpoints of these taxpayers: for each taxpayer first the default endpoint, then the added ones, oldest
 /// first. Taxpayers without an endpoint are left out.
-pub async fn with_owners(
+pub async fn owned_by_taxpayers(
     connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, Vec<Endpoint>>, StoreError> {
@@ -138,11 +138,11 @@ pub struct LoadedEndpoint {
 }
 
 static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
-    let endpoints = Aliased {
+    let endpoints = AliasedTable {
         table: "webhooks",
         alias: "w",
     };
-    let integrations = Aliased {
+    let integrations = AliasedTable {
         table: "integrations",
         alias: "i",
     };
@@ -169,13 +169,17 @@ pub async fn load_endpoints(
     let rows = store.reader().query_all_raw(statement).await?;
     rows.iter()
         .map(|row| {
-            let loaded = read(store, row, now)?;
+            let loaded = to_loaded_endpoint(store, row, now)?;
             Ok((loaded.endpoint.key, loaded))
         })
         .collect()
 }
 
-fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndpoint, StoreError> {
+fn to_loaded_endpoint(
+    store: &Store,
+    found: &QueryResult,
+    now: Timestamp,
+) -> Result<LoadedEndpoint, StoreError> {
     let row = Model::from_query_result(found, "w_")?;
     let settings = integration_row::Model::from_query_result_optional(found, "i_")?;
     let owner = row.endpoint_key.to_string();
@@ -185,7 +189,7 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
         .map(|text| store.vault().open(&owner, text))
         .collect::<Result<_, _>>()?;
     let settings = settings
-        .map(|settings| integrations::open(store.vault(), settings))
+        .map(|settings| integrations::unseal_integration(store.vault(), settings))
         .transpose()?;
     let failure_streak = failure_streak(&row)?;
     let integration = settings.unwrap_or_default();
@@ -362,7 +366,7 @@ mod tests {
             add_as_before(&test, OWNER).await;
             let added = [add(&test, 2, OWNER).await, add(&test, 3, OWNER).await];
             add(&test, 4, OTHER).await;
-            let mut found = with_owners(reader, &[OWNER, OTHER, TaxpayerId(9)])
+            let mut found = owned_by_taxpayers(reader, &[OWNER, OTHER, TaxpayerId(9)])
                 .await
                 .unwrap();
             let of_owner = found.remove(&OWNER).unwrap();

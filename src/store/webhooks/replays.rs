@@ -112,8 +112,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels these running replays. The caller must have locked the endpoint's lane, as for `queue`, to prevent
-/// deadlocks.
+/// Cancels these running replays. The caller must have locked the endpoint's lane, as for `queue_next_batch`, to
+/// prevent deadlocks.
 pub async fn cancel(
     tx: &Transaction,
     replays: &[Replay],
@@ -166,7 +166,7 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
 }
 
 /// Queues the next batch of a replay and advances the replay. Does nothing if the replay is not running any more.
-pub async fn queue(
+pub async fn queue_next_batch(
     tx: &Transaction,
     replay: Replay,
     enabled: &[EventKind],
@@ -192,9 +192,9 @@ pub async fn queue(
             let selected = is_selected(replay.taxpayer_id, selection);
             requeue_batch(tx, &replay, selected, replay.until, now).await?
         }
-        ReplayScope::Missing => add_missing(tx, &replay, enabled, now).await?,
+        ReplayScope::Missing => add_missing_deliveries(tx, &replay, enabled, now).await?,
         ReplayScope::All => {
-            let (position, added) = add_missing(tx, &replay, enabled, now).await?;
+            let (position, added) = add_missing_deliveries(tx, &replay, enabled, now).await?;
             let (_, repeated) = requeue_batch(tx, &replay, Condition::all(), position, now).await?;
             (position, added + repeated)
         }
@@ -229,7 +229,10 @@ async fn requeue_batch(
         .last()
         .filter(|_| !is_last)
         .map_or(until, |row| row.sequence);
-    let rows: Vec<_> = rows.into_iter().filter(|row| !is_fresh(row)).collect();
+    let rows: Vec<_> = rows
+        .into_iter()
+        .filter(|row| !is_queued_unattempted(row))
+        .collect();
     let ids = rows.iter().map(|row| row.id.clone());
     delivery_row::Entity::update_many()
         .col_expr(
@@ -257,18 +260,18 @@ async fn requeue_batch(
         .exec(tx)
         .await?;
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
-    delivery_heads::recompute(tx, replay.endpoint, &keys).await?;
+    delivery_heads::recompute_heads(tx, replay.endpoint, &keys).await?;
     Ok((position, rows.len()))
 }
 
 /// True if the delivery is already queued and has not been attempted since it was queued.
-fn is_fresh(row: &delivery_row::Model) -> bool {
+fn is_queued_unattempted(row: &delivery_row::Model) -> bool {
     row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
 }
 
 /// Goes through the next `EVENTS_PER_BATCH` sequences of the log and adds a delivery for each event whose kind is
 /// enabled and that has no delivery yet. Returns the new position and the number of added deliveries.
-async fn add_missing(
+async fn add_missing_deliveries(
     tx: &Transaction,
     replay: &Replay,
     enabled: &[EventKind],
@@ -311,13 +314,13 @@ async fn add_missing(
         .iter()
         .map(|(delivery, _)| delivery.order_key.as_str())
         .collect();
-    delivery_heads::recompute(tx, replay.endpoint, &keys).await?;
+    delivery_heads::recompute_heads(tx, replay.endpoint, &keys).await?;
     Ok((position, added.len()))
 }
 
 /// Returns those of these IRNs about which the replay still has events to queue. Newer events about these IRNs must
 /// wait for it.
-pub async fn irns_ahead(
+pub async fn irns_still_to_queue(
     connection: &impl ConnectionTrait,
     replay: &Replay,
     irns: Vec<String>,

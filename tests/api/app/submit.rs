@@ -2,7 +2,7 @@
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
-use testkit::answer::stable;
+use testkit::answer::stable_text;
 use testkit::documents::{self, irn, number, submission};
 use testkit::edit::with;
 use testkit::patience::eventually;
@@ -36,7 +36,7 @@ async fn the_result_stands_under_message_and_the_sentence_under_data(world: &Wor
     assert_eq!(answer.body["message"]["irn"], json!(irn(&taxpayer, &no)));
     assert_eq!(sign_count(world, &irn(&taxpayer, &no)), 1);
     let unsteady = ["/message/irn", "/message/qr_code", "/message/submitted_at"];
-    insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
+    insta::assert_snapshot!(stable_text(&answer.body, &unsteady), @r#"
             {
               "data": "Invoice submitted successfully",
               "message": {

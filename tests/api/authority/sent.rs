@@ -273,13 +273,13 @@ async fn a_cancelled_invoice_stays_cancelled(world: &World) {
         .expect_status(200);
     // The supplier sent it by another way than ours.
     let irn = invoice["irn"].as_str().unwrap().to_owned();
-    let elsewhere = sandbox::Inbound {
+    let elsewhere = sandbox::InboundInvoice {
         tin: buyer.registration.tin.clone(),
         irn: Some(irn.clone()),
         notify: Some(false),
         ..Default::default()
     };
-    world.authority.plant(&elsewhere).unwrap();
+    world.authority.plant_invoice(&elsewhere).unwrap();
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
     assert_eq!(
         standing(&seller, &invoice).await,

@@ -3,7 +3,7 @@
 
 use einvoice::internals::day_at;
 use jiff::tz::Offset;
-use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
+use sandbox::{CallRecord, FaultKind, FaultOrder, InboundInvoice, Operation};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
@@ -103,13 +103,13 @@ fn sent_elsewhere(world: &World, taxpayer: &Taxpayer, no: &str) -> String {
         .as_str()
         .unwrap()
         .to_owned();
-    let inbound = Inbound {
+    let inbound = InboundInvoice {
         tin,
         document: Some(document),
         notify: Some(false),
-        ..Inbound::default()
+        ..InboundInvoice::default()
     };
-    world.authority.plant(&inbound).unwrap()
+    world.authority.plant_invoice(&inbound).unwrap()
 }
 
 /// Orders that each call of an operation about an invoice fails so.

@@ -1,6 +1,6 @@
 //! Documents that another system let the authority sign under an IRN of ours: transmitted, without a notice.
 
-use sandbox::Inbound;
+use sandbox::InboundInvoice;
 use serde_json::{Value, json};
 use testkit::documents::{self, irn, submission};
 use testkit::roles::Taxpayer;
@@ -32,11 +32,11 @@ pub(crate) async fn plant(
     document["irn"] = json!(irn(taxpayer, no));
     document["invoice_reference"] = json!(no);
     change(&mut document);
-    let inbound = Inbound {
+    let inbound = InboundInvoice {
         tin: CUSTOMER_TIN.to_owned(),
         document: Some(document),
         notify: Some(false),
-        ..Inbound::default()
+        ..InboundInvoice::default()
     };
-    world.authority.plant(&inbound).unwrap();
+    world.authority.plant_invoice(&inbound).unwrap();
 }

@@ -1,6 +1,6 @@
 //! Invoices that suppliers send: from elsewhere, and from a taxpayer of this service.
 
-use sandbox::Inbound;
+use sandbox::InboundInvoice;
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
 use testkit::edit::with;
@@ -11,13 +11,13 @@ use super::world::World;
 
 /// An invoice from elsewhere, signed and transmitted, without a notice; its IRN.
 pub(crate) fn planted(world: &World, tin: &str) -> String {
-    let inbound = Inbound {
+    let inbound = InboundInvoice {
         tin: tin.to_owned(),
         irn: Some(format!("{}-5A0D0001-20260115", documents::invoice_no())),
         notify: Some(false),
-        ..Inbound::default()
+        ..InboundInvoice::default()
     };
-    world.authority.plant(&inbound).unwrap()
+    world.authority.plant_invoice(&inbound).unwrap()
 }
 
 /// An invoice from elsewhere in the inbox of a taxpayer; its IRN.

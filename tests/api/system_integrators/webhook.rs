@@ -1,7 +1,7 @@
 //! /v1/system-integrators/taxpayers/{id}/webhook and its secret. What is delivered stands in `webhooks`.
 
 use serde_json::{Value, json};
-use testkit::answer::{Answer, stable};
+use testkit::answer::{Answer, stable_text};
 use testkit::receiver::Receiver;
 use testkit::roles::webhook;
 use testkit::{each_database, on_sqlite};
@@ -21,7 +21,7 @@ async fn the_first_call_creates_an_active_record_with_no_auth_and_rest(world: &W
     assert_eq!(answer.message(), "Webhook updated successfully");
     assert_eq!(answer.data()["taxpayer_id"], json!(taxpayer.id));
     let unsteady = ["/id", "/taxpayer_id", "/created_at", "/updated_at"];
-    insta::assert_snapshot!(stable(answer.data(), &unsteady), @r#"
+    insta::assert_snapshot!(stable_text(answer.data(), &unsteady), @r#"
             {
               "auth_type": "none",
               "created_at": "…",

@@ -1,7 +1,7 @@
 //! GET /v1/tax-payers/events.
 
 use serde_json::{Value, json};
-use testkit::answer::stable;
+use testkit::answer::stable_text;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::with;
@@ -75,7 +75,7 @@ async fn an_event_says_what_happened_to_which_invoice(world: &World) {
         "/data",
         "/hash",
     ];
-    insta::assert_snapshot!(stable(updated, &unsteady), @r#"
+    insta::assert_snapshot!(stable_text(updated, &unsteady), @r#"
             {
               "actor": {
                 "id": "…",

@@ -17,6 +17,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::admission::load_signal::LoadSignal;
+use crate::admission::requested_pause::RequestedPause;
 
 /// The limit when a process starts.
 const START_LIMIT: u32 = 16;
@@ -37,8 +38,6 @@ const MEANS_PER_MEASUREMENT: u32 = 64;
 /// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without this
 /// margin, a usual time of a few milliseconds would often be exceeded by chance.
 const SLACK_US: u64 = 50_000;
-/// The longest pause after the authority was overloaded. A longer Retry-After is shortened to this.
-const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// A call that has started. `AdaptiveLimit::start` returns it, and `settle` takes it when the call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +89,7 @@ pub struct AdaptiveLimit {
     measurement_answers: Option<u32>,
     /// The number of mean response times computed since the last measurement.
     means_since_measurement: u32,
-    not_before: Option<Timestamp>,
+    pause: RequestedPause,
 }
 
 impl AdaptiveLimit {
@@ -111,7 +110,7 @@ impl AdaptiveLimit {
             means_without_cause_search: 0,
             measurement_answers: Some(0),
             means_since_measurement: 0,
-            not_before: None,
+            pause: RequestedPause::default(),
         }
     }
 
@@ -131,7 +130,7 @@ impl AdaptiveLimit {
 
     /// The number of concurrent calls that one account may make.
     pub(crate) fn account_share(&self) -> u32 {
-        share(self.capacity())
+        calls_per_account(self.capacity())
     }
 
     /// The number of concurrent calls that one payer may make with all its accounts: all but one, which is left to
@@ -151,14 +150,12 @@ impl AdaptiveLimit {
 
     /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
     pub(crate) fn pause_left(&self, now: Timestamp) -> Option<Duration> {
-        Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
+        self.pause.remaining(now)
     }
 
     /// Returns the end of the pause that the authority asked for, unless the clock was set back since it was stored.
     pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
-        let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
-        self.not_before
-            .filter(|moment| now < *moment && *moment <= latest)
+        self.pause.end(now)
     }
 
     pub fn start(&mut self) -> CallStart {
@@ -220,10 +217,7 @@ impl AdaptiveLimit {
 
     /// Records that the authority asked for a pause of this length. A longer pause that is already recorded stays.
     pub(crate) fn pause(&mut self, wait: Duration, now: Timestamp) {
-        let until = now
-            .checked_add(wait.min(PAUSE_MAX))
-            .unwrap_or(Timestamp::MAX);
-        self.not_before = self.not_before(now).max(Some(until));
+        self.pause.prolong(wait, now);
     }
 
     /// Lowers the limit after an overload. Ends the search for the cause of slow answers, so that the limit does not
@@ -249,7 +243,7 @@ impl AdaptiveLimit {
     /// Begins a new epoch. Calls that started earlier do not change the limit any more.
     fn begin_epoch(&mut self) {
         self.epoch += 1;
-        self.restart_count();
+        self.restart_sampling();
     }
 
     /// Counts a good answer. After N good answers a limit of N grows by one, but only if nearly N calls were in
@@ -289,10 +283,10 @@ impl AdaptiveLimit {
     fn end_measurement(&mut self) {
         self.measurement_answers = None;
         self.means_since_measurement = 0;
-        self.restart_count();
+        self.restart_sampling();
     }
 
-    fn restart_count(&mut self) {
+    fn restart_sampling(&mut self) {
         self.good_answers = 0;
         self.was_reached = false;
         self.window = SampleWindow {
@@ -330,7 +324,7 @@ impl AdaptiveLimit {
             .is_some_and(|usual| mean > usual.saturating_mul(2).saturating_add(SLACK_US));
         if self.is_measuring() {
             self.end_measurement();
-            return self.conclude(mean, is_slow);
+            return self.conclude_measurement(mean, is_slow);
         }
         self.means_since_measurement += 1;
         self.means_without_cause_search = self.means_without_cause_search.saturating_sub(1);
@@ -342,7 +336,7 @@ impl AdaptiveLimit {
         }
         if !is_slow {
             self.slowness = Slowness::None;
-        } else if peak > UNLOADED_CALLS && peak >= share(self.bound) {
+        } else if peak > UNLOADED_CALLS && peak >= calls_per_account(self.bound) {
             self.react_to_slowness(mean);
         }
         if self.means_since_measurement >= MEANS_PER_MEASUREMENT {
@@ -365,7 +359,7 @@ impl AdaptiveLimit {
     }
 
     /// Applies the mean response time that a measurement found to the usual time and the limit.
-    fn conclude(&mut self, measured: u64, is_slow: bool) {
+    fn conclude_measurement(&mut self, measured: u64, is_slow: bool) {
         let midpoint = self.usual_with(measured);
         self.usual_us = Some(match self.slowness {
             Slowness::None if is_slow => measured,
@@ -391,7 +385,7 @@ impl AdaptiveLimit {
 
 /// Returns how many concurrent calls one account may make: about seven eighths of `capacity`, so that other accounts
 /// can call even if these calls hang. A `capacity` below `UNLOADED_CALLS` is not divided.
-fn share(capacity: u32) -> u32 {
+fn calls_per_account(capacity: u32) -> u32 {
     if capacity < UNLOADED_CALLS {
         capacity
     } else {
@@ -533,18 +527,18 @@ mod tests {
     fn a_limit_that_is_not_reached_does_not_grow() {
         let mut limit = measured_limit(16);
         for _ in 0..1_000 {
-            round(&mut limit, share(16) - 1, GOOD);
+            round(&mut limit, calls_per_account(16) - 1, GOOD);
             assert!(limit.measurement_answers.is_some() || limit.capacity() == 16);
         }
     }
 
     #[test]
     fn one_account_gets_seven_eighths_and_reaches_the_limit_with_them() {
-        let shares = [1, 2, 3, 4, 8, 16, 64].map(share);
+        let shares = [1, 2, 3, 4, 8, 16, 64].map(calls_per_account);
         assert_eq!(shares, [1, 2, 3, 3, 7, 14, 56]);
         let mut limit = measured_limit(16);
         for _ in 0..2 {
-            round(&mut limit, share(16), GOOD);
+            round(&mut limit, calls_per_account(16), GOOD);
         }
         assert_eq!(limit.capacity(), 17);
     }

@@ -122,7 +122,7 @@ impl Breaker {
         let payer = origin.account.payer();
         match &mut self.open {
             Some(open) => open.admit(payer, now),
-            None => self.lane(payer).admit(origin.account, now),
+            None => self.lane_for_payer(payer).admit(origin.account, now),
         }
     }
 
@@ -141,14 +141,14 @@ impl Breaker {
         if let Some(open) = &mut self.open {
             open.record_end(payer, decision, verdict, now);
         }
-        self.lane(payer)
+        self.lane_for_payer(payer)
             .record_end(origin.account, decision, verdict, now);
         match (verdict, decision) {
             (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
                 if !self.is_tripped() =>
             {
                 self.answered_at = Some(now);
-                self.lane(payer).forget(origin);
+                self.lane_for_payer(payer).forget_failure(origin);
                 if self.open.is_some() {
                     self.close(now)
                 } else {
@@ -157,10 +157,10 @@ impl Breaker {
             }
             (CallVerdict::Answered, _) => {
                 self.answered_at = Some(now);
-                self.lane(payer).record_answer(origin, now);
+                self.lane_for_payer(payer).record_answer(origin, now);
                 false
             }
-            (CallVerdict::Failed, _) => self.fail(origin, now),
+            (CallVerdict::Failed, _) => self.record_failure(origin, now),
             (CallVerdict::Neutral, _) => false,
         }
     }
@@ -168,7 +168,7 @@ impl Breaker {
     /// Records that a call waited too long in the queue. The call counts as failed if no call was answered in the last
     /// 30 s, so that hanging calls open the breaker too. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
-        self.total(now).answered == 0 && self.fail(origin, now)
+        self.total(now).answered == 0 && self.record_failure(origin, now)
     }
 
     /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few payers or documents.
@@ -329,15 +329,15 @@ impl Breaker {
         total
     }
 
-    fn lane(&mut self, payer: CallPayer) -> &mut PayerLane {
+    fn lane_for_payer(&mut self, payer: CallPayer) -> &mut PayerLane {
         self.lanes.entry(payer).or_default()
     }
 
     /// Records a failed call. Returns true if it made the breaker of a payer hold calls back.
-    fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
+    fn record_failure(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         let may_open = self.open.is_none();
         let is_first = !self.is_any_open();
-        let lane = self.lane(origin.account.payer());
+        let lane = self.lane_for_payer(origin.account.payer());
         let was_open = lane.is_open();
         lane.record_failure(origin, may_open, now);
         let has_opened = lane.is_open() && !was_open;
@@ -379,7 +379,7 @@ impl Breaker {
     }
 
     fn close_lane(&mut self, payer: CallPayer, now: Timestamp) -> bool {
-        let lane = self.lane(payer);
+        let lane = self.lane_for_payer(payer);
         let was_open = lane.is_open();
         lane.close();
         if was_open {

@@ -113,7 +113,7 @@ impl CallLimits {
         if let Some(kind) = free {
             return Some(self.new_slot(operation, account, kind));
         }
-        let (_queued, slot) = self.join(operation, account)?;
+        let (_queued, slot) = self.acquire_or_queue(operation, account)?;
         slot.await.ok()
     }
 
@@ -150,7 +150,7 @@ impl CallLimits {
         }
     }
 
-    fn join(
+    fn acquire_or_queue(
         self: &Arc<Self>,
         operation: Operation,
         account: CallerAccount,
@@ -220,7 +220,7 @@ impl LimitState {
         if is_full && self.slots.failing.is_failing(account) {
             return None;
         }
-        self.queue.join(account, sender)
+        self.queue.add_waiter(account, sender)
     }
 
     /// Takes a free slot for the next queued call. Returns the account of the call, the kind of the slot, and the
@@ -311,13 +311,13 @@ impl Slots {
         SlotKind::Shared
     }
 
-    fn release(&mut self, account: CallerAccount, kind: SlotKind) {
+    fn release_slot(&mut self, account: CallerAccount, kind: SlotKind) {
         match kind {
             SlotKind::Apart => self.failing.free_slot(account.payer()),
             SlotKind::Shared => {
                 self.used = self.used.saturating_sub(1);
-                subtract_one(&mut self.used_by, account);
-                subtract_one(&mut self.used_by_payer, account.payer());
+                count_freed_slot(&mut self.used_by, account);
+                count_freed_slot(&mut self.used_by_payer, account.payer());
             }
         }
     }
@@ -328,7 +328,7 @@ fn moving_mean(mean: Option<Duration>, newest: Duration) -> Duration {
     mean.map_or(newest, |mean| (mean.saturating_mul(7) + newest) / 8)
 }
 
-fn subtract_one<K: Copy + Eq + Hash>(used_by: &mut HashMap<K, u32>, holder: K) {
+fn count_freed_slot<K: Copy + Eq + Hash>(used_by: &mut HashMap<K, u32>, holder: K) {
     if let Some(used) = used_by.get_mut(&holder) {
         *used = used.saturating_sub(1);
         if *used == 0 {
@@ -360,7 +360,7 @@ impl Drop for AdmissionSlot {
         if self.has_started {
             state.settle(self, self.limits.clock.now());
         }
-        state.slots.release(self.account, self.kind);
+        state.slots.release_slot(self.account, self.kind);
         let needs_measurement = state.slots.limit.needs_measurement();
         if needs_measurement {
             // Begins before queued calls get slots, because a measurement allows only few calls.
@@ -383,7 +383,7 @@ impl Drop for QueuedCall {
         self.limits
             .lock(self.operation)
             .queue
-            .leave(self.account, self.number);
+            .remove_waiter(self.account, self.number);
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct CallWindow {
 
 impl CallWindow {
     pub(crate) fn record_answer(&mut self, origin: &CallOrigin, now: Timestamp) {
-        self.forget(origin);
+        self.forget_failure(origin);
         self.record(
             origin.account,
             CallCounts {
@@ -119,7 +119,7 @@ impl CallWindow {
     }
 
     /// Forgets the failures of this document, because a call about it was answered.
-    pub(crate) fn forget(&mut self, origin: &CallOrigin) {
+    pub(crate) fn forget_failure(&mut self, origin: &CallOrigin) {
         if let Some(irn) = &origin.irn {
             self.failed_irns.remove(irn);
         }

@@ -15,4 +15,5 @@ pub(super) mod open_breaker;
 pub(super) mod overload_source;
 mod payer_lane;
 pub(super) mod permit;
+mod requested_pause;
 pub(super) mod wait_queue;

@@ -171,7 +171,7 @@ impl<C: Copy + PartialEq> OpenBreaker<C> {
         if let OpenScope::All(probes @ Some(_)) = &mut self.scope
             && verdict == CallVerdict::Failed
         {
-            *probes = probes.take().and_then(|early| early.without(caller));
+            *probes = probes.take().and_then(|early| early.without_caller(caller));
         }
     }
 
@@ -212,7 +212,7 @@ impl<C: Copy + PartialEq> EarlyProbes<C> {
     }
 
     /// Adds a caller that failed, so that it may no longer probe early. Returns `None` if too many callers failed.
-    fn without(mut self, caller: C) -> Option<Self> {
+    fn without_caller(mut self, caller: C) -> Option<Self> {
         if !self.failed.contains(&caller) {
             self.failed.push(caller);
         }

@@ -28,7 +28,7 @@ const FAILED_DOCUMENTS_MIN: u32 = 2;
 const FAILED_ACCOUNTS_MAX: usize = 1_000;
 
 /// The conclusion from the calls of the last 30 s about the cause of failures.
-enum Evidence {
+enum FailureEvidence {
     /// Too few calls, or too few failures among the calls, for any conclusion.
     None,
     /// Many calls failed, but perhaps only because of a few documents.
@@ -90,8 +90,8 @@ impl PayerLane {
     }
 
     /// Forgets the failures of this document, because a call about it was answered.
-    pub(crate) fn forget(&mut self, origin: &CallOrigin) {
-        self.window.forget(origin);
+    pub(crate) fn forget_failure(&mut self, origin: &CallOrigin) {
+        self.window.forget_failure(origin);
     }
 
     /// True if a call about this document failed and no later call was answered.
@@ -123,7 +123,7 @@ impl PayerLane {
 
     /// True if many calls failed, perhaps only because of a few documents.
     pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
-        self.is_open() || !matches!(self.evidence(now), Evidence::None)
+        self.is_open() || !matches!(self.evidence(now), FailureEvidence::None)
     }
 
     /// Returns the accounts that the lane holds back; none while the next call would be a probe.
@@ -171,12 +171,12 @@ impl PayerLane {
             return;
         }
         match self.evidence(now) {
-            Evidence::None | Evidence::Doubt => {}
-            Evidence::AllOfFew(failed) => match &mut self.open {
+            FailureEvidence::None | FailureEvidence::Doubt => {}
+            FailureEvidence::AllOfFew(failed) => match &mut self.open {
                 None => self.open(OpenScope::Some(failed.clone()), failed, now),
                 Some(open) => open.scope = OpenScope::Some(failed),
             },
-            Evidence::Several(failed) => {
+            FailureEvidence::Several(failed) => {
                 let probes = EarlyProbes::new_if_few(failed.clone(), now);
                 self.open(OpenScope::All(probes), failed, now);
             }
@@ -195,14 +195,14 @@ impl PayerLane {
         }
     }
 
-    fn evidence(&self, now: Timestamp) -> Evidence {
+    fn evidence(&self, now: Timestamp) -> FailureEvidence {
         let total = self.window.total(now);
         if !total.is_conclusive() {
-            return Evidence::None;
+            return FailureEvidence::None;
         }
         let without_repetitions = total.answered.saturating_add(total.failed);
         if without_repetitions < CALLS_MIN || !total.has_mostly_failed() {
-            return Evidence::Doubt;
+            return FailureEvidence::Doubt;
         }
         let accounts = self.window.by_account(now);
         let failing_accounts = accounts.iter().filter(|(_, counts)| {
@@ -211,12 +211,12 @@ impl PayerLane {
         });
         let failed: Vec<_> = failing_accounts.map(|(account, _)| *account).collect();
         if failed.len() >= ACCOUNTS_MIN && failed.len() * 2 >= accounts.len() {
-            return Evidence::Several(failed);
+            return FailureEvidence::Several(failed);
         }
         if failed.len() == accounts.len() {
-            Evidence::AllOfFew(failed)
+            FailureEvidence::AllOfFew(failed)
         } else {
-            Evidence::Doubt
+            FailureEvidence::Doubt
         }
     }
 }

@@ -116,7 +116,7 @@ impl CallAdmission {
         let mut queued = pin!(self.limits.acquire(operation, origin.account));
         let slot = loop {
             let wakeup = self.wakeups[operation as usize].notified();
-            self.check_blocks(operation, origin)?;
+            self.check_pause_and_breaker(operation, origin)?;
             tokio::select! {
                 biased;
                 slot = &mut queued => break slot.ok_or_else(|| queue_full.clone())?,
@@ -140,7 +140,7 @@ impl CallAdmission {
     ) -> Result<(), AuthorityFailure> {
         loop {
             let wakeup = self.wakeups[operation as usize].notified();
-            let Some(pause) = self.check_blocks(operation, origin)? else {
+            let Some(pause) = self.check_pause_and_breaker(operation, origin)? else {
                 return Ok(());
             };
             tokio::select! {
@@ -153,7 +153,7 @@ impl CallAdmission {
 
     /// Returns what is left of the pause that the authority asked for. Fails if this is more than `PAUSE_WAIT_MAX`,
     /// or if the breaker holds the call back.
-    fn check_blocks(
+    fn check_pause_and_breaker(
         &self,
         operation: Operation,
         origin: &CallOrigin,
@@ -578,7 +578,7 @@ mod tests {
                     .is_err()
             );
         }
-        let view = authority.limits().swap_remove(OPERATION as usize);
+        let view = authority.call_limits().swap_remove(OPERATION as usize);
         assert_eq!((view.limit, view.in_flight, view.waiting), (1, 0, 0));
         assert!(authority.call_stats().iter().all(|stats| stats.calls == 0));
     }
@@ -610,7 +610,12 @@ mod tests {
         let stalled = Server::start(Behaviour::Stall).await.limited_authority(1);
         let _ = timeout(Duration::from_millis(20), stalled.confirm("I")).await;
         assert!(authority.is_alive().await);
-        assert!(authority.limits().iter().all(|view| view.in_flight == 0));
+        assert!(
+            authority
+                .call_limits()
+                .iter()
+                .all(|view| view.in_flight == 0)
+        );
     }
 
     /// Repeats the call until it succeeds, as the service does. Returns the number of tries.
@@ -633,7 +638,7 @@ mod tests {
             let authority = server.authority();
             let started = Instant::now();
             let tries = join_all((0..200).map(|number| persist(&authority, number))).await;
-            let view = authority.limits().swap_remove(OPERATION as usize);
+            let view = authority.call_limits().swap_remove(OPERATION as usize);
             let calls: u32 = tries.iter().sum();
             println!(
                 "rejects {rejects}: 200 confirms in {:?}, {calls} calls, at most {} at a time, limit {}",
@@ -676,14 +681,14 @@ mod tests {
     async fn an_overloaded_authority_gets_fewer_concurrent_calls() {
         let server = Server::json(429, "").await;
         let authority = server.authority();
-        let before = authority.limits()[Operation::Sign as usize].limit;
+        let before = authority.call_limits()[Operation::Sign as usize].limit;
         let failures = join_all((0..15).map(|_| authority.sign(&Value::Null))).await;
         assert!(
             failures
                 .iter()
                 .all(|failure| matches!(failure, Err(AuthorityFailure::Throttled { .. })))
         );
-        let after = authority.limits()[Operation::Sign as usize].limit;
+        let after = authority.call_limits()[Operation::Sign as usize].limit;
         println!("limit {before}, after 15 answers of 429: {after}");
         assert!(after < before);
     }

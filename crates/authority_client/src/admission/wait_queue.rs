@@ -23,7 +23,7 @@ struct Waiter<T> {
 /// The result of joining the queue.
 #[derive(Debug)]
 pub(crate) struct QueueEntry<T> {
-    /// The waiter's number, by which `leave` finds it.
+    /// The waiter's number, by which `remove_waiter` finds it.
     pub(crate) number: u64,
     /// The waiter that was removed from the full queue to make room for the new one.
     pub(crate) displaced: Option<T>,
@@ -71,7 +71,11 @@ impl<T> WaitQueue<T> {
     }
 
     /// Adds a waiter. In a full queue it may displace another waiter. Returns `None` if it is not added.
-    pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<QueueEntry<T>> {
+    pub(crate) fn add_waiter(
+        &mut self,
+        account: CallerAccount,
+        waiter: T,
+    ) -> Option<QueueEntry<T>> {
         let own = self.accounts.get(&account).map_or(0, VecDeque::len);
         if own >= WAITING_PER_ACCOUNT_MAX {
             return None;
@@ -79,7 +83,7 @@ impl<T> WaitQueue<T> {
         let displaced = if self.waiting < WAITING_MAX {
             None
         } else {
-            Some(self.displace(account, own)?)
+            Some(self.displace_waiter(account, own)?)
         };
         let number = self.next_number;
         self.next_number += 1;
@@ -100,7 +104,7 @@ impl<T> WaitQueue<T> {
     }
 
     /// Removes a waiter. Does nothing if the waiter was served already.
-    pub(crate) fn leave(&mut self, account: CallerAccount, number: u64) {
+    pub(crate) fn remove_waiter(&mut self, account: CallerAccount, number: u64) {
         let Some(queue) = self.accounts.get_mut(&account) else {
             return;
         };
@@ -143,7 +147,7 @@ impl<T> WaitQueue<T> {
     /// Makes room for a waiter of `account`, which has `own` waiters. Removes the newest waiter of the payer with the
     /// most waiters, or of another account of the same payer. Returns `None` if no other payer or account has more
     /// waiters than this one would have.
-    fn displace(&mut self, account: CallerAccount, own: usize) -> Option<T> {
+    fn displace_waiter(&mut self, account: CallerAccount, own: usize) -> Option<T> {
         let (payer, count) = self.payers.iter().max_by_key(|(_, count)| **count)?;
         let has_more = *count > self.payer_len(account.payer()) + 1;
         let (payer, most) = if has_more {
@@ -215,7 +219,7 @@ mod tests {
             (3, "c1"),
             (2, "b2"),
         ] {
-            queue.join(account(id), waiter).unwrap();
+            queue.add_waiter(account(id), waiter).unwrap();
         }
         assert_eq!(queue.len(), 6);
         assert_eq!(order(&mut queue), ["a1", "b1", "c1", "a2", "b2", "a3"]);
@@ -229,7 +233,7 @@ mod tests {
     fn the_account_with_the_fewest_slots_goes_first_and_one_with_its_share_waits() {
         let mut queue = WaitQueue::new();
         for (id, waiter) in [(1, "a1"), (2, "b1"), (3, "c1")] {
-            queue.join(account(id), waiter).unwrap();
+            queue.add_waiter(account(id), waiter).unwrap();
         }
         let slots = |of: CallerAccount| {
             let used = [(1, None), (2, Some(3)), (3, Some(1))]
@@ -251,9 +255,9 @@ mod tests {
     fn payers_take_turns_however_many_taxpayers_they_have() {
         let mut queue = WaitQueue::new();
         for id in 0..25 {
-            queue.join(taxpayer(1, id), "a").unwrap();
+            queue.add_waiter(taxpayer(1, id), "a").unwrap();
         }
-        queue.join(taxpayer(2, 99), "b").unwrap();
+        queue.add_waiter(taxpayer(2, 99), "b").unwrap();
         assert_eq!(order(&mut queue)[..3], ["a", "b", "a"]);
         assert_eq!(
             (queue.len(), queue.payers.len(), queue.payer_turns.len()),
@@ -265,15 +269,18 @@ mod tests {
     fn a_payer_makes_room_for_another_however_many_taxpayers_it_has() {
         let mut queue = WaitQueue::new();
         for id in 0..i64::try_from(WAITING_MAX).unwrap() {
-            queue.join(taxpayer(1, id), 1).unwrap();
+            queue.add_waiter(taxpayer(1, id), 1).unwrap();
         }
         assert!(
-            queue.join(taxpayer(1, -1), 1).is_none(),
+            queue.add_waiter(taxpayer(1, -1), 1).is_none(),
             "its taxpayers have one each"
         );
         for id in 0..10 {
             assert_eq!(
-                queue.join(taxpayer(2, 5_000 + id), 2).unwrap().displaced,
+                queue
+                    .add_waiter(taxpayer(2, 5_000 + id), 2)
+                    .unwrap()
+                    .displaced,
                 Some(1)
             );
         }
@@ -285,13 +292,13 @@ mod tests {
         let mut queue = WaitQueue::new();
         let numbers: Vec<_> = ["a1", "a2", "a3"]
             .into_iter()
-            .map(|waiter| queue.join(account(1), waiter).unwrap().number)
+            .map(|waiter| queue.add_waiter(account(1), waiter).unwrap().number)
             .collect();
-        queue.leave(account(1), numbers[1]);
-        queue.leave(account(1), numbers[1]);
-        queue.leave(account(2), numbers[0]);
+        queue.remove_waiter(account(1), numbers[1]);
+        queue.remove_waiter(account(1), numbers[1]);
+        queue.remove_waiter(account(2), numbers[0]);
         assert_eq!(order(&mut queue), ["a1", "a3"]);
-        queue.leave(account(1), numbers[0]);
+        queue.remove_waiter(account(1), numbers[0]);
         assert_eq!(queue.len(), 0);
     }
 
@@ -300,15 +307,24 @@ mod tests {
         let mut queue = WaitQueue::new();
         for id in 0..4 {
             for _ in 0..WAITING_PER_ACCOUNT_MAX {
-                assert!(queue.join(account(id), id).unwrap().displaced.is_none());
+                assert!(
+                    queue
+                        .add_waiter(account(id), id)
+                        .unwrap()
+                        .displaced
+                        .is_none()
+                );
             }
-            assert!(queue.join(account(id), id).is_none(), "its share is full");
+            assert!(
+                queue.add_waiter(account(id), id).is_none(),
+                "its share is full"
+            );
         }
         assert_eq!(queue.len(), WAITING_MAX);
         for _ in 0..10 {
             assert!(
                 queue
-                    .join(account(9), 9)
+                    .add_waiter(account(9), 9)
                     .unwrap()
                     .displaced
                     .is_some_and(|id| id < 4)
@@ -321,9 +337,9 @@ mod tests {
     fn no_waiter_is_displaced_for_an_account_with_as_many() {
         let mut queue = WaitQueue::new();
         for id in 0..i64::try_from(WAITING_MAX).unwrap() {
-            queue.join(account(id), id).unwrap();
+            queue.add_waiter(account(id), id).unwrap();
         }
-        assert!(queue.join(account(-1), -1).is_none());
+        assert!(queue.add_waiter(account(-1), -1).is_none());
         assert_eq!(queue.len(), WAITING_MAX);
     }
 }

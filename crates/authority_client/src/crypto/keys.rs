@@ -42,11 +42,12 @@ pub enum CryptoError {
     OtherDocument,
 }
 
-/// A parsed key file.
+/// The public key and the certificate from the authority's key file.
 #[derive(Clone)]
 pub struct CryptoKeys {
     /// The public key as `SubjectPublicKeyInfo` in DER.
     public_key: Vec<u8>,
+    /// In base64.
     certificate: String,
 }
 

@@ -10,7 +10,7 @@ use crate::crypto::keys::{CryptoError, CryptoKeys};
 
 /// The QR code's text before encryption. The authority prescribes the order of the fields.
 #[derive(Serialize)]
-struct PlainText<'a> {
+struct QrContent<'a> {
     irn: &'a str,
     certificate: &'a str,
 }
@@ -19,7 +19,7 @@ impl CryptoKeys {
     /// Encrypts `{"irn":"<irn>.<unix seconds>","certificate":"…"}` with RSA PKCS#1 v1.5. Returns base64.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
-        let plain = PlainText {
+        let plain = QrContent {
             irn: &stamped,
             certificate: self.certificate(),
         };

@@ -20,7 +20,7 @@ fn the_table_of_answers_is_that_of_the_code() {
     let page = std::fs::read_to_string(FILE).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (written, after) = rest.split_once(END).unwrap();
-    let table = table();
+    let table = render_table();
     if std::env::var_os("EINVOICE_WRITE_DOCS").is_some() {
         std::fs::write(FILE, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
         return;
@@ -29,7 +29,7 @@ fn the_table_of_answers_is_that_of_the_code() {
     assert_eq!(written, table, "{advice}");
 }
 
-fn table() -> String {
+fn render_table() -> String {
     let mut table = HEAD.to_owned();
     for (meaning, classes, deed) in [
         (AnswerClass::Success, ["done"; 3], "continues"),
@@ -49,17 +49,17 @@ fn table() -> String {
             "waits as long as Retry-After says, otherwise as after a failure, and retries",
         ),
     ] {
-        row(&mut table, &answer(meaning), classes, deed);
+        push_row(&mut table, &describe_answer(meaning), classes, deed);
     }
     for (kind, classes) in FAILURE_CLASSES {
-        row(
+        push_row(
             &mut table,
-            &cause(kind),
-            classes.map(word),
-            deed(kind, classes),
+            &describe_cause(kind),
+            classes.map(class_word),
+            describe_reaction(kind, classes),
         );
     }
-    row(
+    push_row(
         &mut table,
         "none: an open breaker prevented the call",
         ["breaker open"; 3],
@@ -68,33 +68,33 @@ fn table() -> String {
     table
 }
 
-fn row(table: &mut String, answer: &str, classes: [&str; 3], deed: &str) {
+fn push_row(table: &mut String, answer: &str, classes: [&str; 3], deed: &str) {
     writeln!(table, "| {answer} | {} | {deed} |", classes.join(" | ")).unwrap();
 }
 
-fn word(class: FailureClass) -> &'static str {
+fn class_word(class: FailureClass) -> &'static str {
     match class {
         FailureClass::Retryable => "retryable",
         FailureClass::Unknown => "unknown",
     }
 }
 
-fn cause(kind: CauseKind) -> String {
+fn describe_cause(kind: CauseKind) -> String {
     match kind {
         CauseKind::Unreachable => "none: no connection was made".to_owned(),
         CauseKind::Untrusted => "none: the TLS handshake failed".to_owned(),
         CauseKind::TimedOut => "none within `authority.timeout_s`".to_owned(),
         CauseKind::ConnectionReset => "none: the connection was closed or reset after the request, or during the answer".to_owned(),
         CauseKind::Malformed => "unreadable, with any of these statuses: not JSON, XML, a missing field, `ok: false`, 400 or 422 without words, too long".to_owned(),
-        CauseKind::Down => format!("{}, 500 and above", answer(AnswerClass::Down)),
-        CauseKind::Ambiguous => answer(AnswerClass::Ambiguous),
-        CauseKind::Offline => answer(AnswerClass::Offline),
-        CauseKind::KeyRefused => answer(AnswerClass::KeyRefused),
-        CauseKind::Redirected => answer(AnswerClass::Redirected),
+        CauseKind::Down => format!("{}, 500 and above", describe_answer(AnswerClass::Down)),
+        CauseKind::Ambiguous => describe_answer(AnswerClass::Ambiguous),
+        CauseKind::Offline => describe_answer(AnswerClass::Offline),
+        CauseKind::KeyRefused => describe_answer(AnswerClass::KeyRefused),
+        CauseKind::Redirected => describe_answer(AnswerClass::Redirected),
     }
 }
 
-fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str {
+fn describe_reaction(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str {
     match (kind, claim, effect) {
         (CauseKind::Offline, ..) => "waits until the access point is back; nothing is signed again",
         (CauseKind::KeyRefused | CauseKind::Redirected | CauseKind::Untrusted, ..) => {
@@ -111,10 +111,10 @@ fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str 
 }
 
 /// Describes an answer for the documentation: its statuses, and the words that it contains.
-fn answer(meaning: AnswerClass) -> String {
+fn describe_answer(meaning: AnswerClass) -> String {
     let statuses = STATUS_CLASSES.iter().filter(|(.., of)| *of == meaning);
     let statuses: Vec<_> = statuses
-        .map(|(first, last, _)| span(*first, *last))
+        .map(|(first, last, _)| status_range(*first, *last))
         .collect();
     let phrases = ANSWER_PHRASES
         .iter()
@@ -155,7 +155,7 @@ fn from_operation(operation: Operation) -> &'static str {
     }
 }
 
-fn span(first: u16, last: u16) -> String {
+fn status_range(first: u16, last: u16) -> String {
     if first == last {
         first.to_string()
     } else {

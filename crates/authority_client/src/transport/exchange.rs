@@ -36,10 +36,10 @@ pub(crate) async fn exchange(
     let response = request
         .send()
         .await
-        .map_err(|error| cause(&error, timeout))?;
+        .map_err(|error| transport_cause(&error, timeout))?;
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers(), clock.now());
-    let date = date(response.headers());
+    let date = date_header(response.headers());
     let body = read_body(response, timeout)
         .await?
         .ok_or(Cause::Malformed { status })?;
@@ -57,7 +57,7 @@ async fn read_body(mut response: Response, timeout: Duration) -> Result<Option<V
     while let Some(chunk) = response
         .chunk()
         .await
-        .map_err(|error| cause(&error, timeout))?
+        .map_err(|error| transport_cause(&error, timeout))?
     {
         if body.len() + chunk.len() > BODY_BYTES_MAX {
             return Ok(None);
@@ -67,7 +67,7 @@ async fn read_body(mut response: Response, timeout: Duration) -> Result<Option<V
     Ok(Some(body))
 }
 
-fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
+fn transport_cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     if error.is_dns() {
         Cause::Unreachable {
             problem: "its name does not resolve",
@@ -105,7 +105,7 @@ fn is_handshake_failure(error: &reqwest::Error) -> bool {
 }
 
 /// Returns the time of the Date header.
-fn date(headers: &HeaderMap) -> Option<Timestamp> {
+fn date_header(headers: &HeaderMap) -> Option<Timestamp> {
     parse_http_date(headers.get(DATE)?.to_str().ok()?)
 }
 

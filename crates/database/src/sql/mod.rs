@@ -16,7 +16,7 @@ pub enum Join {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Aliased {
+pub struct AliasedTable {
     pub table: &'static str,
     pub alias: &'static str,
 }
@@ -25,7 +25,7 @@ pub struct Aliased {
 /// column `id`.
 #[derive(Debug, Clone, Copy)]
 pub struct FirstRows<'a> {
-    pub rows: Aliased,
+    pub rows: AliasedTable,
     /// The column of the table that holds the owner of a row.
     pub owner_column: &'static str,
     /// The SQL expression for the owner of the row on the left.
@@ -76,7 +76,7 @@ pub trait Dialect: Sync {
 
     /// Returns the SQL that joins each row on the left by an index lookup. An ordinary join may scan the whole table in
     /// PostgreSQL.
-    fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
+    fn lateral_join(&self, join: Join, rows: AliasedTable, condition: &str) -> String;
 
     /// Returns the SQL that joins each row on the left with the first rows of a table, as `first` describes them.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String;

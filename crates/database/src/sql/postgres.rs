@@ -1,6 +1,6 @@
 //! The dialect of PostgreSQL.
 
-use crate::sql::{Aliased, Dialect, FirstRows, Join, LockedRows};
+use crate::sql::{AliasedTable, Dialect, FirstRows, Join, LockedRows};
 
 pub(super) struct Postgres;
 
@@ -32,8 +32,8 @@ impl Dialect for Postgres {
     }
 
     /// `OFFSET 0` stops the planner from merging the subquery into the outer query.
-    fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String {
-        let Aliased { table, alias } = rows;
+    fn lateral_join(&self, join: Join, rows: AliasedTable, condition: &str) -> String {
+        let AliasedTable { table, alias } = rows;
         let (kind, on) = match join {
             Join::Inner => ("CROSS", ""),
             Join::Left => ("LEFT", "ON TRUE"),
@@ -45,7 +45,7 @@ impl Dialect for Postgres {
 
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String {
         let FirstRows {
-            rows: Aliased { table, alias },
+            rows: AliasedTable { table, alias },
             inner,
             selection,
             ..

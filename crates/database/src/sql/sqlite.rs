@@ -1,6 +1,6 @@
 //! The dialect of SQLite.
 
-use crate::sql::{Aliased, Dialect, FirstRows, Join, LockedRows};
+use crate::sql::{AliasedTable, Dialect, FirstRows, Join, LockedRows};
 
 pub(super) struct Sqlite;
 
@@ -31,8 +31,8 @@ impl Dialect for Sqlite {
         format!("{column} -> '{name}'")
     }
 
-    fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String {
-        let Aliased { table, alias } = rows;
+    fn lateral_join(&self, join: Join, rows: AliasedTable, condition: &str) -> String {
+        let AliasedTable { table, alias } = rows;
         let kind = match join {
             Join::Inner => "CROSS",
             Join::Left => "LEFT",
@@ -43,7 +43,7 @@ impl Dialect for Sqlite {
     /// SQLite may choose the wrong one of several indexes with the owner; `sqlite_index` names the right one.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String {
         let FirstRows {
-            rows: Aliased { table, alias },
+            rows: AliasedTable { table, alias },
             owner_column,
             owner,
             inner,

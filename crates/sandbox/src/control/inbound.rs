@@ -18,7 +18,7 @@ const SUPPLIER_SERVICE: &str = "5A0D0001";
 /// The body of `POST /sandbox/inbound`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Inbound {
+pub struct InboundInvoice {
     /// The customer's tax number.
     pub tin: String,
     /// The reference number of the invoice; generated if absent.
@@ -32,14 +32,21 @@ pub struct Inbound {
     pub notify: Option<bool>,
 }
 
-pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> HttpResponse {
-    answer(state.plant(&inbound.0).map(|irn| json!({ "irn": irn })))
+pub(super) async fn plant_invoice(
+    state: Data<State>,
+    inbound: JsonBody<InboundInvoice>,
+) -> HttpResponse {
+    answer(
+        state
+            .plant_invoice(&inbound.0)
+            .map(|irn| json!({ "irn": irn })),
+    )
 }
 
 impl State {
     /// Adds a signed and transmitted invoice for the customer with the tax number `inbound.tin`. Returns its IRN. The
     /// error says why `inbound` is invalid.
-    pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
+    pub fn plant_invoice(&self, inbound: &InboundInvoice) -> Result<String, String> {
         let today = clock::day(clock::now());
         let planted = self.ledger.open().invoice_count();
         let document = match &inbound.document {
@@ -55,7 +62,7 @@ impl State {
             return Err("the document's customer has another tin".into());
         }
         let irn = essence.irn.clone();
-        if !operations::commit(self, essence, &document) {
+        if !operations::record_signed_invoice(self, essence, &document) {
             return Err(format!("{irn} is signed already"));
         }
         if let Some(invoice) = self.ledger.open().invoice_mut(&irn) {
@@ -68,7 +75,7 @@ impl State {
     }
 }
 
-fn default_document(inbound: &Inbound, today: Date, planted: usize) -> Value {
+fn default_document(inbound: &InboundInvoice, today: Date, planted: usize) -> Value {
     let irn = inbound.irn.clone().unwrap_or_else(|| {
         format!(
             "SUP{:05}-{SUPPLIER_SERVICE}-{}",

@@ -22,7 +22,7 @@ mod observe;
 mod orders;
 
 use actix_web::web::{self, ServiceConfig};
-pub use inbound::Inbound;
+pub use inbound::InboundInvoice;
 
 pub(crate) fn routes(routes: &mut ServiceConfig) {
     let scope = web::scope("/sandbox")
@@ -64,7 +64,7 @@ pub(crate) fn routes(routes: &mut ServiceConfig) {
                 .route(web::delete().to(hub::clear_access_points)),
         )
         .route("/notices", web::post().to(hub::notify))
-        .route("/inbound", web::post().to(inbound::plant))
+        .route("/inbound", web::post().to(inbound::plant_invoice))
         .default_service(web::to(answer::answer_unknown_path));
     routes.service(scope);
 }

@@ -175,7 +175,7 @@ pub(crate) fn fault_for_all(moment: &FaultContext) -> Option<FaultOrder> {
         return None;
     };
     Some(FaultOrder {
-        for_s: Some(fault_s(irn)),
+        for_s: Some(fault_seconds(irn)),
         ..FaultOrder::new(kind)
     })
 }
@@ -204,7 +204,7 @@ fn find_word(typed: &str) -> Option<MagicWord> {
 
 /// Returns the number of seconds that follows the word in the invoice number; `FAULT_S_DEFAULT` if no digits follow
 /// the word.
-fn fault_s(irn: &str) -> u64 {
+fn fault_seconds(irn: &str) -> u64 {
     let typed = magic_part(irn).unwrap_or_default();
     let after = find_word(&typed).map_or("", |known| &typed[known.word.len()..]);
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
@@ -254,7 +254,7 @@ mod tests {
             ("SBXOUTAGE99999999999999999999", 3600),
         ] {
             assert_eq!(
-                fault_s(&format!("{number}-94AD90FB-20261121")),
+                fault_seconds(&format!("{number}-94AD90FB-20261121")),
                 expected,
                 "{number}"
             );

@@ -41,7 +41,7 @@ impl Faults {
         let checked = order.check()?;
         let until = order
             .for_s
-            .map(|seconds| after(clock::now(), seconds))
+            .map(|seconds| time_after(clock::now(), seconds))
             .transpose()?;
         let mut faults = self.lock();
         let id = faults.last().map_or(1, |last| last.id + 1);
@@ -102,7 +102,7 @@ impl Fault {
     }
 }
 
-fn after(now: Timestamp, seconds: u64) -> Result<Timestamp, String> {
+fn time_after(now: Timestamp, seconds: u64) -> Result<Timestamp, String> {
     let wait = i64::try_from(seconds)
         .map(SignedDuration::from_secs)
         .map_err(|_| "for_s is too large")?;

@@ -20,11 +20,11 @@ struct Latency {
     checked: CheckedOrder,
     /// One permit for each concurrent call; `None` means no limit.
     slots: Option<Arc<Semaphore>>,
-    counts: Arc<Counts>,
+    counts: Arc<LatencyCounts>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct LatencyCounts {
     waiting: AtomicU64,
     waiting_max: AtomicU64,
     in_service: AtomicU64,
@@ -43,7 +43,7 @@ struct LatenciesInForce {
 /// The slot of a call that is being served. Dropping it frees the slot.
 pub(crate) struct ServiceSlot {
     ms: u64,
-    counts: Arc<Counts>,
+    counts: Arc<LatencyCounts>,
     _slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -97,7 +97,7 @@ impl Latencies {
         &self,
         seed: u64,
         moment: &FaultContext<'_>,
-    ) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
+    ) -> Option<(u64, Option<Arc<Semaphore>>, Arc<LatencyCounts>)> {
         let state = self.lock();
         let found = state
             .find(Some(moment.operation))
@@ -149,7 +149,7 @@ impl Latency {
     }
 }
 
-impl Counts {
+impl LatencyCounts {
     async fn wait_for(&self, slots: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
         self.waiting_max.fetch_max(waiting, Ordering::Relaxed);

@@ -27,7 +27,7 @@ pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
         return Err(Refusal::new(404, "entity not found"));
     }
     if id.starts_with(SILENT_ENTITY_PREFIX) {
-        return Err(Refusal::breakdown(503, "service unavailable"));
+        return Err(Refusal::server_error(503, "service unavailable"));
     }
     if id.starts_with(CONTRADICTING_ENTITY_PREFIX) {
         let mut ledger = state.ledger.open();
@@ -66,5 +66,5 @@ pub(super) fn list(call: &Call) -> OperationResult {
     let Subject::List(name) = &call.subject else {
         return Err(Refusal::unknown_route());
     };
-    lists::rows(name).ok_or_else(Refusal::unknown_route)
+    lists::list_rows(name).ok_or_else(Refusal::unknown_route)
 }

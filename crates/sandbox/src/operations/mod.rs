@@ -12,4 +12,4 @@ mod sign;
 mod transmission;
 
 pub(crate) use perform::perform;
-pub(crate) use sign::commit;
+pub(crate) use sign::record_signed_invoice;

@@ -40,15 +40,15 @@ fn check(root: &Node<'_>) -> Result<(), String> {
         root.at(name).text()?;
     }
     for name in NUMBER_FIELDS {
-        number(&root.at(name))?;
+        check_number(&root.at(name))?;
     }
-    root.at("other_taxes").if_any(number)?;
+    root.at("other_taxes").if_any(check_number)?;
     root.at("transaction_date").date()?;
     root.at("vat_status").word(&VAT_STATUSES)?;
     Ok(())
 }
 
-fn number(node: &Node<'_>) -> Result<(), String> {
+fn check_number(node: &Node<'_>) -> Result<(), String> {
     match decimal::from_text(node.text()?) {
         Some(_) => Ok(()),
         None => Err(node.fault("must be a number in a string")),

@@ -30,8 +30,8 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
         .rev()
         .filter(|invoice| invoice.business_id == business && is_match(invoice, &call.query))
         .collect();
-    let page = number(&call.query, "page", 1);
-    let size = number(&call.query, "size", SIZE_DEFAULT).min(SIZE_MAX);
+    let page = query_number(&call.query, "page", 1);
+    let size = query_number(&call.query, "size", SIZE_DEFAULT).min(SIZE_MAX);
     let skipped = page.saturating_sub(1).saturating_mul(size);
     let items: Vec<Value> = found
         .iter()
@@ -61,7 +61,7 @@ fn is_match(invoice: &Invoice, query: &HashMap<String, String>) -> bool {
         && is("invoice_type_code", &invoice.type_code)
 }
 
-fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize {
+fn query_number(query: &HashMap<String, String>, name: &str, default: usize) -> usize {
     query
         .get(name)
         .and_then(|text| text.parse().ok())

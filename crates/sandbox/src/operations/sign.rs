@@ -25,7 +25,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
 pub(super) fn sign(call: &Call, state: &State) -> OperationResult {
     let document = body(call)?;
     let essence = check_document(document, state)?;
-    if commit(state, essence, document) {
+    if record_signed_invoice(state, essence, document) {
         Ok(ok())
     } else {
         Err(Refusal::ambiguous(400))
@@ -47,7 +47,11 @@ fn check_document(document: &Value, state: &State) -> Result<InvoiceEssence, Ref
 }
 
 /// Records a signed invoice and its parties. Returns false if the reference number is already signed.
-pub(crate) fn commit(state: &State, essence: InvoiceEssence, document: &Value) -> bool {
+pub(crate) fn record_signed_invoice(
+    state: &State,
+    essence: InvoiceEssence,
+    document: &Value,
+) -> bool {
     let document = document.to_string();
     let mut ledger = state.ledger.open();
     let supplier = &essence.supplier;

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use trade_document::{Coded, PaymentMeans, Period, Reference, ReferenceKind};
 
 use super::Reader;
-use crate::codes::{self, Root};
+use crate::codes::{self, RootKind};
 use crate::element::Element;
 use crate::fault::Cause;
 use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION};
@@ -21,17 +21,17 @@ const REFERENCES: [(&str, ReferenceKind); 7] = [
 ];
 
 impl Reader<'_> {
-    pub(super) fn document_type(&mut self, root_kind: Root) -> Coded {
+    pub(super) fn document_type(&mut self, root_kind: RootKind) -> Coded {
         let root = self.root;
         if root.peek_at("cbc:CustomizationID") == CUSTOMIZATION {
             root.text_at("cbc:CustomizationID");
         }
         let name = match root_kind {
-            Root::Invoice => "cbc:InvoiceTypeCode",
-            Root::CreditNote => "cbc:CreditNoteTypeCode",
+            RootKind::Invoice => "cbc:InvoiceTypeCode",
+            RootKind::CreditNote => "cbc:CreditNoteTypeCode",
         };
         let Some(element) = root.at(name) else {
-            let usual = if root_kind == Root::Invoice {
+            let usual = if root_kind == RootKind::Invoice {
                 "380"
             } else {
                 "381"
@@ -122,7 +122,7 @@ impl Reader<'_> {
     }
 
     fn means_code(&mut self, element: &Element) -> String {
-        let foreign = crate::element::fold(&element.text);
+        let foreign = crate::element::fold_spaces(&element.text);
         let (own, is_exact) = codes::read_payment_means(&foreign);
         if is_exact {
             element.mark_read();

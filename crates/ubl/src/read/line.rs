@@ -4,9 +4,9 @@ use rust_decimal::Decimal;
 use trade_document::{Coded, ItemKind, Line, Tax, TaxSubtotal};
 
 use super::Reader;
-use super::money::{is_in, net};
-use crate::codes::{self, EACH, Root};
-use crate::element::{Element, UNIT, fold};
+use super::money::{is_in_currency, net_charges};
+use crate::codes::{self, EACH, RootKind};
+use crate::element::{Element, UNIT, fold_spaces};
 use crate::fault::Cause;
 use crate::fixed_texts::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
 use crate::rounding::round;
@@ -22,13 +22,13 @@ pub(super) struct RawLine<'a> {
 impl<'a> Reader<'a> {
     pub(super) fn lines(
         &mut self,
-        root_kind: Root,
+        root_kind: RootKind,
         currency: &str,
         taxes: &[TaxSubtotal],
     ) -> Vec<RawLine<'a>> {
         let (name, quantity) = match root_kind {
-            Root::Invoice => ("cac:InvoiceLine", "cbc:InvoicedQuantity"),
-            Root::CreditNote => ("cac:CreditNoteLine", "cbc:CreditedQuantity"),
+            RootKind::Invoice => ("cac:InvoiceLine", "cbc:InvoicedQuantity"),
+            RootKind::CreditNote => ("cac:CreditNoteLine", "cbc:CreditedQuantity"),
         };
         let root = self.root;
         let mut lines = Vec::new();
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         };
         let price = element
             .at("cac:Price/cbc:PriceAmount")
-            .filter(|one| is_in(one, currency));
+            .filter(|one| is_in_currency(one, currency));
         let price = price.and_then(|one| self.decimal(one));
         self.set_price(element, &mut line, price);
         Some(line)
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
             line.price = price;
             return;
         }
-        let gross = line.amount - net(&line.charges);
+        let gross = line.amount - net_charges(&line.charges);
         let divided = gross
             .checked_mul(line.base_quantity)
             .and_then(|one| one.checked_div(line.quantity));
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
                 .find(|attribute| attribute.name == UNIT)
         });
         let unit = attribute
-            .map(|attribute| fold(&attribute.value))
+            .map(|attribute| fold_spaces(&attribute.value))
             .unwrap_or_default();
         if let Some(wanted) = self.units.get(&unit).cloned() {
             let sentence = format!("The unit {unit} became {wanted}, as it was asked for.");
@@ -295,5 +295,5 @@ fn has_unit(quantity: &Element, unit: &str) -> bool {
     quantity
         .attributes
         .iter()
-        .any(|one| one.name == UNIT && fold(&one.value) == unit)
+        .any(|one| one.name == UNIT && fold_spaces(&one.value) == unit)
 }

@@ -13,12 +13,12 @@ use jiff::civil::Date;
 use trade_document::TradeDocument;
 
 use crate::beside::{UnmappedPart, collect};
-use crate::codes::{self, Root};
+use crate::codes::{self, RootKind};
 use crate::element::{Element, path};
 use crate::fault::{Cause, Change, Fault};
 use crate::parse::{Limits, parse};
 
-pub(crate) use money::net;
+pub(crate) use money::net_charges;
 
 /// After this many faults, no more are reported.
 const FAULTS_MAX: usize = 100;
@@ -31,7 +31,7 @@ pub struct ReadDocument {
     pub document: TradeDocument,
     /// The name of the outermost element: `Invoice` or `CreditNote`.
     pub root: String,
-    /// Everything for which the document has no field, to be passed to `write_with`.
+    /// Everything for which the document has no field, to be passed to `write_with_parts`.
     pub beside: Vec<UnmappedPart>,
     pub changes: Vec<Change>,
 }
@@ -80,10 +80,10 @@ pub fn read_with_units(
 }
 
 /// Returns the invoice or credit note. It may be inside of an envelope, such as that of Peppol.
-fn find_root(tree: &Element) -> Option<(&Element, Root)> {
+fn find_root(tree: &Element) -> Option<(&Element, RootKind)> {
     match &*tree.name {
-        "Invoice" => Some((tree, Root::Invoice)),
-        "CreditNote" => Some((tree, Root::CreditNote)),
+        "Invoice" => Some((tree, RootKind::Invoice)),
+        "CreditNote" => Some((tree, RootKind::CreditNote)),
         _ => tree.children.iter().find_map(find_root),
     }
 }
@@ -99,7 +99,7 @@ struct Reader<'a> {
 
 /// The parts of a document that change if its amounts are negative.
 struct Body<'a> {
-    root_kind: Root,
+    root_kind: RootKind,
     currency: String,
     lines: Vec<line::RawLine<'a>>,
     charges: Vec<trade_document::Charge>,
@@ -109,7 +109,7 @@ struct Body<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads the whole document. `None` if a fault was reported.
-    fn document(&mut self, root_kind: Root) -> Option<TradeDocument> {
+    fn document(&mut self, root_kind: RootKind) -> Option<TradeDocument> {
         let root = self.root;
         let number = self.required_text(root, "cbc:ID", "number");
         let issue_date = self.required_date(root, "cbc:IssueDate");
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         let mut document_type = self.document_type(root_kind);
         if self.turn_positive(&mut body) {
             let credit = codes::credit_code(&document_type.code);
-            document_type = codes::read_document_type(Root::CreditNote, credit, None).0;
+            document_type = codes::read_document_type(RootKind::CreditNote, credit, None).0;
         }
         self.settle_lines(&mut body);
         self.check_totals(&body);
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn body(&mut self, root_kind: Root, currency: String) -> Body<'a> {
+    fn body(&mut self, root_kind: RootKind, currency: String) -> Body<'a> {
         let taxes = self.taxes(&currency);
         let lines = self.lines(root_kind, &currency, &taxes);
         let charges = self.charges(self.root, &currency);

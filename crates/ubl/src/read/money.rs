@@ -139,7 +139,7 @@ impl Reader<'_> {
         let totals = self
             .root
             .children_named("cac:TaxTotal")
-            .filter(|one| is_sum_in(one, currency));
+            .filter(|one| is_total_in_currency(one, currency));
         for total in totals.filter(|one| one.at("cac:TaxSubtotal").is_some()) {
             // Our writer makes only one tax total, so further ones need not be kept.
             if !taxes.is_empty() {
@@ -180,7 +180,7 @@ impl Reader<'_> {
     ) -> Vec<TaxSubtotal> {
         let root = self.root;
         let mut totals = root.children_named("cac:TaxTotal");
-        let total = totals.find(|one| is_sum_in(one, currency));
+        let total = totals.find(|one| is_total_in_currency(one, currency));
         let (Some(total), true, Some(first)) = (total, taxes.is_empty(), lines.first()) else {
             return taxes;
         };
@@ -226,7 +226,7 @@ impl Reader<'_> {
         read("cbc:ChargeTotalAmount");
         let payable = read("cbc:PayableAmount");
         let lines = lines.unwrap_or_else(|| line_sum(&body.lines));
-        let tax_exclusive = tax_exclusive.unwrap_or_else(|| lines + net(&body.charges));
+        let tax_exclusive = tax_exclusive.unwrap_or_else(|| lines + net_charges(&body.charges));
         let tax_inclusive = tax_inclusive.unwrap_or(tax_exclusive + tax_sum(&body.taxes));
         let payable = payable.unwrap_or(tax_inclusive - prepaid + rounding);
         Totals {
@@ -246,7 +246,7 @@ impl Reader<'_> {
         };
         let totals = &body.totals;
         let lines = line_sum(&body.lines);
-        let charges = net(&body.charges);
+        let charges = net_charges(&body.charges);
         let tax = tax_sum(&body.taxes);
         let sums = [
             (
@@ -310,7 +310,7 @@ fn usual_category(element: &Element, percent: Option<Decimal>) -> &'static str {
 }
 
 /// Returns the sum of the fees minus that of the discounts.
-pub(crate) fn net(charges: &[Charge]) -> Decimal {
+pub(crate) fn net_charges(charges: &[Charge]) -> Decimal {
     charges
         .iter()
         .map(|charge| {
@@ -340,7 +340,7 @@ pub(crate) fn gross(line: &trade_document::Line, digits: u32) -> Option<Decimal>
 
 /// True if the tax total is in this currency, or states none. Does not mark the currency as read, because a total in
 /// another currency is kept as a whole.
-fn is_sum_in(total: &Element, currency: &str) -> bool {
+fn is_total_in_currency(total: &Element, currency: &str) -> bool {
     let amount = total.at("cbc:TaxAmount");
     let mut attributes = amount.into_iter().flat_map(|one| &one.attributes);
     let stated = attributes.find(|one| one.name == CURRENCY);
@@ -348,7 +348,7 @@ fn is_sum_in(total: &Element, currency: &str) -> bool {
 }
 
 /// True if the amount is in this currency, or states none.
-pub(super) fn is_in(amount: &Element, currency: &str) -> bool {
+pub(super) fn is_in_currency(amount: &Element, currency: &str) -> bool {
     amount
         .attribute(CURRENCY)
         .is_none_or(|stated| stated.eq_ignore_ascii_case(currency))

@@ -101,7 +101,7 @@ fn email(element: &Element) -> Option<String> {
                 .any(|one| one.name == "schemeID" && one.value == "EM");
             // Not marked as read: as the address for electronic documents, it must be kept as a part.
             is_email
-                .then(|| crate::element::fold(&endpoint.text))
+                .then(|| crate::element::fold_spaces(&endpoint.text))
                 .filter(|text| !text.is_empty())
         })
 }

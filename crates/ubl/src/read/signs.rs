@@ -5,9 +5,9 @@ use rust_decimal::Decimal;
 use trade_document::{Charge, Line, Tax};
 
 use super::line::RawLine;
-use super::money::{gross, net};
+use super::money::{gross, net_charges};
 use super::{Body, Reader};
-use crate::codes::{Root, currency_digits};
+use crate::codes::{RootKind, currency_digits};
 use crate::element::Element;
 use crate::fault::Cause;
 
@@ -23,7 +23,7 @@ impl Reader<'_> {
         if totals.tax_exclusive >= Decimal::ZERO && totals.tax_inclusive >= Decimal::ZERO {
             return false;
         }
-        if body.root_kind == Root::CreditNote {
+        if body.root_kind == RootKind::CreditNote {
             let sentence =
                 "The amounts of the credit note are negative, which may mean a credit or a debit.";
             self.fault(Cause::NegativeDocument, root, sentence.to_owned());
@@ -156,7 +156,7 @@ impl Reader<'_> {
         let Some(gross) = self.in_range(element, gross) else {
             return;
         };
-        let expected = gross + net(&line.charges);
+        let expected = gross + net_charges(&line.charges);
         let difference = line.amount - expected;
         if difference.is_zero() {
             return;

@@ -4,24 +4,24 @@ use jiff::civil::Date;
 use trade_document::{PaymentMeans, Reference, ReferenceKind, TradeDocument};
 
 use super::{line, money, party};
-use crate::codes::{self, Root};
+use crate::codes::{self, RootKind};
 use crate::element::Element;
-use crate::fault::Unwritable;
+use crate::fault::UnwritableDocument;
 use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION};
 
-pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable> {
+pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, UnwritableDocument> {
     let kind = &document.document_type;
     let (root_kind, code) =
-        codes::document_type(&kind.code).ok_or_else(|| Unwritable::DocumentType {
+        codes::document_type(&kind.code).ok_or_else(|| UnwritableDocument::DocumentType {
             code: kind.code.clone(),
             name: kind.name.clone(),
         })?;
     if document.lines.is_empty() {
-        return Err(Unwritable::NoLines);
+        return Err(UnwritableDocument::NoLines);
     }
     let (name, type_name) = match root_kind {
-        Root::Invoice => ("Invoice", "cbc:InvoiceTypeCode"),
-        Root::CreditNote => ("CreditNote", "cbc:CreditNoteTypeCode"),
+        RootKind::Invoice => ("Invoice", "cbc:InvoiceTypeCode"),
+        RootKind::CreditNote => ("CreditNote", "cbc:CreditNoteTypeCode"),
     };
     let mut root = Element::new(name);
     root.push(Element::leaf("cbc:CustomizationID", CUSTOMIZATION).into_default());
@@ -78,7 +78,7 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
 }
 
 /// True if a reader would read this UBL code as another document type of the authority.
-fn has_rival(root: Root, code: &str, own: &str) -> bool {
+fn has_rival(root: RootKind, code: &str, own: &str) -> bool {
     codes::read_document_type(root, code, None).0.code != own
 }
 
@@ -86,14 +86,14 @@ fn push_date(element: &mut Element, name: &str, date: Option<Date>) {
     element.push_text(name, date.map(|date| date.to_string()).as_deref());
 }
 
-fn push_references(root: &mut Element, document: &TradeDocument) -> Result<(), Unwritable> {
+fn push_references(root: &mut Element, document: &TradeDocument) -> Result<(), UnwritableDocument> {
     let orders = document
         .references
         .iter()
         .filter(|one| one.kind == ReferenceKind::Order)
         .count();
     if orders > 1 {
-        return Err(Unwritable::Orders(orders));
+        return Err(UnwritableDocument::Orders(orders));
     }
     for reference in &document.references {
         root.push(match reference.kind {
@@ -133,7 +133,7 @@ fn reference_element(name: &str, reference: &Reference) -> Element {
 
 /// Adds due date, payment means and terms. UBL has no due date of a credit note: it is written in the terms, unless it
 /// is the earliest due date of the payment means.
-fn push_payment(root: &mut Element, document: &TradeDocument, kind: Root) {
+fn push_payment(root: &mut Element, document: &TradeDocument, kind: RootKind) {
     for means in &document.payment_means {
         root.push(means_element(means));
     }
@@ -145,9 +145,9 @@ fn push_payment(root: &mut Element, document: &TradeDocument, kind: Root) {
         .filter_map(|means| means.due_date)
         .min();
     match kind {
-        Root::Invoice => push_date(root, "cbc:DueDate", document.due_date),
-        Root::CreditNote if document.due_date == of_means => {}
-        Root::CreditNote => push_date(&mut terms, "cbc:PaymentDueDate", document.due_date),
+        RootKind::Invoice => push_date(root, "cbc:DueDate", document.due_date),
+        RootKind::CreditNote if document.due_date == of_means => {}
+        RootKind::CreditNote => push_date(&mut terms, "cbc:PaymentDueDate", document.due_date),
     }
     root.push(terms);
 }

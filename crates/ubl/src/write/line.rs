@@ -3,21 +3,21 @@
 use rust_decimal::Decimal;
 use trade_document::{ItemKind, Line};
 
-use super::money::{amount, charge_element, plain, tax_category};
-use crate::codes::{Root, is_time};
+use super::money::{amount, charge_element, plain_number, tax_category};
+use crate::codes::{RootKind, is_time};
 use crate::element::{Element, UNIT};
-use crate::fault::Unwritable;
+use crate::fault::UnwritableDocument;
 use crate::fixed_texts::{ITEM_TYPE, ITEM_TYPES, PRODUCT_LIST, SERVICE_LIST};
 
 pub(super) fn to_element(
     line: &Line,
     number: usize,
-    root: Root,
+    root: RootKind,
     currency: &str,
-) -> Result<Element, Unwritable> {
+) -> Result<Element, UnwritableDocument> {
     let (name, quantity_name) = match root {
-        Root::Invoice => ("cac:InvoiceLine", "cbc:InvoicedQuantity"),
-        Root::CreditNote => ("cac:CreditNoteLine", "cbc:CreditedQuantity"),
+        RootKind::Invoice => ("cac:InvoiceLine", "cbc:InvoicedQuantity"),
+        RootKind::CreditNote => ("cac:CreditNoteLine", "cbc:CreditedQuantity"),
     };
     let mut element = Element::new(name);
     element.push(Element::leaf("cbc:ID", number.to_string()).into_default());
@@ -36,10 +36,10 @@ pub(super) fn to_element(
 }
 
 fn quantity(name: &str, value: Decimal, line: &Line) -> Element {
-    Element::leaf(name, plain(value)).with_attribute(UNIT, &line.unit.code)
+    Element::leaf(name, plain_number(value)).with_attribute(UNIT, &line.unit.code)
 }
 
-fn item(line: &Line) -> Result<Element, Unwritable> {
+fn item(line: &Line) -> Result<Element, UnwritableDocument> {
     let mut item = Element::new("cac:Item");
     item.push_text("cbc:Description", line.description.as_deref());
     item.push_text("cbc:Name", Some(&line.name));

@@ -7,8 +7,8 @@ mod party;
 
 use trade_document::TradeDocument;
 
-use crate::beside::{UnmappedPart, merge};
-use crate::fault::Unwritable;
+use crate::beside::{UnmappedPart, merge_parts};
+use crate::fault::UnwritableDocument;
 use crate::order;
 use crate::serialize::serialize_document;
 
@@ -16,15 +16,18 @@ pub(crate) use document::to_element;
 pub(crate) use party::tin_scheme;
 
 /// Writes a document as UBL 2.1.
-pub fn write(document: &TradeDocument) -> Result<String, Unwritable> {
-    write_with(document, &[])
+pub fn write(document: &TradeDocument) -> Result<String, UnwritableDocument> {
+    write_with_parts(document, &[])
 }
 
 /// Writes a document as UBL 2.1 with the parts that were kept when it was read. The parts fit the document as it was
 /// read: after a change of its lines or taxes, do not pass them.
-pub fn write_with(document: &TradeDocument, beside: &[UnmappedPart]) -> Result<String, Unwritable> {
+pub fn write_with_parts(
+    document: &TradeDocument,
+    beside: &[UnmappedPart],
+) -> Result<String, UnwritableDocument> {
     let mut root = document::to_element(document)?;
-    merge(&mut root, beside);
-    order::sort(&mut root);
+    merge_parts(&mut root, beside);
+    order::sort_children(&mut root);
     serialize_document(&root)
 }

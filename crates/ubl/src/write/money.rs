@@ -5,12 +5,12 @@ use trade_document::{Charge, Tax, TradeDocument};
 
 use crate::codes::{self, EXEMPTION_REASON, currency_digits};
 use crate::element::{CURRENCY, Element};
-use crate::fault::Unwritable;
+use crate::fault::UnwritableDocument;
 use crate::fixed_texts::{DISCOUNT_CODE, FEE_CODE};
 use crate::rounding::round;
 
 /// Returns a number without trailing zeros.
-pub(super) fn plain(value: Decimal) -> String {
+pub(super) fn plain_number(value: Decimal) -> String {
     let value = value.normalize();
     if value.is_zero() {
         "0".to_owned()
@@ -38,7 +38,7 @@ pub(super) fn charge_element(
     charge: &Charge,
     tax: Option<&Tax>,
     currency: &str,
-) -> Result<Element, Unwritable> {
+) -> Result<Element, UnwritableDocument> {
     let is_fee = if charge.is_fee { "true" } else { "false" };
     let mut element =
         Element::new("cac:AllowanceCharge").with(Element::leaf("cbc:ChargeIndicator", is_fee));
@@ -54,7 +54,7 @@ pub(super) fn charge_element(
     }
     element.push_text(
         "cbc:MultiplierFactorNumeric",
-        charge.rate.map(plain).as_deref(),
+        charge.rate.map(plain_number).as_deref(),
     );
     element.push(amount("cbc:Amount", charge.amount, currency));
     if let Some(tax) = tax {
@@ -64,12 +64,16 @@ pub(super) fn charge_element(
 }
 
 /// Returns an element for a tax category. `has_reason` adds the reason of an exemption.
-pub(super) fn tax_category(name: &str, tax: &Tax, has_reason: bool) -> Result<Element, Unwritable> {
+pub(super) fn tax_category(
+    name: &str,
+    tax: &Tax,
+    has_reason: bool,
+) -> Result<Element, UnwritableDocument> {
     let code = &tax.category.code;
     let ubl = codes::tax_category(code, tax.percent)
-        .ok_or_else(|| Unwritable::TaxCategory(code.clone()))?;
+        .ok_or_else(|| UnwritableDocument::TaxCategory(code.clone()))?;
     let mut element = Element::new(name).with(Element::leaf("cbc:ID", ubl.category).into_default());
-    element.push_text("cbc:Percent", tax.percent.map(plain).as_deref());
+    element.push_text("cbc:Percent", tax.percent.map(plain_number).as_deref());
     if has_reason && ubl.category == "E" {
         element.push(Element::leaf("cbc:TaxExemptionReason", EXEMPTION_REASON).into_default());
     }
@@ -95,7 +99,10 @@ fn only_tax(document: &TradeDocument) -> Option<&Tax> {
 }
 
 /// Adds the charges of the document, the taxes and the totals.
-pub(super) fn push_sums(root: &mut Element, document: &TradeDocument) -> Result<(), Unwritable> {
+pub(super) fn push_sums(
+    root: &mut Element,
+    document: &TradeDocument,
+) -> Result<(), UnwritableDocument> {
     let currency = &document.currency;
     for charge in &document.charges {
         let tax = charge.tax.as_ref().or_else(|| only_tax(document));

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use ubl::{Limits, read, write, write_with};
+use ubl::{Limits, read, write, write_with_parts};
 
 use crate::random::any_document;
 use crate::test_set;
@@ -61,7 +61,7 @@ fn public_examples_are_exported_for_the_judges() {
         }
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if let Ok(source) = read(&fs::read(&path).unwrap(), &Limits::default()) {
-            let xml = write_with(&source.document, &source.beside).unwrap();
+            let xml = write_with_parts(&source.document, &source.beside).unwrap();
             export(&folder, &name, &xml).unwrap();
         }
     }

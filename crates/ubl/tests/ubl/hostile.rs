@@ -173,7 +173,10 @@ fn a_document_of_ten_thousand_lines_is_read_and_written() {
         (10_000, 10_000)
     );
     assert_eq!(read.beside.len(), 10_000);
-    assert_eq!(ubl::write_with(&read.document, &read.beside).unwrap(), xml);
+    assert_eq!(
+        ubl::write_with_parts(&read.document, &read.beside).unwrap(),
+        xml
+    );
 }
 
 proptest! {
@@ -214,7 +217,7 @@ proptest! {
         let xml = lines.collect::<Vec<_>>().join("\n");
         if let Ok(read) = read(xml.as_bytes(), &Limits::default()) {
             let _ = write(&read.document);
-            if let Ok(allocated) = ubl::allocate(&read.document) {
+            if let Ok(allocated) = ubl::allocate_charges(&read.document) {
                 let _ = ubl::fold_fees(&allocated.document);
             }
         }

@@ -4,7 +4,7 @@
 use crate::test_set::{self, charge, decimal, line, plain, sum_up, tax};
 use rust_decimal::Decimal;
 use trade_document::{ItemKind, TradeDocument};
-use ubl::{Fault, Limits, ReadDocument, allocate, fold_fees, read, split_untaxed, write};
+use ubl::{Fault, Limits, ReadDocument, allocate_charges, fold_fees, read, split_untaxed, write};
 
 /// Reads the XML of the plain invoice with some of its texts replaced.
 fn read_with(replacements: &[(&str, &str)]) -> Result<ReadDocument, Vec<Fault>> {
@@ -52,7 +52,7 @@ fn a_package_becomes_a_piece_and_is_given_back() {
         sentences(&read),
         ["The unit XBX (box, Recommendation 21) became EA (each)."]
     );
-    let xml = ubl::write_with(&read.document, &read.beside).unwrap();
+    let xml = ubl::write_with_parts(&read.document, &read.beside).unwrap();
     assert!(xml.contains("unitCode=\"XBX\""), "{xml}");
 }
 
@@ -208,7 +208,7 @@ fn a_negative_line_becomes_a_discount() {
         sentences(&read),
         ["The line of −300.00, “Bottles returned”, became a discount on the document."]
     );
-    let allocated = allocate(&read.document).unwrap();
+    let allocated = allocate_charges(&read.document).unwrap();
     assert_eq!(allocated.document.lines[0].amount, decimal("899700"));
 }
 
@@ -273,7 +273,7 @@ fn a_price_in_another_currency_stays_beside_and_a_rate_comes_from_the_sum() {
     ])
     .unwrap();
     assert_eq!(read.document, plain());
-    let xml = ubl::write_with(&read.document, &read.beside).unwrap();
+    let xml = ubl::write_with_parts(&read.document, &read.beside).unwrap();
     assert!(xml.contains(price), "{xml}");
 }
 
@@ -318,7 +318,7 @@ fn categories_and_means_that_the_authority_lacks_are_mapped_and_given_back() {
             "The payment means 59 of UNTDID 4461 became 49."
         ]
     );
-    let xml = ubl::write_with(&read.document, &read.beside).unwrap();
+    let xml = ubl::write_with_parts(&read.document, &read.beside).unwrap();
     assert_eq!(xml.matches("<cbc:ID>AE</cbc:ID>").count(), 2, "{xml}");
     assert!(xml.contains("<cbc:PaymentMeansCode>59<"), "{xml}");
 }
@@ -513,7 +513,7 @@ fn a_discount_is_divided_by_the_largest_remainder() {
         charge(true, "0.01", Some("Stamp"), Some(tax("ZERO_VAT", "0"))),
     ];
     sum_up(&mut document);
-    let allocated = allocate(&document).unwrap();
+    let allocated = allocate_charges(&document).unwrap();
     let amounts: Vec<_> = allocated
         .document
         .lines
@@ -548,13 +548,14 @@ fn a_fee_of_another_tax_becomes_a_line_and_such_a_discount_is_refused() {
     let charge_of = |is_fee| charge(is_fee, "25", Some("Pallets"), Some(tax("ZERO_VAT", "0")));
     document.charges = vec![charge_of(true)];
     sum_up(&mut document);
-    let allocated = allocate(&document).unwrap().document;
+    let allocated = allocate_charges(&document).unwrap().document;
     assert_eq!(
         (&*allocated.lines[1].name, allocated.lines[1].amount),
         ("Pallets", decimal("25"))
     );
     document.charges = vec![charge_of(false)];
-    let refusal = |document: &TradeDocument| allocate(document).unwrap_err().remove(0).sentence;
+    let refusal =
+        |document: &TradeDocument| allocate_charges(document).unwrap_err().remove(0).sentence;
     assert_eq!(
         refusal(&document),
         "The discount of 25 (Pallets) has a tax that no line has."

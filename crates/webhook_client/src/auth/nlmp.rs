@@ -85,7 +85,7 @@ impl<'m> Challenge<'m> {
         let attributes = if flags & NEGOTIATE_TARGET_INFO == 0 {
             Vec::new()
         } else {
-            attributes(message.get(info)?)?
+            parse_attributes(message.get(info)?)?
         };
         Some(Self {
             flags,
@@ -158,7 +158,7 @@ pub(super) fn authenticate(
     };
     let nt = [proof.as_slice(), &blob].concat();
     let flags = asked.flags & (OFFERED_FLAGS | NEGOTIATE_TARGET_INFO);
-    let mut message = message(
+    let mut message = build_message(
         flags,
         [&lm, &nt, &utf16_le(login.domain), &utf16_le(login.username)],
     )?;
@@ -171,7 +171,7 @@ pub(super) fn authenticate(
 }
 
 /// Writes an AUTHENTICATE (section 2.2.1.3). `parts`: LM response, NT response, domain and user.
-fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
+fn build_message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     let mut head = SIGNATURE.to_vec();
     head.extend(3_u32.to_le_bytes());
     let mut payload: Vec<u8> = Vec::new();
@@ -236,7 +236,7 @@ fn utf16_le(text: &str) -> Vec<u8> {
 }
 
 /// Parses the attributes of the target information. Returns `None` without a terminator or with a repeated attribute.
-fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
+fn parse_attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut found: Vec<(u16, &[u8])> = Vec::new();
     loop {
         let id = u16::from_le_bytes(array_at(info, 0)?);
@@ -434,7 +434,7 @@ mod tests {
             134_000_000_000_000_000_u64.to_le_bytes(),
             "the server's time"
         );
-        let info = attributes(&blob[28..]).unwrap();
+        let info = parse_attributes(&blob[28..]).unwrap();
         assert!(
             info.contains(&(AV_FLAGS, &AV_FLAGS_HAS_MIC.to_le_bytes()[..])),
             "{info:?}"
@@ -458,7 +458,7 @@ mod tests {
         append_attribute(&mut info, AV_TIMESTAMP, &[7; 8]).unwrap();
         append_attribute(&mut info, AV_EOL, &[]).unwrap();
         let message = answer(&challenge_with(FLAGS, &info)).unwrap();
-        let sent = attributes(&part(&message, 20)[44..]).unwrap();
+        let sent = parse_attributes(&part(&message, 20)[44..]).unwrap();
         assert_eq!(
             sent,
             [
@@ -543,7 +543,7 @@ mod tests {
         #[test]
         fn an_arbitrary_challenge_never_panics(message in prop::collection::vec(any::<u8>(), 0..512)) {
             let _ = answer(&message);
-            let _ = attributes(&message);
+            let _ = parse_attributes(&message);
         }
 
         #[test]

@@ -49,7 +49,7 @@ pub async fn fetch(
     request: AccessTokenRequest<'_>,
 ) -> Result<Token, AuthFault> {
     let (headers, body) = headers_and_body(request);
-    let credentials = credentials(request)?;
+    let credentials = client_credentials(request)?;
     let post = PostRequest {
         url: request.token_url,
         headers: &headers,
@@ -70,12 +70,12 @@ pub fn read_token(attempt: &AttemptResult) -> Result<Token, AuthFault> {
         _ => Err(attempt
             .status
             .map_or(AuthFault::TokenUnreachable, |status| {
-                refusal(status, &answer)
+                token_refusal(status, &answer)
             })),
     }
 }
 
-fn refusal(status: u16, answer: &Map<String, Value>) -> AuthFault {
+fn token_refusal(status: u16, answer: &Map<String, Value>) -> AuthFault {
     match answer
         .get("error")
         .and_then(Value::as_str)
@@ -115,7 +115,7 @@ fn headers_and_body(request: AccessTokenRequest<'_>) -> (Headers, String) {
 }
 
 /// Builds the client's credentials. For Basic, id and secret are each form-encoded (RFC 6749, section 2.3.1).
-fn credentials(request: AccessTokenRequest<'_>) -> Result<Credentials, AuthFault> {
+fn client_credentials(request: AccessTokenRequest<'_>) -> Result<Credentials, AuthFault> {
     if request.has_secret_in_body {
         return Ok(Credentials::none());
     }
@@ -220,7 +220,7 @@ mod tests {
             "grant_type=refresh_token&refresh_token=r%3D1&scope=notify+write"
         );
         assert_eq!(headers.len(), 2);
-        let sent = credentials(by_refresh_token).unwrap().headers();
+        let sent = client_credentials(by_refresh_token).unwrap().headers();
         assert_eq!(
             sent["authorization"],
             format!("Basic {}", STANDARD.encode("erp+client:s%3Ae%26cret"))

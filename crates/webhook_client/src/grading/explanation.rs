@@ -10,7 +10,7 @@ pub(crate) const NOT_SENT_EXPLANATION: &str = "It was not sent, or its answer no
 
 /// The terms in which the explanations speak of an attempt and of a message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms<'a> {
+pub(crate) struct ExplanationTerms<'a> {
     /// The timeout of an attempt.
     pub(crate) timeout: Duration,
     /// Why messages are large.
@@ -39,7 +39,7 @@ pub(crate) fn explain_passed(check: GradeCheck) -> &'static str {
 pub(crate) fn explain_not_accepted(
     check: GradeCheck,
     answer: &AttemptResult,
-    terms: Terms<'_>,
+    terms: ExplanationTerms<'_>,
 ) -> String {
     let observed = match answer.status {
         Some(status) => status_advice(status),

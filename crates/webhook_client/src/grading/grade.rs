@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::attempt::AttemptResult;
-use crate::grading::explanation::{self, Terms};
+use crate::grading::explanation::{self, ExplanationTerms};
 
 /// The checks, in the order of their messages. The check of speed has no message: it uses all answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -143,7 +143,7 @@ pub fn grade_answers(
     timeout: Duration,
     why_large: &str,
 ) -> GradeReport {
-    let terms = Terms { timeout, why_large };
+    let terms = ExplanationTerms { timeout, why_large };
     let accepts_valid = answers
         .iter()
         .any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));
@@ -191,7 +191,7 @@ fn check_result(
     check: GradeCheck,
     answer: Option<&AttemptResult>,
     accepts_valid: bool,
-    terms: Terms<'_>,
+    terms: ExplanationTerms<'_>,
 ) -> CheckResult {
     let Some(answer) = answer else {
         let explanation = explanation::NOT_SENT_EXPLANATION.to_owned();

@@ -30,7 +30,7 @@ impl ConnectPolicy {
     pub(crate) fn permits(&self, address: IpAddr, port: u16) -> bool {
         match self.scope {
             ConnectScope::Public => self.addresses.permits(address, port),
-            ConnectScope::AllowList => self.addresses.allows(address, port),
+            ConnectScope::AllowList => self.addresses.is_in_allow_list(address, port),
         }
     }
 }

@@ -45,7 +45,7 @@ impl PhaseClock {
     /// Records that a new connection is being made. Forgets the times of a reused connection that turned out to be
     /// closed.
     pub(crate) fn record_connect_start(&self) {
-        self.set(|moments, now| {
+        self.record_now(|moments, now| {
             *moments = Moments {
                 started: moments.started,
                 connect_started: Some(now),
@@ -57,30 +57,30 @@ impl PhaseClock {
     }
 
     pub(crate) fn record_lookup_start(&self) {
-        self.set(|moments, now| moments.lookup_started = Some(now));
+        self.record_now(|moments, now| moments.lookup_started = Some(now));
     }
 
     pub(crate) fn record_resolution(&self) {
-        self.set(|moments, now| moments.resolved = Some(now));
+        self.record_now(|moments, now| moments.resolved = Some(now));
     }
 
     pub(crate) fn record_connection(&self) {
-        self.set(|moments, now| moments.connected = Some(now));
+        self.record_now(|moments, now| moments.connected = Some(now));
     }
 
     pub(crate) fn record_answer(&self) {
-        self.set(|moments, now| moments.answered = Some(now));
+        self.record_now(|moments, now| moments.answered = Some(now));
     }
 
     pub(crate) fn phases(&self) -> PhaseTimes {
-        self.moments(|moments| moments.phases(Instant::now()))
+        self.with_moments(|moments| moments.phases(Instant::now()))
     }
 
-    fn set(&self, write: impl FnOnce(&mut Moments, Instant)) {
-        self.moments(|moments| write(moments, Instant::now()));
+    fn record_now(&self, write: impl FnOnce(&mut Moments, Instant)) {
+        self.with_moments(|moments| write(moments, Instant::now()));
     }
 
-    fn moments<T>(&self, with: impl FnOnce(&mut Moments) -> T) -> T {
+    fn with_moments<T>(&self, with: impl FnOnce(&mut Moments) -> T) -> T {
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

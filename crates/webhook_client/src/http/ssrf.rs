@@ -19,7 +19,7 @@ use crate::http::resolver::{GuardedResolver, Lookup};
 use crate::testing::{AfterResponse, TestReceiver};
 
 /// Returns URLs without a scheme. `PORT` stands for the port of the server that must not be reached.
-fn forms() -> Vec<String> {
+fn address_forms() -> Vec<String> {
     let forms: Value =
         strict_json::from_trusted(include_str!("../../../../tests/forgery/urls.json")).unwrap();
     let groups = forms["refused"]
@@ -89,7 +89,7 @@ async fn post(client: &GuardedClient, url: &str) -> AttemptResult {
 }
 
 /// Starts a server that no call may reach. It listens on every address of this machine.
-async fn canary() -> TestReceiver {
+async fn start_canary() -> TestReceiver {
     let everywhere: [SocketAddr; 2] = ["[::]:0".parse().unwrap(), "0.0.0.0:0".parse().unwrap()];
     let has_v6 = std::net::TcpListener::bind(everywhere[0]).is_ok();
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
@@ -102,8 +102,8 @@ async fn canary() -> TestReceiver {
 }
 
 #[tokio::test]
-async fn no_form_of_a_private_address_reaches_a_canary() {
-    let canary = canary().await;
+async fn no_form_of_a_private_address_reaches_a_start_canary() {
+    let canary = start_canary().await;
     let port = canary.address.port().to_string();
     let client = client(
         FixedLookup(addresses(&["127.0.0.1", "::1", "0.0.0.0"])),
@@ -111,7 +111,7 @@ async fn no_form_of_a_private_address_reaches_a_canary() {
     );
     let mut tried = HashSet::new();
     let mut odd = Vec::new();
-    for form in forms() {
+    for form in address_forms() {
         assert!(tried.insert(form.clone()), "{form} is listed twice");
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{}", form.replace("PORT", &port));
@@ -128,7 +128,7 @@ async fn no_form_of_a_private_address_reaches_a_canary() {
 
 #[tokio::test]
 async fn the_forms_would_reach_it_if_they_were_allowed() {
-    let canary = canary().await;
+    let canary = start_canary().await;
     let port = canary.address.port();
     let client = client(
         FixedLookup(addresses(&["127.0.0.1"])),
@@ -153,7 +153,7 @@ async fn the_forms_would_reach_it_if_they_were_allowed() {
 
 #[tokio::test]
 async fn a_name_that_leads_to_a_private_address_of_any_kind_is_not_called() {
-    let canary = canary().await;
+    let canary = start_canary().await;
     let port = canary.address.port();
     for address in [
         "127.0.0.1",
@@ -230,7 +230,7 @@ async fn only_the_permitted_addresses_of_a_name_are_tried() {
         Some(addresses(&["10.0.0.1"]))
     );
 
-    let (endpoint, canary) = neighbours().await;
+    let (endpoint, canary) = endpoint_and_canary().await;
     let client = client(
         FixedLookup(addresses(&["127.0.0.1", "127.0.0.2"])),
         &["127.0.0.2/32"],
@@ -242,7 +242,7 @@ async fn only_the_permitted_addresses_of_a_name_are_tried() {
 
 #[tokio::test]
 async fn a_name_that_changes_its_address_is_not_called_again() {
-    let (endpoint, canary) = neighbours().await;
+    let (endpoint, canary) = endpoint_and_canary().await;
     let answers = vec![addresses(&["127.0.0.2"]), addresses(&["127.0.0.1"])];
     let lookup = ScriptedLookup(Mutex::new(HashMap::from([("hooks.internal", answers)])));
     let client = client(lookup, &["127.0.0.2/32"]);
@@ -256,7 +256,7 @@ async fn a_name_that_changes_its_address_is_not_called_again() {
 }
 
 /// Starts two servers with the same port, at an allowed and a refused address. Both close each connection.
-async fn neighbours() -> (TestReceiver, TestReceiver) {
+async fn endpoint_and_canary() -> (TestReceiver, TestReceiver) {
     let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     loop {
         let endpoint =
@@ -274,7 +274,7 @@ async fn neighbours() -> (TestReceiver, TestReceiver) {
 
 #[tokio::test]
 async fn no_redirect_is_followed() {
-    let canary = canary().await;
+    let canary = start_canary().await;
     let port = canary.address.port();
     let client = client(
         FixedLookup(addresses(&["127.0.0.1"])),

@@ -158,7 +158,9 @@ async fn who_snoozes_or_ends_a_topic_gets_no_mail_about_it_and_others_do() {
             (NoticeTopic::Invoices, MailChoice::MutedUntil(until)),
             (NoticeTopic::Webhook, MailChoice::Never),
         ];
-        mail_choices::set(store, owner, &choices).await.unwrap();
+        mail_choices::set_choices(store, owner, &choices)
+            .await
+            .unwrap();
         let kept = mail_choices::owned_by(store, owner, office.clock.now())
             .await
             .unwrap();
@@ -214,7 +216,7 @@ async fn what_was_sent_before_a_crash_is_sent_again_under_the_same_id() {
         let group = groups.await.unwrap()[0];
         let tx = office.test.store.begin().await.unwrap();
         assert_eq!(
-            notices::take(&tx, group, office.clock.now())
+            notices::take_notices(&tx, group, office.clock.now())
                 .await
                 .unwrap()
                 .len(),

@@ -130,7 +130,7 @@ impl Office {
 
     pub(super) async fn tell_outage(&self, outage: &Outage, edge: OutageEdge) {
         let tx = self.test.store.begin().await.unwrap();
-        notices::add_outage(&tx, outage, edge, self.clock.now())
+        notices::add_outage_notices(&tx, outage, edge, self.clock.now())
             .await
             .unwrap();
         tx.commit().await.unwrap();

@@ -258,7 +258,9 @@ async fn chats_are_told_at_the_same_time_each_once_and_in_a_lane_of_their_own() 
         for id in [TAXPAYER, TaxpayerId(8)] {
             let entry = AuditEntry::new(Actor::CommandLine, AuditAction::SetChat, &id, now);
             let entry = entry.for_taxpayer(id);
-            chat_hooks::set(store, id, Some(&url), entry).await.unwrap();
+            chat_hooks::set_address(store, id, Some(&url), entry)
+                .await
+                .unwrap();
             office
                 .tell_to(NoticeScope::Taxpayer(id), NoticeKind::KeyChanged, "X")
                 .await;

@@ -152,7 +152,7 @@ impl TaxpayerCommand for ChangeProfile {
         if *logo != Change::Keep {
             uow.writes.logo = logo.clone();
         }
-        let changed = taxpayer.changed_since(&before);
+        let changed = taxpayer.changed_fields_since(&before);
         if !changed.is_empty() {
             let entry = audit_entry(uow, self.by, AuditAction::UpdateProfile);
             uow.writes

@@ -5,7 +5,7 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correct::approve;
 use crate::actors::taxpayer::commands::correction_names::{NumberKind, add_name_reads, free_name};
 use crate::actors::taxpayer::commands::create::{add_draft_reads, add_invoice, want_ids};
-use crate::actors::taxpayer::commands::payment::note_credited;
+use crate::actors::taxpayer::commands::payment::mark_fully_credited;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -73,7 +73,7 @@ impl TaxpayerCommand for AdvanceCorrection {
         }
         let after = match &self.step {
             CorrectionStep::Create(draft) => create_replacement(uow, stored, draft)?,
-            CorrectionStep::Sign(payable) => sign_next(uow, stored, *payable),
+            CorrectionStep::Sign(payable) => sign_next_document(uow, stored, *payable),
             CorrectionStep::Enter(state, reason) => stored.enter(*state, reason.clone(), uow.now),
         };
         uow.put_correction(after.clone());
@@ -105,13 +105,13 @@ fn create_replacement(
     Ok(correction.enter(CorrectionState::Running, None, uow.now))
 }
 
-fn sign_next(uow: &mut UnitOfWork, correction: Correction, payable: Amount) -> Correction {
+fn sign_next_document(uow: &mut UnitOfWork, correction: Correction, payable: Amount) -> Correction {
     let signed = correction.next_document();
     let credit_note = signed
         .filter(|document| document.kind == DocumentPurpose::CreditNote && correction.is_whole);
     let original = uow.invoices.with_id(correction.original).cloned();
     if let (Some(credit_note), Some(original)) = (credit_note, original) {
-        note_credited(uow, &original, &credit_note.invoice_no);
+        mark_fully_credited(uow, &original, &credit_note.invoice_no);
     }
     correction.sign_next(payable, uow.now)
 }

@@ -39,7 +39,7 @@ impl TaxpayerCommand for CreateBatch {
 
     /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
-        create_all(uow, &self.0).map(|(batch, _)| batch)
+        create_batch(uow, &self.0).map(|(batch, _)| batch)
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn drafts(candidates: &[Candidate]) -> impl Iterator<Item = &Draft> {
 }
 
 /// Creates the invoices of a batch. Also returns the faults of each item that failed.
-pub(super) fn create_all(
+pub(super) fn create_batch(
     uow: &mut UnitOfWork,
     candidates: &[Candidate],
 ) -> Result<(Batch, Vec<Option<Faults>>), Refusal> {

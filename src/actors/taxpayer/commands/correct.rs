@@ -11,14 +11,14 @@ use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::correction_names::{
     FreeName, NumberKind, add_name_reads, free_name,
 };
-use crate::actors::taxpayer::commands::create::{new_invoice, store_new};
+use crate::actors::taxpayer::commands::create::{new_invoice, put_new_invoice};
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::weight::Size;
 use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::credits::Credits;
-use crate::domain::correction::plan::{Case, Numbers, Plan, Wish};
+use crate::domain::correction::plan::{CorrectionCase, CorrectionNumbers, CorrectionWish, Plan};
 use crate::domain::correction::record::{
     Correction, CorrectionState, DocumentPurpose, PlannedDocument,
 };
@@ -64,7 +64,7 @@ impl From<&Invoice> for CorrectedNames {
 /// documents is done at once and is not stored.
 pub struct CorrectInvoice {
     pub original: CorrectedNames,
-    pub wish: Wish,
+    pub wish: CorrectionWish,
     pub today: Date,
     pub catalog: Arc<Catalog>,
     pub is_preview: bool,
@@ -72,7 +72,7 @@ pub struct CorrectInvoice {
 
 /// The numbers and IRNs of the new documents. A cancellation has no replacement; `replacement` then repeats
 /// `credit_note`.
-struct Names {
+struct NewDocumentNames {
     credit_note: FreeName,
     replacement: FreeName,
 }
@@ -80,7 +80,7 @@ struct Names {
 /// The documents of a correction, and their names.
 struct NamedPlan {
     plan: Plan,
-    names: Names,
+    names: NewDocumentNames,
 }
 
 impl CorrectInvoice {
@@ -92,17 +92,17 @@ impl CorrectInvoice {
     ) -> Result<NamedPlan, Refusal> {
         let credit_note = free_name(uow, &original.irn, NumberKind::credit_note(self.today))?;
         let replacement = match &self.wish {
-            Wish::Cancel => credit_note.clone(),
-            Wish::Become(wanted) => {
+            CorrectionWish::Cancel => credit_note.clone(),
+            CorrectionWish::Become(wanted) => {
                 let kind = NumberKind::replacement(wanted.invoice_date);
                 free_name(uow, &original.irn, kind)?
             }
         };
-        let numbers = Numbers {
+        let numbers = CorrectionNumbers {
             credit_note: credit_note.invoice_no.clone(),
             replacement: replacement.invoice_no.clone(),
         };
-        let case = Case {
+        let case = CorrectionCase {
             original,
             credit_notes,
             numbers: &numbers,
@@ -111,7 +111,7 @@ impl CorrectInvoice {
         };
         let plan = case.plan(&self.wish);
         let plan = plan.map_err(|error| Refusal::NotCorrectable(error.to_string()))?;
-        let names = Names {
+        let names = NewDocumentNames {
             credit_note,
             replacement,
         };
@@ -126,8 +126,8 @@ impl TaxpayerCommand for CorrectInvoice {
 
     fn size(&self) -> Size {
         match &self.wish {
-            Wish::Cancel => Size::default(),
-            Wish::Become(wanted) => Size::for_draft(wanted),
+            CorrectionWish::Cancel => Size::default(),
+            CorrectionWish::Become(wanted) => Size::for_draft(wanted),
         }
     }
 
@@ -144,7 +144,7 @@ impl TaxpayerCommand for CorrectInvoice {
         wanted.add_correction(*id, references.clone());
         wanted.add_runs(irn);
         add_name_reads(wanted, context, irn, NumberKind::credit_note(self.today));
-        if let Wish::Become(draft) = &self.wish {
+        if let CorrectionWish::Become(draft) = &self.wish {
             let kind = NumberKind::replacement(draft.invoice_date);
             add_name_reads(wanted, context, irn, kind);
         }
@@ -163,7 +163,7 @@ impl TaxpayerCommand for CorrectInvoice {
         let notes = notes.map(|note| as_signed(uow, note, &self.catalog));
         let notes: Vec<_> = notes.collect::<Result<_, _>>()?;
         let planned = self.plan(uow, &signed, &notes)?;
-        let mut correction = describe(uow, &original, &credits, &planned, &self.catalog);
+        let mut correction = describe_correction(uow, &original, &credits, &planned, &self.catalog);
         let NamedPlan { plan, names } = planned;
         if self.is_preview || correction.documents.is_empty() {
             return Ok(correction);
@@ -193,7 +193,7 @@ fn draw_number(uow: &UnitOfWork) -> String {
     number.replacen('B', "C", 1)
 }
 
-fn describe(
+fn describe_correction(
     uow: &UnitOfWork,
     original: &Invoice,
     credits: &Credits,
@@ -334,7 +334,7 @@ fn create_credit_note(
     irn: Irn,
 ) -> Result<InvoiceId, Refusal> {
     let (note, posting) = new_invoice(uow, draft, irn, original.customer.clone());
-    store_new(uow, &note, posting);
+    put_new_invoice(uow, &note, posting);
     approve(uow, note)
 }
 

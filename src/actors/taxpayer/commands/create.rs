@@ -20,7 +20,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::{Customer, CustomerDetails, InvoiceCustomer, Taxpayer};
 use crate::domain::payment::Posting;
 use crate::store::ids::IdKind;
-use crate::store::invoices::customers_and_items::ItemNames;
+use crate::store::invoices::customers_and_items::ItemIdentifiers;
 use crate::store::invoices::payments;
 
 /// Creates an invoice, or returns the existing one.
@@ -83,7 +83,7 @@ pub(super) fn add_draft_reads(draft: &Draft, wanted: &mut ReadSet, context: &Rea
         .for_each(|line| add_item(line, wanted.items()));
 }
 
-fn add_item(line: &Line, items: &mut ItemNames) {
+fn add_item(line: &Line, items: &mut ItemIdentifiers) {
     match &line.item_no {
         Some(no) => items.numbers.insert(no.clone()),
         None => items.names.insert(line.item_name.clone()),
@@ -101,7 +101,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
         }
         return Ok(CreatedInvoice {
             invoice: existing.clone(),
-            duplicate: Some(compare(draft, existing)),
+            duplicate: Some(compare_with_existing(draft, existing)),
         });
     }
     if taxpayer.settings.strict_numbers && !is_submittable(irn.invoice_no()) {
@@ -110,7 +110,7 @@ pub(super) fn add_invoice(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created
     let customer = resolve_customer(uow, &draft.customer, draft.category);
     let (mut invoice, posting) = new_invoice(uow, draft, irn, customer);
     resolve_items(uow, &mut invoice.lines);
-    store_new(uow, &invoice, posting);
+    put_new_invoice(uow, &invoice, posting);
     Ok(CreatedInvoice {
         invoice,
         duplicate: None,
@@ -184,7 +184,7 @@ pub(super) fn new_invoice(
     draft.clone().into_invoice(identity, uow.now)
 }
 
-pub(super) fn store_new(uow: &mut UnitOfWork, invoice: &Invoice, posting: Option<Posting>) {
+pub(super) fn put_new_invoice(uow: &mut UnitOfWork, invoice: &Invoice, posting: Option<Posting>) {
     let extra = json!({ "previous_status": null });
     let sequence = uow.emit_about(EventKind::InvoiceCreated, invoice, extra);
     if let Some(posting) = posting {
@@ -251,7 +251,7 @@ pub(super) fn find_existing<'a>(
 }
 
 /// Compares a draft with an existing invoice. An edited invoice is always different, because its first content is gone.
-pub(super) fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
+pub(super) fn compare_with_existing(draft: &Draft, existing: &Invoice) -> Duplicate {
     let is_identical = existing.edited_at.is_none() && draft.digest() == existing.content_digest;
     if is_identical {
         Duplicate::Identical

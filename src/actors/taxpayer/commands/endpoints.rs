@@ -5,7 +5,7 @@ use webhook_client::SigningSecret;
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::endpoint_entry;
 use crate::actors::taxpayer::commands::webhook::{
-    configured_endpoint, emit_webhook_updated, origin, record_change,
+    configured_endpoint, emit_webhook_updated, origin, record_endpoint_change,
 };
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
@@ -79,7 +79,7 @@ impl TaxpayerCommand for AddEndpoint {
         };
         let secret = (endpoint.key, self.secret.clone());
         uow.writes.first_secrets.push(secret);
-        record_change(uow, self.by, None, &endpoint);
+        record_endpoint_change(uow, self.by, None, &endpoint);
         uow.put_endpoint(endpoint.clone());
         Ok(endpoint)
     }
@@ -113,7 +113,7 @@ impl TaxpayerCommand for ChangeEndpoint {
             .apply_to(endpoint.retry_schedule);
         endpoint.updated_at = uow.now;
         uow.put_endpoint(endpoint.clone());
-        record_change(uow, self.by, Some(&before), &endpoint);
+        record_endpoint_change(uow, self.by, Some(&before), &endpoint);
         Ok(endpoint)
     }
 }

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
-use crate::actors::taxpayer::commands::batch::{create_all, create_items, drafts, item_faults};
+use crate::actors::taxpayer::commands::batch::{create_batch, create_items, drafts, item_faults};
 use crate::actors::taxpayer::commands::create::{
-    add_draft_reads, compare, find_existing, irn, irn_taken_refusal, want_ids,
+    add_draft_reads, compare_with_existing, find_existing, irn, irn_taken_refusal, want_ids,
 };
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -111,7 +111,7 @@ impl TaxpayerCommand for ImportInvoices {
                 is_new: false,
             });
         }
-        let (batch, faults) = create_all(uow, &self.candidates)?;
+        let (batch, faults) = create_batch(uow, &self.candidates)?;
         for (document, item) in self.file.documents.iter().zip(&batch.items) {
             let created = item.id.filter(|_| item.outcome == ItemOutcome::Created);
             let parts = document
@@ -267,7 +267,7 @@ impl PlannedInvoices {
             if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
                 return Err(irn_taken_refusal(&irn, &existing.invoice_no));
             }
-            let duplicate = compare(draft, existing);
+            let duplicate = compare_with_existing(draft, existing);
             return Ok(BatchItem::for_invoice(existing, Some(duplicate)));
         }
         if let Some(planned) = self.by_number.get(&draft.invoice_no) {

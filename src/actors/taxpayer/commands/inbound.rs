@@ -22,7 +22,7 @@ use crate::store::operations::outages::OutageEvent;
 
 /// Records that an invoice was transmitted and, if `is_delivered`, that its receipt was confirmed. The invoice's status
 /// never moves backward.
-pub struct RecordTransit {
+pub struct RecordTransmission {
     pub irn: Irn,
     pub is_delivered: bool,
 }
@@ -44,7 +44,7 @@ pub struct AcknowledgeSupplierInvoice {
 /// Emits the event of an outage, if an endpoint has enabled events of this kind and the event was not emitted before.
 pub struct NotifyOutage(pub OutageNotice);
 
-impl TaxpayerCommand for RecordTransit {
+impl TaxpayerCommand for RecordTransmission {
     type Output = ();
 
     const NAME: &'static str = "record-transit";
@@ -58,7 +58,7 @@ impl TaxpayerCommand for RecordTransit {
     }
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
-        let has_ended = end_run(uow, &self.irn);
+        let has_ended = complete_stopped_run(uow, &self.irn);
         match uow.invoice_with_irn(&self.irn).cloned() {
             Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
                 // For a cancelled invoice `reach_stage` returns a refusal, which is ignored because nobody waits for
@@ -211,7 +211,7 @@ impl TaxpayerCommand for NotifyOutage {
 
 /// Completes a transmission run that stopped before the authority's answer arrived. An open run learns the outcome
 /// itself. Returns true if a run was completed.
-fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
+fn complete_stopped_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     let run = uow.run(Operation::Transmit, irn);
     let stopped = run
         .filter(|run| !run.state().is_open() && !run.done.contains(&Step::Send))

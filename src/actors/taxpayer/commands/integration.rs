@@ -82,10 +82,10 @@ impl TaxpayerCommand for SetIntegration {
             created_at: stored.map_or(uow.now, |one| one.created_at),
             updated_at: uow.now,
         };
-        let changed = integration.changed_since(&stored.cloned().unwrap_or_default());
-        let before = stored.map(describe);
+        let changed = integration.changed_fields_since(&stored.cloned().unwrap_or_default());
+        let before = stored.map(describe_integration);
         let entry = audit_entry(uow, self.by, AuditAction::SetIntegration);
-        let entry = entry.with_states(before, Some(describe(&integration)));
+        let entry = entry.with_states(before, Some(describe_integration(&integration)));
         uow.writes.audit.push(AuditEntry {
             reason: self.reason.clone(),
             ..entry
@@ -155,7 +155,7 @@ fn missing_secrets_refusal(names: &[&'static str], other: Option<&Origin>) -> Re
     faults.collect::<Faults>().into()
 }
 
-fn describe(integration: &Integration) -> String {
+fn describe_integration(integration: &Integration) -> String {
     let IntegrationSummary {
         erp_system,
         auth_type,

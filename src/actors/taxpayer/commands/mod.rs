@@ -55,7 +55,8 @@ pub use import::{
     FileImport, ImportInvoices, ImportPiece, PlannedInvoices, PreviewImport, SetImportProfile,
 };
 pub use inbound::{
-    AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt, RecordTransit,
+    AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt,
+    RecordTransmission,
 };
 pub use integration::{SetIntegration, StoreRefreshToken};
 pub use keys::{RevokeKey, RotateKey};

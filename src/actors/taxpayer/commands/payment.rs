@@ -76,8 +76,8 @@ impl TaxpayerCommand for Pay {
         let invoice = post_change(uow, start, update.change, note)?;
         let amounts = PaymentAmounts {
             left,
-            set_off: difference(paid_before, before.payment.paid),
-            recorded: difference(invoice.payment.paid, paid_before),
+            set_off: absolute_difference(paid_before, before.payment.paid),
+            recorded: absolute_difference(invoice.payment.paid, paid_before),
         };
         Ok(PaidInvoice {
             warnings: amounts.warnings(update, &invoice.currency),
@@ -86,7 +86,7 @@ impl TaxpayerCommand for Pay {
     }
 }
 
-fn difference(one: Amount, other: Amount) -> Amount {
+fn absolute_difference(one: Amount, other: Amount) -> Amount {
     one.minus(other).unwrap_or_default()
 }
 
@@ -182,7 +182,7 @@ fn post_payment(
 
 /// Marks an invoice that was credited in full as no longer owed: its payment status becomes "rejected". Does nothing if
 /// a part of it was paid.
-pub(super) fn note_credited(uow: &mut UnitOfWork, invoice: &Invoice, credit_note: &str) {
+pub(super) fn mark_fully_credited(uow: &mut UnitOfWork, invoice: &Invoice, credit_note: &str) {
     let is_owed =
         invoice.payment.status == PaymentStatus::Pending && invoice.payment.paid.is_zero();
     if !is_owed {
@@ -268,7 +268,7 @@ fn take_over_status(
     was_sent: bool,
 ) {
     if !was_sent && invoice.payment.status == relayed.payment_status.to_payment_status() {
-        add_remark(uow, invoice, relayed);
+        add_remark_entry(uow, invoice, relayed);
         return;
     }
     let previous = invoice.status;
@@ -295,10 +295,10 @@ fn take_over_status(
     let Ok((invoice, posting)) = taken else {
         return;
     };
-    post_relayed(uow, previous, &invoice, posting, relayed);
+    post_relayed_payment(uow, previous, &invoice, posting, relayed);
 }
 
-fn post_relayed(
+fn post_relayed_payment(
     uow: &mut UnitOfWork,
     previous: WorkflowStatus,
     invoice: &Invoice,
@@ -322,7 +322,7 @@ fn post_relayed(
 
 /// Adds a ledger entry with the relayed remark to an invoice that already has the relayed status, unless the last entry
 /// with this status has the same remark. Nothing else changes.
-fn add_remark(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment) {
+fn add_remark_entry(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment) {
     let last = uow
         .last_posting(&invoice)
         .and_then(|entry| entry.remark.as_ref());
@@ -337,12 +337,12 @@ fn add_remark(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment) 
         status: invoice.payment.status,
         amount: Amount::ZERO,
     };
-    post_relayed(uow, invoice.status, &invoice, posting, relayed);
+    post_relayed_payment(uow, invoice.status, &invoice, posting, relayed);
 }
 
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
 /// the default of a submission, changes nothing.
-pub(super) fn apply_signed_status(uow: &mut UnitOfWork, run: &Run) {
+pub(super) fn apply_signed_payment_status(uow: &mut UnitOfWork, run: &Run) {
     let change = match run
         .payload
         .submission()

@@ -28,7 +28,8 @@ pub struct OpenRun(pub RunRequest);
 /// events that follow name the authority.
 pub struct OpenAuditedRun(pub OpenRun);
 
-/// Makes a waiting or paused run due, so that it asks the authority for the invoice's state.
+/// Makes a waiting or paused run due, so that it asks the authority for the invoice's state. The sender has checked that
+/// no operator paused the run. A pause after the check changes the run, and the command then does nothing.
 pub struct RecheckRun(pub StoppedRun);
 
 /// Lifts the quarantine of a run, so that the run continues without an operator. Does so only if crashes alone caused

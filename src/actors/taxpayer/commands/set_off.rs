@@ -19,11 +19,14 @@ pub(super) fn set_off(
 ) -> Result<Invoice, Refusal> {
     invoice.status.after(Transition::Pay)?;
     for note in credit_notes {
-        let amount = note.payment.left().min(invoice.payment.left());
+        let amount = note
+            .payment
+            .amount_left()
+            .min(invoice.payment.amount_left());
         if amount.is_zero() || !is_open(&note) {
             continue;
         }
-        let change = if amount == note.payment.left() {
+        let change = if amount == note.payment.amount_left() {
             PaymentChange::Paid
         } else {
             PaymentChange::Partial(amount)

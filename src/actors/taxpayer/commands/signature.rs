@@ -1,7 +1,9 @@
 //! Records on an invoice that the authority has signed it. If the signed document has another payable than the stored
 //! one, the signed payable counts for payments from then on.
 
-use crate::actors::taxpayer::commands::payment::{PostingNote, apply_signed_status, post_change};
+use crate::actors::taxpayer::commands::payment::{
+    PostingNote, apply_signed_payment_status, post_change,
+};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::correction::signed_invoice::signed_payable;
 use crate::domain::invoice::Invoice;
@@ -14,14 +16,14 @@ use crate::domain::pipeline::{Run, Step};
 pub(super) fn record_signature(uow: &mut UnitOfWork, invoice: Invoice, run: &Run) {
     let before = invoice.payment.status;
     uow.put_invoice(with_signature(invoice, run));
-    apply_signed_status(uow, run);
+    apply_signed_payment_status(uow, run);
     if before == PaymentStatus::Paid {
-        post_rest(uow, run);
+        post_lost_full_payment(uow, run);
     }
 }
 
 /// Posts that an invoice which was paid in full is not any more, because the signed payable is higher.
-fn post_rest(uow: &mut UnitOfWork, run: &Run) {
+fn post_lost_full_payment(uow: &mut UnitOfWork, run: &Run) {
     let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else {
         return;
     };

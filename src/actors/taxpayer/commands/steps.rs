@@ -263,7 +263,7 @@ pub(super) fn reach_stage(
 ) -> Result<(), Refusal> {
     let previous = invoice.status;
     let is_late = previous.stage() > Some(stage);
-    let invoice = invoice.reach(stage, uow.now)?;
+    let invoice = invoice.reach_stage(stage, uow.now)?;
     let mut extra = json!({ "previous_status": previous });
     if invoice.status != previous {
         uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra.clone());
@@ -310,7 +310,7 @@ pub(super) fn report_stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStat
         AuthorityStatus::Rejected => (EventKind::InvoiceRejected, NoticeKind::InvoiceRejected),
         _ => (EventKind::InvoiceFailed, NoticeKind::InvoiceFailed),
     };
-    uow.tell(told, run.irn.invoice_no(), error);
+    uow.add_notice(told, run.irn.invoice_no(), error);
     let extra = json!({ "operation": run.operation(), "error": error });
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
         let invoice = show_authority_status(uow, invoice, run.operation(), status);

@@ -23,7 +23,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::Payment;
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
 use crate::store::ids::IdKind;
-use crate::store::invoices::customers_and_items::ItemNames;
+use crate::store::invoices::customers_and_items::ItemIdentifiers;
 
 pub struct SetStatus {
     pub invoice: InvoiceRef,
@@ -225,7 +225,7 @@ impl TaxpayerCommand for ReviseInvoice {
     }
 }
 
-fn add_item(line: &RevisedLine, items: &mut ItemNames) {
+fn add_item(line: &RevisedLine, items: &mut ItemIdentifiers) {
     match (line.item_id, &line.item_no, &line.item_name) {
         (Some(id), _, _) => drop(items.ids.insert(id)),
         (None, Some(no), _) => drop(items.numbers.insert(no.clone())),
@@ -307,13 +307,15 @@ fn reprice(before: &Invoice, revision: &Revision, lines: &[Line]) -> Result<Paym
         let message = "The lines field comes to a total that is too large.";
         Fault::new("lines", "max", message)
     };
-    let gross = totals::payable(lines, &before.currency, &revision.catalog).map_err(too_large)?;
+    let gross =
+        totals::payable_amount(lines, &before.currency, &revision.catalog).map_err(too_large)?;
     let charges = totals::document_charges(&before.extras).map_err(too_large)?;
     let payable = gross.plus(charges).ok_or(TotalTooLarge);
     let payable = payable.map_err(too_large)?;
     if payable.is_negative() {
         let message = format!(
-            "The lines come to {gross}, which is less than the allowances of the document take off."
+            "The lines come to {}, which is less than the allowances of the document take off.",
+            gross.to_grouped_text()
         );
         return Err(Fault::new("lines", "min", message));
     }

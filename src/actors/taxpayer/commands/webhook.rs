@@ -91,7 +91,7 @@ impl TaxpayerCommand for SetWebhook {
             .clone()
             .apply_to(endpoint.retry_schedule);
         uow.put_endpoint(endpoint.clone());
-        record_change(uow, self.by, before.as_ref(), &endpoint);
+        record_endpoint_change(uow, self.by, before.as_ref(), &endpoint);
         Ok(endpoint)
     }
 }
@@ -140,7 +140,7 @@ impl TaxpayerCommand for DisableEndpoint {
             return Ok(false);
         }
         let origin = Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
-        uow.tell(
+        uow.add_notice(
             NoticeKind::EndpointDisabled,
             &origin.unwrap_or_default(),
             &self.reason,
@@ -197,13 +197,13 @@ impl TaxpayerCommand for EnableEndpoint {
 
 /// Records the change of an endpoint, or its creation, in the audit trail and the event log. Does nothing if nothing
 /// changed.
-pub(super) fn record_change(
+pub(super) fn record_endpoint_change(
     uow: &mut UnitOfWork,
     by: Actor,
     before: Option<&Endpoint>,
     endpoint: &Endpoint,
 ) {
-    let changed = endpoint.changed_since(before);
+    let changed = endpoint.changed_fields_since(before);
     if changed.is_empty() {
         return;
     }

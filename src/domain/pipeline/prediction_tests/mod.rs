@@ -4,8 +4,10 @@
 
 #![expect(clippy::float_arithmetic, reason = "figures for reading, no amounts")]
 
+mod breaker;
 #[path = "../../../../benches/outage/plot.rs"]
 mod plot;
+mod schedule;
 mod simulation;
 
 use std::ops::Range;

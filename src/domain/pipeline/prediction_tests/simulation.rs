@@ -1,14 +1,15 @@
 //! A process, its queue and the authority in virtual time. The limits of concurrent calls are those of the service, the
 //! workers take runs by turns, and a breaker opens and probes in an outage.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use authority_client::testing::{AdaptiveLimit, CallStart, LoadSignal};
 use jiff::Timestamp;
 
+use super::breaker::Breaker;
 use super::plot;
+use super::schedule::{Event, Schedule};
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::capacity::{Backlog, CallCapacity, RunSteps, StepTimes};
 use crate::domain::pipeline::prediction::{PastPredictions, Prediction, Start};
@@ -21,10 +22,8 @@ const CALLS_MAX: u32 = 64;
 const TAXPAYERS: u64 = 100;
 const SECOND: u64 = 1_000_000;
 const SAMPLE_EVERY: u64 = 5 * SECOND;
-const PROBE_EVERY: u64 = 5 * SECOND;
 /// A call that fails in the outage fails after this time.
 const FAILS_AFTER: u64 = 20_000;
-const FAILURES_TO_OPEN: u32 = 20;
 /// A call gives up waiting for a slot after this time.
 const WAIT_MAX: u64 = 30 * SECOND;
 
@@ -40,16 +39,6 @@ pub(super) struct Case {
     pub(super) at_once: usize,
     /// The seconds in which each call fails.
     pub(super) outage: std::ops::Range<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Arrive,
-    Answer { run: usize },
-    Fail { run: usize },
-    GiveUp { run: usize },
-    Probe,
-    Sample,
 }
 
 struct SimulatedRun {
@@ -70,8 +59,7 @@ struct SimulatedCall {
 pub(super) struct Simulation {
     case: Case,
     now: u64,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    events_made: u64,
+    schedule: Schedule,
     random: u64,
     runs: Vec<SimulatedRun>,
     due: BTreeMap<i64, VecDeque<usize>>,
@@ -80,9 +68,7 @@ pub(super) struct Simulation {
     calls: Vec<SimulatedCall>,
     served: usize,
     at_authority: VecDeque<usize>,
-    failures: u32,
-    blocked_since: Option<u64>,
-    next_probe: u64,
+    breaker: Breaker,
     times: StepTimes,
     past: PastPredictions,
     samples: Vec<(usize, u64, Prediction)>,
@@ -111,8 +97,7 @@ impl Simulation {
         });
         let mut simulation = Self {
             now: 0,
-            events: BinaryHeap::new(),
-            events_made: 0,
+            schedule: Schedule::default(),
             random: 0x9E37_79B9_7F4A_7C15,
             runs: Vec::new(),
             due: BTreeMap::new(),
@@ -121,19 +106,19 @@ impl Simulation {
             calls: calls.collect(),
             served: 0,
             at_authority: VecDeque::new(),
-            failures: 0,
-            blocked_since: None,
-            next_probe: 0,
+            breaker: Breaker::default(),
             times: StepTimes::default(),
             past: PastPredictions::default(),
             samples: Vec::new(),
             case,
         };
         for at in simulation.case.arrivals.clone() {
-            simulation.plan(at, Event::Arrive);
+            simulation.schedule.plan(at, Event::Arrive);
         }
-        simulation.plan(simulation.case.quiet_s * SECOND + 1, Event::Sample);
-        while let Some(Reverse((at, _, event))) = simulation.events.pop() {
+        simulation
+            .schedule
+            .plan(simulation.case.quiet_s * SECOND + 1, Event::Sample);
+        while let Some((at, event)) = simulation.schedule.pop() {
             simulation.now = at;
             simulation.handle(event);
             simulation.claim();
@@ -155,11 +140,6 @@ impl Simulation {
                 real: seconds(moment(self.runs[*run].ended.unwrap())),
             });
         samples.collect()
-    }
-
-    fn plan(&mut self, at: u64, event: Event) {
-        self.events_made += 1;
-        self.events.push(Reverse((at, self.events_made, event)));
     }
 
     /// Returns a number below `end`.
@@ -201,8 +181,7 @@ impl Simulation {
     /// Gives free workers their runs. While the breaker is open, only the probe is made.
     fn claim(&mut self) {
         while self.at_work.len() < usize::try_from(WORKERS).unwrap() {
-            let is_blocked = self.blocked_since.is_some();
-            if is_blocked && self.now < self.next_probe {
+            if self.breaker.is_blocking(self.now) {
                 return;
             }
             let next = self.due.range(self.last_served + 1..).next();
@@ -218,9 +197,7 @@ impl Simulation {
             self.last_served = taxpayer;
             self.at_work.push(run);
             self.runs[run].step_began = self.now;
-            if is_blocked {
-                self.next_probe = self.now + PROBE_EVERY;
-            }
+            self.breaker.record_call(self.now);
             self.enter(run);
         }
     }
@@ -230,12 +207,16 @@ impl Simulation {
         let call = &mut self.calls[self.runs[run].done];
         if call.limit.in_flight() >= call.limit.capacity() {
             call.waiting.push_back(run);
-            return self.plan(self.now + WAIT_MAX, Event::GiveUp { run });
+            return self
+                .schedule
+                .plan(self.now + WAIT_MAX, Event::GiveUp { run });
         }
         let start = call.limit.start();
         self.runs[run].call = Some((start, self.now));
         if self.is_out() {
-            return self.plan(self.now + FAILS_AFTER, Event::Fail { run });
+            return self
+                .schedule
+                .plan(self.now + FAILS_AFTER, Event::Fail { run });
         }
         self.at_authority.push_back(run);
         self.serve();
@@ -250,7 +231,7 @@ impl Simulation {
             self.served += 1;
             let mean = (self.case.service_time)(self.now);
             let takes = mean / 2 + self.draw(mean);
-            self.plan(self.now + takes, Event::Answer { run });
+            self.schedule.plan(self.now + takes, Event::Answer { run });
         }
     }
 
@@ -275,9 +256,7 @@ impl Simulation {
             Duration::from_micros(self.now - self.runs[run].step_began),
             moment(self.now),
         );
-        if self.blocked_since.take().is_some() {
-            self.failures = 0;
-        }
+        self.breaker.record_answer();
         self.runs[run].done += 1;
         self.runs[run].step_began = self.now;
         if self.runs[run].done == steps().len() {
@@ -307,18 +286,15 @@ impl Simulation {
             .limit
             .settle(start, LoadSignal::Overloaded, moment(self.now));
         self.put_back(run);
-        self.failures += 1;
-        if self.failures >= FAILURES_TO_OPEN && self.blocked_since.is_none() {
-            self.blocked_since = Some(self.now);
-            self.next_probe = self.now + PROBE_EVERY;
+        if self.breaker.record_failure(self.now) {
             for step in 0..steps().len() {
                 for waiting in std::mem::take(&mut self.calls[step].waiting) {
                     self.put_back(waiting);
                 }
             }
         }
-        if self.blocked_since.is_some() {
-            self.plan(self.next_probe, Event::Probe);
+        if self.breaker.open_since.is_some() {
+            self.schedule.plan(self.breaker.next_probe, Event::Probe);
         }
         self.serve_waiting(done);
     }
@@ -353,8 +329,8 @@ impl Simulation {
                 .remember(run_id(run), &prediction, moment(self.now));
             self.samples.push((run, self.now, prediction));
         }
-        if !self.events.is_empty() {
-            self.plan(self.now + SAMPLE_EVERY, Event::Sample);
+        if !self.schedule.is_empty() {
+            self.schedule.plan(self.now + SAMPLE_EVERY, Event::Sample);
         }
     }
 
@@ -399,10 +375,10 @@ impl Simulation {
                     answer_time: self.calls[at].answer_time,
                 }
             });
-        let start = match self.blocked_since {
+        let start = match self.breaker.open_since {
             None => Start::At(moment(self.now)),
             Some(since) => {
-                let probe = self.next_probe.max(self.now);
+                let probe = self.breaker.next_probe.max(self.now);
                 Start::AfterOutage {
                     earliest: moment(probe),
                     expected: moment(probe.max(2 * self.now - since)),

@@ -17,7 +17,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Run, RunPayload, RunRequest};
 use crate::http::api::app::run_response;
-use crate::http::document_body::{Compared, DocumentBody, DocumentCall, irn_alone};
+use crate::http::document_body::{DocumentBody, DocumentCall, DocumentComparison, lone_irn};
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer;
@@ -25,7 +25,7 @@ use crate::http::extract::acting_taxpayer::TaxpayerHint;
 use crate::http::extract::body::{Body, JsonObject};
 use crate::http::extract::prefer::Prefer;
 use crate::http::extract::role::NeedsRole;
-use crate::http::forms::document::ReadDocument;
+use crate::http::forms::document::ValidDocument;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{calculated, full_sums, reader, submission, transmit, vat_report};
@@ -115,15 +115,15 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// The options of a call of Submit, which are outside of the body: the wait for the run, and `?calculate=`.
-struct SubmitTerms {
+struct SubmitOptions {
     prefer: Prefer,
     /// True if the amounts that the document leaves out are computed.
     calculates: bool,
 }
 
-impl NeedsRole for SubmitTerms {}
+impl NeedsRole for SubmitOptions {}
 
-impl FromRequest for SubmitTerms {
+impl FromRequest for SubmitOptions {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -141,13 +141,13 @@ impl FromRequest for SubmitTerms {
 async fn submit(
     state: web::Data<ApiState>,
     caller: Caller,
-    SubmitTerms { prefer, calculates }: SubmitTerms,
+    SubmitOptions { prefer, calculates }: SubmitOptions,
     hint: TaxpayerHint,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
-    let names_invoice = irn_alone(&body).is_some().then(|| body.clone());
+    let names_invoice = lone_irn(&body).is_some().then(|| body.clone());
     let prepared = prepare_submission(&state, taxpayer.as_ref(), body, calculates).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let prepare_again = async || match &names_invoice {
@@ -156,7 +156,8 @@ async fn submit(
         }
         None => Err(Refusal::ChangedDuringPreparation.into()),
     };
-    let (run, notes) = perform(&state, taxpayer.id, prepared, prefer, prepare_again).await?;
+    let (run, notes) =
+        start_run_and_wait(&state, taxpayer.id, prepared, prefer, prepare_again).await?;
     Ok(run_response::submission_response(&state, &run, prefer)
         .await?
         .with_member("calculated", notes.calculation.as_ref())
@@ -164,15 +165,15 @@ async fn submit(
 }
 
 /// A document that was read without a fault.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedDocument {
     /// The command that sends the document. It does so only if the stored invoice that the document was made of, or that
     /// it may not differ from, is still the same.
     pub(crate) command: IfUnchanged<OpenRun>,
-    notes: Notes,
+    notes: ResponseExtras,
 }
 
 /// Remarks for the sender of a document, beside the outcome of the run.
-struct Notes {
+struct ResponseExtras {
     /// Warnings, such as the fields in which the document differs from the stored invoice.
     warnings: Vec<String>,
     calculation: Option<Calculation>,
@@ -180,16 +181,16 @@ struct Notes {
 
 /// Starts the run of a document, and waits for it. If the stored invoice was changed since the document was prepared,
 /// it is prepared again, so that no content from before a change is signed that was answered with success.
-async fn perform(
+async fn start_run_and_wait(
     state: &ApiState,
     taxpayer: TaxpayerId,
-    prepared: Prepared,
+    prepared: PreparedDocument,
     prefer: Prefer,
-    prepare_again: impl AsyncFn() -> Result<Prepared, ApiError>,
-) -> Result<(Run, Notes), ApiError> {
+    prepare_again: impl AsyncFn() -> Result<PreparedDocument, ApiError>,
+) -> Result<(Run, ResponseExtras), ApiError> {
     let mut prepared = prepared;
     for _ in 0..PREPARATIONS_MAX {
-        let Prepared { command, notes } = prepared;
+        let PreparedDocument { command, notes } = prepared;
         match state.pipeline.perform(taxpayer, command, prefer.wait).await {
             Err(TaxpayerError::Refused(Refusal::InvoiceChanged)) => {
                 prepared = prepare_again().await?;
@@ -205,7 +206,7 @@ pub(crate) async fn prepare_stored_submission(
     state: &ApiState,
     taxpayer: &Taxpayer,
     irn: &Irn,
-) -> Result<Prepared, ApiError> {
+) -> Result<PreparedDocument, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     let body = Map::from_iter([("irn".to_owned(), json!(irn))]);
     prepare_submission(state, Some(taxpayer), body.into(), false).await
@@ -218,12 +219,12 @@ async fn prepare_submission(
     taxpayer: Option<&Taxpayer>,
     body: JsonObject,
     calculates: bool,
-) -> Result<Prepared, ApiError> {
-    let mut body = DocumentBody::complete(state, DocumentCall::Submit, taxpayer, body).await?;
+) -> Result<PreparedDocument, ApiError> {
+    let mut body = DocumentBody::resolve(state, DocumentCall::Submit, taxpayer, body).await?;
     let catalog = state.catalog.get();
     let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
     let form = submission::read(body.source(), body.fields(), taxpayer, &catalog);
-    let form = calculated::join(form, outcome);
+    let form = calculated::combine_results(form, outcome);
     let (mut form, calculation) = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     form.warnings.extend(submission::future_issue_date_warning(
         &form.value,
@@ -236,12 +237,14 @@ async fn prepare_submission(
     }
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     // Compares the document as the form has read it: with the taxes that the form derives, without unknown fields.
-    let ReadDocument { irn, document } = &form.value;
+    let ValidDocument { irn, document } = &form.value;
     let sent = document.callers_body();
-    let Compared {
+    let DocumentComparison {
         differences,
         source,
-    } = body.compare(state, taxpayer, irn, &sent).await?;
+    } = body
+        .compare_with_stored(state, taxpayer, irn, &sent)
+        .await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }
@@ -250,12 +253,12 @@ async fn prepare_submission(
         irn: form.value.irn,
         payload: RunPayload::Submit(Box::new(document)),
     };
-    Ok(Prepared {
+    Ok(PreparedDocument {
         command: IfUnchanged {
             seen: source,
             command: OpenRun(request),
         },
-        notes: Notes {
+        notes: ResponseExtras {
             warnings: form.warnings,
             calculation,
         },
@@ -303,7 +306,7 @@ async fn report(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let is_of_another = acting_taxpayer::names_another_taxpayer(&state, caller, &body).await?;
-    let names_invoice = irn_alone(&body).is_some().then(|| body.clone());
+    let names_invoice = lone_irn(&body).is_some().then(|| body.clone());
     let prepared = prepare_report(&state, taxpayer.as_ref(), is_of_another, body).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     let prepare_again = async || match &names_invoice {
@@ -312,7 +315,8 @@ async fn report(
         }
         None => Err(Refusal::ChangedDuringPreparation.into()),
     };
-    let (run, notes) = perform(&state, taxpayer.id, prepared, prefer, prepare_again).await?;
+    let (run, notes) =
+        start_run_and_wait(&state, taxpayer.id, prepared, prefer, prepare_again).await?;
     Ok(run_response::report_response(&state, &run, prefer)
         .await?
         .warn(&notes.warnings))
@@ -325,8 +329,8 @@ async fn prepare_report(
     taxpayer: Option<&Taxpayer>,
     is_of_another: bool,
     body: JsonObject,
-) -> Result<Prepared, ApiError> {
-    let body = DocumentBody::complete(state, DocumentCall::Report, taxpayer, body).await?;
+) -> Result<PreparedDocument, ApiError> {
+    let body = DocumentBody::resolve(state, DocumentCall::Report, taxpayer, body).await?;
     let catalog = state.catalog.get();
     let read = |reader: &mut Reader<'_>| vat_report::read(reader, taxpayer, is_of_another);
     let form = reader::read(body.fields(), &catalog, read);
@@ -335,19 +339,21 @@ async fn prepare_report(
     form.warnings
         .extend(vat_report::future_date_warning(&form.value, state.today()));
     let sent = body.fields();
-    let Compared {
+    let DocumentComparison {
         differences,
         source,
-    } = body.compare(state, taxpayer, &form.value.irn, sent).await?;
+    } = body
+        .compare_with_stored(state, taxpayer, &form.value.irn, sent)
+        .await?;
     if !differences.is_empty() {
         form.warnings.push(differences.to_string());
     }
-    Ok(Prepared {
+    Ok(PreparedDocument {
         command: IfUnchanged {
             seen: source,
             command: OpenRun(form.value),
         },
-        notes: Notes {
+        notes: ResponseExtras {
             warnings: form.warnings,
             calculation: None,
         },

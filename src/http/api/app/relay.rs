@@ -32,10 +32,15 @@ const RELAY_ERROR_CODES: [ErrorCode; 2] =
     [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
 pub(crate) fn endpoints() -> Vec<Path> {
+    update_paths().into_iter().chain(read_paths()).collect()
+}
+
+/// The calls whose outcome the invoice keeps.
+fn update_paths() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/transmit/{irn}/confirm-receipt")
             .relays()
-            .on(UPDATE_METHODS, confirm_receipt, || {
+            .on_methods(UPDATE_METHODS, confirm_receipt, || {
                 doc("confirm_receipt", "Confirm Transmission Receipt")
                     .with_note(
                         "Asks the authority whether the document has reached \
@@ -49,7 +54,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             }),
         path("/v1/app/invoices/{irn}/update-payment-status")
             .relays()
-            .on(UPDATE_METHODS, update_payment_status, || {
+            .on_methods(UPDATE_METHODS, update_payment_status, || {
                 doc("relay_payment_status", "Update Payment Status")
                     .with_note("Tells the authority whether the invoice is paid.")
                     .takes(relayed_payment::read, example!("relay_payment_status"))
@@ -64,8 +69,13 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .fails(&[ErrorCode::AuthorityRejected])
                     .fails(&RELAY_ERROR_CODES)
             }),
+    ]
+}
+
+fn read_paths() -> Vec<Path> {
+    vec![
         path("/v1/app/invoices/{irn}/confirm")
-            .reads()
+            .never_writes()
             .relays()
             .get_or_post(confirm, || {
                 doc("confirm", "Confirm Invoice")
@@ -75,7 +85,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .fails(&RELAY_ERROR_CODES)
             }),
         path("/v1/app/invoices/{irn}/download")
-            .reads()
+            .never_writes()
             .relays()
             .get_or_post(download, || {
                 doc("download", "Download Invoice")
@@ -206,7 +216,7 @@ async fn get_run(
         .pipeline
         .run(taxpayer.id, &irn, named.transpose()?)
         .await?;
-    let steps = step_log::newest(&state.store, taxpayer.id, run.id).await?;
+    let steps = step_log::newest_steps(&state.store, taxpayer.id, run.id).await?;
     let queue = run_response::queue_view(&state, &run).await?;
     Ok(ApiResponse::ok(
         "Pipeline run retrieved successfully",

@@ -155,7 +155,7 @@ pub(crate) async fn payment_response(
 
 /// Returns 202 with the run, and with the path at which the caller can poll the run until it ends.
 async fn accepted_response(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
-    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest_steps(&state.store, run.taxpayer_id, run.id).await?;
     let view = RunView::new(run, &steps, queue_view(state, run).await?);
     let answer =
         ApiResponse::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
@@ -179,7 +179,7 @@ async fn pending_error(
     mut error: ApiError,
 ) -> Result<ApiError, ApiError> {
     error.details.queue = queue_view(state, run).await?.map(Members::from);
-    Ok(error.retry_in(retry_delay(run, state.now())))
+    Ok(error.with_retry_after(retry_delay(run, state.now())))
 }
 
 /// Returns the path that shows the run. The IRN is encoded as a path segment.

@@ -16,10 +16,10 @@ use crate::http::explain::authority;
 use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
 use crate::http::extract::body::Body;
 use crate::http::forms::calculated;
-use crate::http::forms::document::ReadDocument;
+use crate::http::forms::document::ValidDocument;
 use crate::http::forms::full_sums;
 use crate::http::forms::query::Query;
-use crate::http::forms::reader::Accepted;
+use crate::http::forms::reader::AcceptedForm;
 use crate::http::forms::submission::{self, DocumentSource};
 use crate::http::forms::validation;
 use crate::http::openapi::{doc, example};
@@ -33,7 +33,7 @@ use crate::http::views::validated::Validated;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/v1/app/invoices/validate")
-            .reads()
+            .never_writes()
             .relays()
             .post(validate, || {
                 doc("validate", "Validate")
@@ -82,7 +82,7 @@ async fn validate(
     let asked = asked.and_then(|explain| Ok((explain, query.flag("calculate")?)));
     let answer = match asked {
         Ok((explain, calculates)) => {
-            let options = Options {
+            let options = ValidateOptions {
                 explain,
                 calculates,
             };
@@ -97,7 +97,7 @@ async fn validate(
 }
 
 /// The options in the query string.
-struct Options {
+struct ValidateOptions {
     explain: Option<ExplainMode>,
     /// True if the amounts that the document leaves out are computed.
     calculates: bool,
@@ -115,19 +115,19 @@ async fn validate_body(
     state: &ApiState,
     caller: Caller,
     hint: TaxpayerHint,
-    options: Options,
+    options: ValidateOptions,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let mut body =
-        DocumentBody::complete(state, DocumentCall::Validate, taxpayer.as_ref(), body).await?;
+        DocumentBody::resolve(state, DocumentCall::Validate, taxpayer.as_ref(), body).await?;
     let catalog = state.catalog.get();
     let outcome = options
         .calculates
         .then(|| body.calculate(&catalog))
         .flatten();
-    let form = calculated::join(read_form(&body, taxpayer.as_ref(), &catalog), outcome);
+    let form = calculated::combine_results(read_form(&body, taxpayer.as_ref(), &catalog), outcome);
     let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
     if let Ok((form, Some(_))) = &mut form {
         let warning = full_sums::document_fraction_warning(body.fields(), &catalog);
@@ -135,7 +135,9 @@ async fn validate_body(
     }
     if let (Ok((form, _)), Some(taxpayer)) = (&mut form, &taxpayer) {
         let irn = &form.value.irn;
-        let compared = body.compare(state, taxpayer, irn, body.fields()).await?;
+        let compared = body
+            .compare_with_stored(state, taxpayer, irn, body.fields())
+            .await?;
         if !compared.differences.is_empty() {
             form.warnings.push(compared.differences.to_string());
         }
@@ -165,7 +167,7 @@ fn read_form(
     body: &DocumentBody,
     taxpayer: Option<&Taxpayer>,
     catalog: &Catalog,
-) -> Result<Accepted<ReadDocument>, Faults> {
+) -> Result<AcceptedForm<ValidDocument>, Faults> {
     match body.source() {
         DocumentSource::Caller => validation::read(body.fields(), taxpayer, catalog),
         source @ DocumentSource::StoredInvoice => {
@@ -177,7 +179,7 @@ fn read_form(
 async fn validate_form(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
-    form: Result<(Accepted<ReadDocument>, Option<Calculation>), Rejection>,
+    form: Result<(AcceptedForm<ValidDocument>, Option<Calculation>), Rejection>,
 ) -> Result<ApiResponse, Rejection> {
     let (form, calculation) = form?;
     let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;

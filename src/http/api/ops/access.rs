@@ -120,7 +120,7 @@ async fn disable_integrator(
     let includes_taxpayers = form.value.includes_taxpayers;
     let owner = parse_owner(KeyKind::Integrator, &id)?;
     let change = account_change(&state, operator, address, owner, form.value.reason);
-    let outcome = access::disable(&state.store, change, includes_taxpayers).await?;
+    let outcome = access::disable_account(&state.store, change, includes_taxpayers).await?;
     let message = match outcome {
         AccessOutcome::AlreadySo => "Integrator was already disabled",
         _ => "Integrator disabled successfully",
@@ -144,7 +144,7 @@ async fn disable_operator(
     )?;
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, form.value.0);
-    let outcome = access::disable(&state.store, change, false).await?;
+    let outcome = access::disable_account(&state.store, change, false).await?;
     let message = match outcome {
         AccessOutcome::AlreadySo => "Operator was already disabled",
         _ => "Operator disabled successfully",
@@ -189,7 +189,7 @@ async fn set_operator_role(
     let roles::RoleChange { role, reason } = form.value;
     let owner = parse_owner(KeyKind::Operator, &id)?;
     let change = account_change(&state, operator, address, owner, reason);
-    let outcome = access::set_role(&state.store, change, role).await?;
+    let outcome = access::set_operator_role(&state.store, change, role).await?;
     revocation(outcome, owner)?;
     let message = match outcome {
         AccessOutcome::AlreadySo => "Operator already had this role",
@@ -208,7 +208,7 @@ async fn enable_integrator(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let owner = parse_owner(KeyKind::Integrator, &id)?;
-    enable(&state, operator, address, owner, body).await
+    enable_account(&state, operator, address, owner, body).await
 }
 
 /// POST /ops/operators/{id}/enable: enables a disabled operator.
@@ -220,10 +220,10 @@ async fn enable_operator(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let owner = parse_owner(KeyKind::Operator, &id)?;
-    enable(&state, operator, address, owner, body).await
+    enable_account(&state, operator, address, owner, body).await
 }
 
-async fn enable(
+async fn enable_account(
     state: &ApiState,
     operator: i64,
     address: Option<IpAddr>,
@@ -236,7 +236,7 @@ async fn enable(
         reason::read,
     )?;
     let change = account_change(state, operator, address, owner, form.value.0);
-    let outcome = access::enable(&state.store, change).await?;
+    let outcome = access::enable_account(&state.store, change).await?;
     revocation(outcome, owner)?;
     let is_change = outcome != AccessOutcome::AlreadySo;
     let message = match (owner.kind, is_change) {

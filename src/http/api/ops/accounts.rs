@@ -65,7 +65,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 fn rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
         .with_note("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
-        .may_take(key_terms::read, example!("rotate_account_key"))
+        .may_take(key_terms::read_rotation, example!("rotate_account_key"))
         .gives::<NewApiKey<'_>>(200, "API key rotated successfully")
         .fails(&[ErrorCode::InvalidTransition])
 }
@@ -117,7 +117,7 @@ async fn list_accounts(
     query: &Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = accounts::page(&state.store, kind, page).await?;
+    let (found, total) = accounts::account_page(&state.store, kind, page).await?;
     let items = found
         .iter()
         .map(|holder| AccountView::new(holder, state.now()))
@@ -167,7 +167,7 @@ async fn rotate_key(
     let form = reader::read(
         &*body.object_or_empty().await?,
         &state.catalog.get(),
-        key_terms::read,
+        key_terms::read_rotation,
     )?;
     let terms = form.value.terms;
     let now = state.now();
@@ -217,7 +217,7 @@ async fn revoke_keys(
         address,
         now: state.now(),
     };
-    let done = access::revoke(&state.store, change, includes_taxpayers).await?;
+    let done = access::revoke_account_access(&state.store, change, includes_taxpayers).await?;
     let ended = done.ok_or_else(|| account_not_found(owner.kind))?;
     let data = RevokedKeys::new(owner.id, ended);
     Ok(ApiResponse::ok("API keys revoked successfully", data).warn(&form.warnings))

@@ -13,7 +13,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::{reader, reason};
 use crate::http::openapi::{doc, example};
-use crate::http::replicas::{self, give_order};
+use crate::http::replicas;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -54,7 +54,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 fn list_breakers(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let breakers = state.authority.breakers();
-    let limits = state.authority.limits();
+    let limits = state.authority.call_limits();
     let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
     ready(ApiResponse::ok("Breakers retrieved successfully", views))
 }
@@ -96,7 +96,7 @@ async fn give_breaker_order(
         operator_id,
         reason: form.value.0,
     };
-    let is_change = give_order(state, operation, kind, &by).await?;
+    let is_change = replicas::give_breaker_order(state, operation, kind, &by).await?;
     let figures = replicas::own_breaker(state, operation);
     let message = match (kind, is_change) {
         (BreakerOrderKind::Trip, true) => "Breaker tripped successfully",

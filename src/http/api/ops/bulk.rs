@@ -39,19 +39,19 @@ pub(crate) struct BulkAct<'a> {
 impl BulkOutcome {
     /// Adds the result for objects that one command changed together. A client error counts as a refusal of each of
     /// them, any other error as the failure that ends the action.
-    pub(crate) fn add(&mut self, ids: Vec<String>, result: Result<(), ApiError>) {
+    pub(crate) fn add_result(&mut self, ids: Vec<String>, result: Result<(), ApiError>) {
         match result {
             Ok(()) => self.moved.extend(ids),
             Err(error) if error.status.is_client_error() => {
                 for id in &ids {
-                    self.refuse(id, error.message.to_string());
+                    self.add_refusal(id, error.message.to_string());
                 }
             }
             Err(error) => self.failure = Some(error),
         }
     }
 
-    pub(crate) fn refuse(&mut self, id: &impl ToString, message: String) {
+    pub(crate) fn add_refusal(&mut self, id: &impl ToString, message: String) {
         self.refusals.push(BulkRefusal {
             id: id.to_string(),
             message,
@@ -59,7 +59,7 @@ impl BulkOutcome {
     }
 
     /// Writes the audit entry of the whole action, with its selection and its counts.
-    pub(crate) async fn record(
+    pub(crate) async fn record_in_audit(
         &self,
         state: &ApiState,
         act: BulkAct<'_>,
@@ -89,7 +89,7 @@ mod tests {
         ];
         for (result, moved, refused, ended) in cases {
             let mut outcome = BulkOutcome::default();
-            outcome.add(ids(), result);
+            outcome.add_result(ids(), result);
             let counts = (outcome.moved.len(), outcome.refusals.len());
             assert_eq!(counts, (moved, refused));
             assert_eq!(outcome.failure.is_some(), ended);

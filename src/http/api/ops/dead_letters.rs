@@ -64,7 +64,7 @@ async fn list_dead_letters(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = query.taxpayer_id("taxpayer_id");
     let page = query.page(PER_PAGE_DEFAULT);
-    let found = delivery_log::dead_page(&state.store, taxpayer, page).await?;
+    let found = delivery_log::dead_letter_page(&state.store, taxpayer, page).await?;
     let (found, total) = found;
     let items = found.iter().map(DeadLetter::from).collect();
     Ok(ApiResponse::ok(

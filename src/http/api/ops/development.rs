@@ -35,7 +35,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 struct OrderedPanics {
     /// The taxpayer whose actor panics at its next command.
     taxpayer_id: i64,
-    /// How many times it panics.
+    /// The number of times that it panics.
     panics: u32,
 }
 

@@ -110,7 +110,7 @@ async fn invite(
         reason: form.value.0,
         claim: None,
     };
-    let made = invitations::make(state, request, order).await?;
+    let made = invitations::make_invitation(state, request, order).await?;
     Ok(made.map(|made| {
         ApiResponse::ok(
             "Invitation created successfully",

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 mod accounts;
+pub(crate) mod audit;
 pub(crate) mod breakers;
 pub(crate) mod bulk;
 mod contacts;
@@ -10,11 +11,11 @@ pub(crate) mod development;
 mod incidents;
 mod invitations;
 mod invoices;
+mod outages;
 mod overview;
 mod probes;
 pub(crate) mod quarantine;
 pub(crate) mod reconciliations;
-pub(crate) mod records;
 mod replicas;
 pub(crate) mod run_moves;
 mod runs;
@@ -45,7 +46,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let records = [
         reconciliations::endpoints(),
         quarantine::endpoints(),
-        records::endpoints(),
+        outages::endpoints(),
+        audit::endpoints(),
     ];
     let looks = [
         accounts::endpoints(),

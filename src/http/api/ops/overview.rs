@@ -14,7 +14,7 @@ use crate::http::state::ApiState;
 use crate::http::views::overview::{Deadlines, EndpointGroup, Overview, RunGroup, Undelivered};
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/ops/overview").get(overview, || {
+    vec![path("/ops/overview").get(get_overview, || {
         doc(
             "overview",
             "What waits, is late, is paused or is not delivered, in numbers",
@@ -26,7 +26,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// GET /ops/overview: returns counts of the runs, deadlines, deliveries and endpoints of all taxpayers.
-async fn overview(state: web::Data<ApiState>, _: OpsViewer) -> Result<ApiResponse, ApiError> {
+async fn get_overview(state: web::Data<ApiState>, _: OpsViewer) -> Result<ApiResponse, ApiError> {
     let counted = state
         .database_counts
         .current_counts(&state.store, state.now())
@@ -35,11 +35,11 @@ async fn overview(state: web::Data<ApiState>, _: OpsViewer) -> Result<ApiRespons
         .ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "The database does not answer"))?;
     Ok(ApiResponse::ok(
         "Overview retrieved successfully",
-        view(&counted),
+        to_overview(&counted),
     ))
 }
 
-fn view(counted: &DatabaseCounts) -> Overview {
+fn to_overview(counted: &DatabaseCounts) -> Overview {
     let group = |(health, endpoints): &(_, i64)| EndpointGroup {
         health: *health,
         endpoints: *endpoints,

@@ -18,7 +18,7 @@ use crate::http::state::ApiState;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/health/live").get(live, || {
+        path("/health/live").get(answer_liveness, || {
             doc("live", "The process answers")
                 .with_note(
                     "A process that does not answer here has to be \
@@ -26,7 +26,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 )
                 .shows(200, "ok", schema::object())
         }),
-        path("/health/ready").get(ready, || {
+        path("/health/ready").get(answer_readiness, || {
             doc("ready", "The service may be sent requests")
                 .with_note(
                     "While the answer is 503, requests belong to another \
@@ -35,7 +35,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .shows(200, "ready", schema::object())
                 .shows(503, "not ready", schema::object())
         }),
-        path("/metrics").get(metrics, || {
+        path("/metrics").get(get_metrics, || {
             doc("metrics", "Metrics, in the text format of Prometheus")
                 .with_note(
                     "With `metrics.public = false` in the settings an operator's key is asked for.",
@@ -43,23 +43,23 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .shows_text(200, "metrics", metrics::CONTENT_TYPE)
                 .fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
         }),
-        path("/openapi.json").get(openapi, || {
+        path("/openapi.json").get(get_openapi, || {
             doc("openapi", "This document")
                 .with_note("In OpenAPI 3.1, as built from the code that answers.")
                 .shows(200, "OpenAPI 3.1", schema::object())
         }),
-        path("/").page(root),
+        path("/").page(redirect_from_root),
     ]
 }
 
 /// GET /health/live: returns 200 as long as the process can answer.
-fn live() -> Ready<HttpResponse> {
+fn answer_liveness() -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
 /// GET /health/ready: returns 503 if the database or the actors are down, or if the process was asked to stop. If only
 /// the authority is down, returns 200.
-async fn ready(state: web::Data<ApiState>) -> HttpResponse {
+async fn answer_readiness(state: web::Data<ApiState>) -> HttpResponse {
     let report = incidents::readiness(&state).await;
     let mut answer = if report.is_ready() {
         HttpResponse::Ok()
@@ -70,7 +70,7 @@ async fn ready(state: web::Data<ApiState>) -> HttpResponse {
 }
 
 /// GET /metrics: returns the metrics. A setting decides whether everybody may read them or only operators.
-async fn metrics(
+async fn get_metrics(
     state: web::Data<ApiState>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
@@ -84,7 +84,7 @@ async fn metrics(
 }
 
 /// GET /openapi.json: returns the API document.
-fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
+fn get_openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
     let text = document.into_inner().0;
     future::ready(
         HttpResponse::Ok()
@@ -95,7 +95,7 @@ fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
 
 /// GET /: redirects a browser to the sign-in, and a program to the documentation. The response for a program lists the
 /// main paths.
-fn root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
+fn redirect_from_root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
     let wants_page = accepted.is_some_and(|accepted| {
         accepted
             .0

@@ -57,7 +57,7 @@ async fn move_runs(
         is_preview,
         reason,
     } = form.value;
-    let found = find(&state, &filter, action).await?;
+    let found = find_movable_runs(&state, &filter, action).await?;
     let by = OperatorRequest {
         operator_id,
         reason,
@@ -69,9 +69,9 @@ async fn move_runs(
         let act = BulkAct {
             action: AuditAction::MoveRuns,
             word: action.as_str(),
-            selection: run_filter::describe(&filter),
+            selection: run_filter::describe_filter(&filter),
         };
-        outcome.record(&state, act, &by).await?;
+        outcome.record_in_audit(&state, act, &by).await?;
         outcome
     };
     if let Some(failure) = outcome.failure {
@@ -103,7 +103,7 @@ pub(crate) struct FoundRuns {
 }
 
 /// Finds the matching runs in a state that allows the action.
-pub(crate) async fn find(
+pub(crate) async fn find_movable_runs(
     state: &ApiState,
     filter: &RunFilter,
     action: OperatorAction,
@@ -128,7 +128,7 @@ pub(crate) async fn check_moves(
         for run in run_list::with_ids(&state.store, chunk).await? {
             match run.check_action(action) {
                 Ok(()) => outcome.moved.push(run.id.to_string()),
-                Err(refusal) => outcome.refuse(&run.id, refusal.to_string()),
+                Err(refusal) => outcome.add_refusal(&run.id, refusal.to_string()),
             }
         }
     }
@@ -164,7 +164,7 @@ pub(crate) async fn apply_moves(
         });
         let mut moves = stream::iter(moves).buffered(CONCURRENT_MOVES_MAX);
         while let Some((id, result)) = moves.next().await {
-            outcome.add(vec![id.to_string()], result);
+            outcome.add_result(vec![id.to_string()], result);
         }
         if outcome.failure.is_some() {
             break;

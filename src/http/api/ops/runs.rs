@@ -113,7 +113,7 @@ async fn get_run(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let run = path_ids::find_run(&state, &id).await?;
-    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest_steps(&state.store, run.taxpayer_id, run.id).await?;
     Ok(ApiResponse::ok(
         "Pipeline run retrieved successfully",
         OperatedRunWithSteps::new(&run, &steps, state.now()),
@@ -167,7 +167,7 @@ async fn move_run(
         by,
     };
     let run = state.taxpayers.send(run.taxpayer_id, command).await?;
-    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest_steps(&state.store, run.taxpayer_id, run.id).await?;
     let message = match to {
         OperatorAction::Pause => "Pipeline run paused successfully",
         OperatorAction::Resume => "Pipeline run resumed successfully",

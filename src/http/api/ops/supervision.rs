@@ -18,7 +18,7 @@ use crate::http::state::ApiState;
 use crate::http::views::taxpayer_usage::TaxpayerPauseView;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    vec![path("/ops/supervision").get(supervision, || {
+    vec![path("/ops/supervision").get(get_supervision, || {
         doc("supervision", "The actors of all replicas, worst first")
             .with_note(
                 "`worst` has the worst 20 actors of all replicas that give signs: those of the replica that answers are of \
@@ -56,15 +56,15 @@ struct Supervision {
 }
 
 /// GET /ops/supervision: returns the worst actors of all replicas, and the tree of actors of this process.
-async fn supervision(
+async fn get_supervision(
     state: web::Data<ApiState>,
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    ready(show(&state, &query)).await
+    ready(supervision_response(&state, &query)).await
 }
 
-fn show(state: &ApiState, query: &Query) -> Result<ApiResponse, ApiError> {
+fn supervision_response(state: &ApiState, query: &Query) -> Result<ApiResponse, ApiError> {
     let kind = query.trimmed_text("kind");
     let ranking = Ranking {
         kind: kind.as_deref(),

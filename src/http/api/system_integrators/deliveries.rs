@@ -33,7 +33,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let replay = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
     vec![
         path(deliveries).get(list_deliveries, || {
-            describe_list(doc(
+            describe_delivery_list(doc(
                 "list_deliveries",
                 "The log of deliveries, newest first",
             ))
@@ -64,7 +64,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-pub(super) fn describe_list(doc: OperationDoc) -> OperationDoc {
+pub(super) fn describe_delivery_list(doc: OperationDoc) -> OperationDoc {
     doc.with_note(
         "A delivery is one event on its way to an endpoint, with its state and its attempts.",
     )
@@ -87,10 +87,10 @@ async fn list_deliveries(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    show_deliveries(&state, taxpayer.id, taxpayer.id.into(), &query).await
+    deliveries_response(&state, taxpayer.id, taxpayer.id.into(), &query).await
 }
 
-pub(super) async fn show_deliveries(
+pub(super) async fn deliveries_response(
     state: &ApiState,
     taxpayer: TaxpayerId,
     endpoint: EndpointKey,
@@ -168,7 +168,7 @@ async fn replay_delivery(
         by: None,
     };
     idempotent
-        .answer(
+        .answer_once(
             &state.taxpayers,
             found.taxpayer_id,
             command,

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, web};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::invoice::invoice_view::precise_time;
 use crate::domain::kernel::audit::Actor;
-use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make};
+use crate::http::delivery_links::{VALID_FOR_S_DEFAULT, VALID_FOR_S_MAX, make_link};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -32,7 +32,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             "The page shows the event, the attempts with their headers, and nothing else of the account. The link ends after \
              `valid_for_s` (7 days by default, 30 at most), and earlier if the endpoint gets a new signing secret or is deleted.",
         )
-        .may_take(read, example!("share_delivery"))
+        .may_take(read_lifetime_s, example!("share_delivery"))
         .gives::<DeliveryLinkView>(201, CREATED)
         .writes()
         .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::TaxpayerNotFound])
@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-fn read(reader: &mut Reader<'_>) -> Option<u32> {
+fn read_lifetime_s(reader: &mut Reader<'_>) -> Option<u32> {
     delivery_link::read(reader, VALID_FOR_S_MAX, VALID_FOR_S_DEFAULT)
 }
 
@@ -53,8 +53,12 @@ async fn share_delivery(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let delivery = path_ids::find_delivery(&state, integrator, &ids).await?;
-    let form = reader::read(&*body.object_or_empty().await?, &state.catalog.get(), read)?;
-    let link = make(&state, &delivery, form.value, Actor::Integrator(integrator)).await?;
+    let form = reader::read(
+        &*body.object_or_empty().await?,
+        &state.catalog.get(),
+        read_lifetime_s,
+    )?;
+    let link = make_link(&state, &delivery, form.value, Actor::Integrator(integrator)).await?;
     let origin = state.origin(&request).unwrap_or_default();
     let view = DeliveryLinkView {
         url: format!("{origin}{}", link.path),

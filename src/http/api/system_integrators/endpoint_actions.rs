@@ -6,13 +6,15 @@ use actix_web::web;
 use crate::actors::taxpayer::commands::{self, EnableEndpoint};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::kernel::audit::Actor;
-use crate::http::api::system_integrators::deliveries::{describe_list, show_deliveries};
+use crate::http::api::system_integrators::deliveries::{
+    deliveries_response, describe_delivery_list,
+};
 use crate::http::api::system_integrators::endpoints::{EndpointIds, NOT_FOUND};
 use crate::http::api::system_integrators::replays::{
-    PROGRESS_NOTE, REPLAY_NOTE, ReplayTarget, show_latest, start_replay,
+    PROGRESS_NOTE, REPLAY_NOTE, ReplayTarget, latest_replay_response, start_replay,
 };
 use crate::http::api::system_integrators::webhook::{
-    Addressee, ENABLE_NOTE, SECRET_NOTE, describe_test, rotate_secret, test_endpoint,
+    ENABLE_NOTE, EndpointRequest, SECRET_NOTE, describe_test, rotate_secret, test_endpoint,
 };
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -38,17 +40,17 @@ pub(crate) fn endpoints() -> Vec<Path> {
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries";
     vec![
         path(test)
-            .has_effect()
+            .always_writes()
             .relays()
-            .sensitive(SensitiveOperation::WebhookTest)
-            .post(test_one, || {
+            .with_rate_limit(SensitiveOperation::WebhookTest)
+            .post(test_one_endpoint, || {
                 let doc = doc(
                     "test_webhook_endpoint",
                     "Test an endpoint: data is whatever it answered",
                 );
                 describe_test(doc).fails(&[ErrorCode::EndpointNotFound])
             }),
-        path(secret).post(rotate_one, || {
+        path(secret).post(rotate_endpoint_secret, || {
             doc(
                 "rotate_webhook_endpoint_secret",
                 "A new signing secret, or the public key of a new key pair",
@@ -59,7 +61,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .writes()
             .fails(&NOT_FOUND)
         }),
-        path(enable).post(enable_one, || {
+        path(enable).post(enable_endpoint, || {
             doc(
                 "enable_webhook_endpoint",
                 "Put an endpoint back into service",
@@ -77,14 +79,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 "list_webhook_endpoint_deliveries",
                 "The log of its deliveries, newest first",
             );
-            describe_list(doc).fails(&[ErrorCode::EndpointNotFound])
+            describe_delivery_list(doc).fails(&[ErrorCode::EndpointNotFound])
         }),
     ]
 }
 
 fn replay_path() -> Path {
     path("/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/replay")
-        .post(replay_one, || {
+        .post(replay_to_endpoint, || {
             doc(
                 "replay_webhook_endpoint",
                 "Deliver again what failed, what is missing, or all",
@@ -96,7 +98,7 @@ fn replay_path() -> Path {
             .fails(&NOT_FOUND)
             .fails(&[ErrorCode::InvalidTransition])
         })
-        .get(show_replay, || {
+        .get(get_latest_replay, || {
             doc(
                 "get_webhook_endpoint_replay",
                 "How far the latest replay is; null before the first",
@@ -109,7 +111,7 @@ fn replay_path() -> Path {
 
 /// POST `…/{endpoint_id}/test`: sends a test delivery and returns the endpoint's answer. With `grade=true` it sends
 /// several.
-async fn test_one(
+async fn test_one_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     ids: EndpointIds,
@@ -121,7 +123,7 @@ async fn test_one(
 
 /// POST `…/{endpoint_id}/secret`: creates a new signing secret, which only this response shows, or a key pair, whose
 /// public key it shows.
-async fn rotate_one(
+async fn rotate_endpoint_secret(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
@@ -129,7 +131,7 @@ async fn rotate_one(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    let to = Addressee {
+    let to = EndpointRequest {
         taxpayer: endpoint.taxpayer_id,
         endpoint: endpoint.key,
         by: Actor::Integrator(integrator),
@@ -138,7 +140,7 @@ async fn rotate_one(
 }
 
 /// POST `…/{endpoint_id}/enable`: enables the endpoint and may replay missed events.
-async fn enable_one(
+async fn enable_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
@@ -162,12 +164,12 @@ async fn enable_one(
         ApiResponse::ok("Webhook enabled successfully", view).warn(&warnings)
     };
     idempotent
-        .answer(&state.taxpayers, found.taxpayer_id, command, show)
+        .answer_once(&state.taxpayers, found.taxpayer_id, command, show)
         .await
 }
 
 /// POST `…/{endpoint_id}/replay`: starts to deliver a part of the event log to this endpoint again.
-async fn replay_one(
+async fn replay_to_endpoint(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
@@ -183,13 +185,13 @@ async fn replay_one(
 }
 
 /// GET `…/{endpoint_id}/replay`: returns the progress of the endpoint's latest replay, or null.
-async fn show_replay(
+async fn get_latest_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     ids: EndpointIds,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    show_latest(&state, endpoint.key).await
+    latest_replay_response(&state, endpoint.key).await
 }
 
 /// GET `…/{endpoint_id}/deliveries`: lists the deliveries to this endpoint, newest event first.
@@ -200,5 +202,5 @@ async fn list_deliveries(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (endpoint, _) = find_endpoint(&state, integrator, &ids).await?;
-    show_deliveries(&state, endpoint.taxpayer_id, endpoint.key, &query).await
+    deliveries_response(&state, endpoint.taxpayer_id, endpoint.key, &query).await
 }

@@ -103,7 +103,7 @@ fn endpoint_path() -> Path {
             .writes()
             .fails(&NOT_FOUND)
         })
-        .on([Method::DELETE], remove_endpoint, || {
+        .on_methods([Method::DELETE], remove_endpoint, || {
             doc("remove_webhook_endpoint", "Delete an endpoint")
                 .with_note(
                     "Its undelivered deliveries end with it: they are not \
@@ -229,7 +229,7 @@ async fn change_endpoint(
         by: Actor::Integrator(integrator),
     };
     idempotent
-        .answer(&state.taxpayers, taxpayer_id, change, move |endpoint| {
+        .answer_once(&state.taxpayers, taxpayer_id, change, move |endpoint| {
             let view = EndpointView::new(endpoint, failing.as_ref());
             ApiResponse::ok("Webhook endpoint updated successfully", view).warn(&form.warnings)
         })
@@ -250,7 +250,7 @@ async fn remove_endpoint(
     };
     let id = endpoint.key.name();
     idempotent
-        .answer(&state.taxpayers, endpoint.taxpayer_id, command, move |()| {
+        .answer_once(&state.taxpayers, endpoint.taxpayer_id, command, move |()| {
             let id = id.clone();
             ApiResponse::ok(DELETED, DeletedEndpoint { id, deleted: true })
         })

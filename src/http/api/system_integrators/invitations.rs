@@ -59,7 +59,7 @@ async fn invite_contact(
         reason: None,
         claim: idempotent.into_claim(),
     };
-    let made = invitations::make(&state, &request, order)
+    let made = invitations::make_invitation(&state, &request, order)
         .await?
         .ok_or_else(ApiError::contact_not_found)?;
     Ok(ApiResponse::ok(

@@ -87,5 +87,5 @@ async fn get_file(
     let found = invoices::owned_by_with_id(&state.store, taxpayer.id, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let stored = StoredInvoice::load(&state.store, taxpayer, invoice).await?;
-    invoice_files::make(&state, &request, &stored, file).await
+    invoice_files::make_file(&state, &request, &stored, file).await
 }

@@ -70,7 +70,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
             .gives_page::<ReplayView>("Webhook replays retrieved successfully")
             .fails(&[ErrorCode::TaxpayerNotFound])
         }),
-        path(one).get(find_replay, || {
+        path(one).get(get_replay_by_id, || {
             doc("find_replay", "How far a replay is")
                 .with_note(PROGRESS_NOTE)
                 .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
@@ -138,7 +138,7 @@ pub(super) async fn start_replay(
         .warn(&warnings)
     };
     idempotent
-        .answer(&state.taxpayers, taxpayer, command, show)
+        .answer_once(&state.taxpayers, taxpayer, command, show)
         .await
 }
 
@@ -159,10 +159,10 @@ async fn get_replay(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    show_latest(&state, taxpayer.id.into()).await
+    latest_replay_response(&state, taxpayer.id.into()).await
 }
 
-pub(super) async fn show_latest(
+pub(super) async fn latest_replay_response(
     state: &ApiState,
     endpoint: EndpointKey,
 ) -> Result<ApiResponse, ApiError> {
@@ -205,14 +205,14 @@ async fn list_replays(
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}: returns the progress of one replay.
-async fn find_replay(
+async fn get_replay_by_id(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     path: web::Path<(String, String)>,
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, replay) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
-    let found = find(&state, taxpayer.id, &replay).await?;
+    let found = find_owned_replay(&state, taxpayer.id, &replay).await?;
     let endpoint = webhooks::with_key(state.store.reader(), found.endpoint).await?;
     let view = ReplayView::for_endpoint(endpoint.as_ref(), &found);
     Ok(ApiResponse::ok(
@@ -222,7 +222,11 @@ async fn find_replay(
 }
 
 /// Returns the replay with the id `text`, if it belongs to this taxpayer.
-async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
+async fn find_owned_replay(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    text: &str,
+) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
@@ -237,7 +241,7 @@ async fn cancel_replay(
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, replay) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
-    let before = find(&state, taxpayer.id, &replay).await?;
+    let before = find_owned_replay(&state, taxpayer.id, &replay).await?;
     if before.state != ReplayState::Cancelled {
         state
             .taxpayers
@@ -245,7 +249,7 @@ async fn cancel_replay(
             .await?;
     }
     // The replay may have ended at the same moment, so it is read again for the response.
-    let after = find(&state, taxpayer.id, &replay).await?;
+    let after = find_owned_replay(&state, taxpayer.id, &replay).await?;
     Ok(ApiResponse::ok(
         "Webhook replay cancelled successfully",
         ReplayView::from(&after),

@@ -9,7 +9,7 @@ use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::Replay;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::api::system_integrators::replays::ReplayTarget;
-use crate::http::delivery_selection::to_range;
+use crate::http::delivery_selection::selected_range;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids::{find_endpoint, find_taxpayer};
@@ -33,14 +33,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
         "/v1/system-integrators/taxpayers/{id}/webhook/endpoints/{endpoint_id}/deliveries/replay";
     vec![
         path(of_default).post(replay_selected, || {
-            describe(doc(
+            describe_replay(doc(
                 "replay_selected_deliveries",
                 "Send chosen deliveries again, or all that match",
             ))
             .fails(&[ErrorCode::WebhookNotConfigured])
         }),
         path(of_one).post(replay_selected_for_endpoint, || {
-            describe(doc(
+            describe_replay(doc(
                 "replay_selected_endpoint_deliveries",
                 "Send chosen deliveries to an endpoint again, or all that match",
             ))
@@ -49,7 +49,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-fn describe(doc: OperationDoc) -> OperationDoc {
+fn describe_replay(doc: OperationDoc) -> OperationDoc {
     doc.with_note(
         "Either `delivery_ids`, or `matching` with the filters of the list; `{}` matches every delivery. The answer is 202 at \
          once, and the replay goes on by itself, also after a restart. Its progress is under `webhook/replays/{replay_id}`.",
@@ -78,7 +78,7 @@ async fn replay_selected(
         taxpayer: found.id,
         endpoint: found.id.into(),
     };
-    start(&state, target, idempotent, asked).await
+    start_selected_replay(&state, target, idempotent, asked).await
 }
 
 /// POST `…/webhook/endpoints/{endpoint_id}/deliveries/replay`: sends deliveries to this endpoint again.
@@ -94,10 +94,10 @@ async fn replay_selected_for_endpoint(
         taxpayer: endpoint.taxpayer_id,
         endpoint: endpoint.key,
     };
-    start(&state, target, idempotent, asked).await
+    start_selected_replay(&state, target, idempotent, asked).await
 }
 
-async fn start(
+async fn start_selected_replay(
     state: &ApiState,
     ReplayTarget { taxpayer, endpoint }: ReplayTarget,
     idempotent: IdempotentRequest,
@@ -107,7 +107,7 @@ async fn start(
     let is_preview = query.flag("preview")?;
     let catalog = state.catalog.get();
     let form = reader::read(&*body.object().await?, &catalog, delivery_selection::read)?;
-    let range = to_range(state, taxpayer, endpoint, form.value).await?;
+    let range = selected_range(state, taxpayer, endpoint, form.value).await?;
     let counts = count_by_state(&state.store, taxpayer, endpoint, &range).await?;
     let nothing = (counts.total() == 0).then(|| "no delivery matches".to_owned());
     let warnings: Vec<_> = form.warnings.into_iter().chain(nothing).collect();
@@ -121,7 +121,7 @@ async fn start(
         by: None,
     };
     idempotent
-        .answer(&state.taxpayers, taxpayer, command, move |replay| {
+        .answer_once(&state.taxpayers, taxpayer, command, move |replay| {
             started_response(taxpayer, replay).warn(&warnings)
         })
         .await

@@ -113,8 +113,8 @@ fn profile_path() -> Path {
 fn rotation_path() -> Path {
     let rotates = [Method::POST, Method::PUT, Method::PATCH];
     path("/v1/system-integrators/taxpayers/{id}/api-key/rotate")
-        .sensitive(SensitiveOperation::Rotation)
-        .on(rotates, rotate_api_key, || {
+        .with_rate_limit(SensitiveOperation::Rotation)
+        .on_methods(rotates, rotate_api_key, || {
             doc("rotate_api_key", "Rotate Taxpayer API Key")
                 .with_note(
                     "The old key is refused at once, or after `overlap_s`; a \
@@ -161,7 +161,7 @@ async fn list_taxpayers(
     let contacts = taxpayers::contacts_owned_by_each(store, &ids).await?;
     let items = found
         .iter()
-        .map(|taxpayer| view(taxpayer, &contacts))
+        .map(|taxpayer| taxpayer_view(taxpayer, &contacts))
         .collect();
     Ok(ApiResponse::ok(
         "Taxpayers retrieved successfully",
@@ -169,7 +169,7 @@ async fn list_taxpayers(
     ))
 }
 
-fn view<'a>(
+fn taxpayer_view<'a>(
     taxpayer: &'a Taxpayer,
     contacts: &'a HashMap<TaxpayerId, Vec<Contact>>,
 ) -> TaxpayerView<'a> {
@@ -188,9 +188,9 @@ async fn create_taxpayer(
 ) -> Result<ApiResponse, ApiError> {
     let form = reader::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let onboarding = onboarding::build(&state, integrator, id, form.value).await?;
+    let onboarding = onboarding::build_account(&state, integrator, id, form.value).await?;
     idempotent
-        .answer(&state.taxpayers, id, onboarding, move |taxpayer| {
+        .answer_once(&state.taxpayers, id, onboarding, move |taxpayer| {
             let view = CreatedTaxpayer::from(taxpayer);
             let answer = ApiResponse::with_status(
                 StatusCode::CREATED,
@@ -219,15 +219,10 @@ async fn get_taxpayer(
 /// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer. No ERP is called.
 async fn get_integration_setup(
     state: web::Data<ApiState>,
-    IntegratorCaller(integrator): IntegratorCaller,
+    caller: IntegratorCaller,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
-    let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
-    Ok(ApiResponse::ok(
-        "Taxpayer retrieved successfully",
-        TaxpayerView::new(&taxpayer, &contacts),
-    ))
+    get_taxpayer(state, caller, id).await
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/profile: returns the business profile and the settings.
@@ -260,7 +255,7 @@ async fn update_profile(
     let contacts = taxpayers::contacts_owned_by(&state.store, taxpayer.id).await?;
     let by = Actor::Integrator(integrator);
     idempotent
-        .answer(
+        .answer_once(
             &state.taxpayers,
             taxpayer.id,
             ChangeProfile { change, by },
@@ -302,8 +297,8 @@ async fn rotate_api_key(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
     let body = body.object_or_empty().await?;
-    let warnings = key_terms::check_body(&body, &state.catalog.get())?;
-    let terms = key_terms::read_query(&query)?;
+    let warnings = key_terms::refuse_terms_in_body(&body, &state.catalog.get())?;
+    let terms = key_terms::read_key_terms(&query)?;
     let name = key_terms::read_name(&query)?;
     key_terms::check_expiry(&terms, state.now())?;
     let key = key_generation::generate_key(KeyKind::Taxpayer)?;

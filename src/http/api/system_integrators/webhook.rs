@@ -53,7 +53,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .gives::<Integration<'_>>(200, "Webhook retrieved successfully")
                     .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
             })
-            .on(updates, update_webhook, || {
+            .on_methods(updates, update_webhook, || {
                 let policy = AddressPolicy::default();
                 doc("update_webhook", "Update Webhook")
                     .with_note(
@@ -69,10 +69,10 @@ pub(crate) fn endpoints() -> Vec<Path> {
                     .fails(&[ErrorCode::TaxpayerNotFound])
             }),
         path(test)
-            .has_effect()
+            .always_writes()
             .relays()
-            .sensitive(SensitiveOperation::WebhookTest)
-            .on([Method::POST, Method::GET], test_webhook, test_doc),
+            .with_rate_limit(SensitiveOperation::WebhookTest)
+            .on_methods([Method::POST, Method::GET], test_webhook, test_doc),
         path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(
             rotate_webhook_secret,
             || {
@@ -170,7 +170,7 @@ async fn update_webhook(
     };
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     idempotent
-        .answer(&state.taxpayers, taxpayer.id, change, move |endpoint| {
+        .answer_once(&state.taxpayers, taxpayer.id, change, move |endpoint| {
             let view = Integration::new(endpoint, &kinds);
             ApiResponse::ok("Webhook updated successfully", view).warn(&form.warnings)
         })
@@ -187,7 +187,7 @@ async fn rotate_webhook_secret(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &id).await?;
-    let to = Addressee {
+    let to = EndpointRequest {
         taxpayer: taxpayer.id,
         endpoint: taxpayer.id.into(),
         by: Actor::Integrator(integrator),
@@ -197,7 +197,7 @@ async fn rotate_webhook_secret(
 
 /// The endpoint that a request is about, its taxpayer, and the caller.
 #[derive(Clone, Copy)]
-pub(super) struct Addressee {
+pub(super) struct EndpointRequest {
     pub(super) taxpayer: TaxpayerId,
     pub(super) endpoint: EndpointKey,
     pub(super) by: Actor,
@@ -205,7 +205,7 @@ pub(super) struct Addressee {
 
 pub(super) async fn rotate_secret(
     state: &ApiState,
-    to: Addressee,
+    to: EndpointRequest,
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -300,6 +300,6 @@ async fn enable_webhook(
         ApiResponse::ok("Webhook enabled successfully", view).warn(&warnings)
     };
     idempotent
-        .answer(&state.taxpayers, taxpayer.id, enable, show)
+        .answer_once(&state.taxpayers, taxpayer.id, enable, show)
         .await
 }

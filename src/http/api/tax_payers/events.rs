@@ -135,7 +135,7 @@ async fn list_own_dead_letters(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (found, total) = delivery_log::dead_page(&state.store, Some(id), page).await?;
+    let (found, total) = delivery_log::dead_letter_page(&state.store, Some(id), page).await?;
     let items = found.iter().map(DeadLetter::from).collect();
     Ok(ApiResponse::ok(
         "Dead letters retrieved successfully",
@@ -159,7 +159,7 @@ async fn replay_own_dead_letter(
         by: None,
     };
     idempotent
-        .answer(&state.taxpayers, id, command, |replay: &Replay| {
+        .answer_once(&state.taxpayers, id, command, |replay: &Replay| {
             ApiResponse::ok(
                 "Webhook delivery queued successfully",
                 ReplayView::from(replay),

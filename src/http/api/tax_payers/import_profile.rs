@@ -71,7 +71,7 @@ async fn set_import_profile(
     let form = form?;
     let warnings = form.warnings;
     idempotent
-        .answer(
+        .answer_once(
             &state.taxpayers,
             id,
             SetImportProfile(form.value),

@@ -54,7 +54,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::NotAddressedToCaller])
             }),
         path("/v1/tax-payers/invoices/get-supplier-invoice")
-            .reads()
+            .never_writes()
             .relays()
             .post(get_supplier_invoice, || {
                 doc("get_supplier_invoice", "Get Supplier Invoice")
@@ -148,7 +148,7 @@ async fn get_received_file(
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let irn = path_ids::irn(&irn)?;
     let found = state.inbound.document(id, &irn).await?;
-    invoice_files::make_received(&state, id, &irn, &found.document, file).await
+    invoice_files::make_received_file(&state, id, &irn, &found.document, file).await
 }
 
 /// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice: Acknowledge Supplier Invoice.

@@ -4,10 +4,11 @@ use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{self, submission};
 use testkit::edit::{with, without};
+use testkit::patience::eventually;
 use testkit::{each_database, on_sqlite};
 
 use super::{Account, assert_shows, post_seen, seen};
-use crate::support::world::World;
+use crate::support::world::{RETRY_LATE, World};
 
 /// An invoice that is approved.
 async fn approved(account: &Account, body: &Value) -> Value {
@@ -286,4 +287,38 @@ async fn an_invoice_that_waits_is_tried_again_at_once(world: &World) {
         .post(&format!("{path}/retry"), &[])
         .await
         .leads_to(&account.path(&path));
+}
+
+#[on_sqlite(&RETRY_LATE)]
+async fn an_invoice_that_an_operator_has_paused_is_left_to_the_operator(world: &World) {
+    let account = Account::new(world).await;
+    let operator = world.new_operator().await;
+    let invoice = approved(&account, &documents::invoice()).await;
+    let path = path_of(&invoice);
+    let mut fault = FaultOrder::new(FaultKind::ServerError)
+        .on(Operation::IrnValidate)
+        .times(1_000_000);
+    fault.irn = Some(invoice["irn"].as_str().unwrap().to_owned());
+    world.authority.add_fault(fault).unwrap();
+    let sent = post_seen(&account, &path, "submit", &[]).await;
+    sent.expect(303);
+    assert_shows(&account.page(&path).await, &["Try now"]);
+    let run = operator.newest_run(&account.taxpayer).await;
+    let id = run["id"].as_str().unwrap();
+    operator.move_run(id, "pause").await.expect_status(200);
+    let page = account.page(&path).await;
+    assert!(!page.contains("Try now"), "{page}");
+    // The page that was open before still has the button.
+    let refused = account.post(&format!("{path}/retry"), &[]).await;
+    let refused = refused.expect(409);
+    let reason = "An operator of this service holds it back.";
+    assert_shows(&refused.html, &[reason]);
+    let paused = operator.newest_run(&account.taxpayer).await;
+    assert_eq!(paused["state"], "paused");
+    operator.move_run(id, "resume").await.expect_status(200);
+    eventually("the button", async || {
+        let page = account.page(&path).await;
+        page.contains("Try now").then_some(())
+    })
+    .await;
 }

@@ -82,6 +82,38 @@ async fn the_list_is_filtered_by_amounts_as_it_shows_them(world: &World) {
 }
 
 #[on_sqlite]
+async fn the_list_is_filtered_by_currency_with_its_totals_its_file_and_its_views(world: &World) {
+    let account = Account::new(world).await;
+    let dollars = with(&documents::invoice(), "currency", json!("USD"));
+    let dollars = account.taxpayer.invoice(&dollars).await;
+    let naira = account.taxpayer.invoice(&documents::invoice()).await;
+    for (code, found, other) in [("USD", &dollars, &naira), ("NGN", &naira, &dollars)] {
+        let query = format!("currency={code}&amount_min=1,000");
+        let found = found["invoice_no"].as_str().unwrap();
+        let other = other["invoice_no"].as_str().unwrap();
+        let list = account.page(&format!("/invoices?{query}")).await;
+        let file = account.page(&format!("/invoices/files/csv?{query}")).await;
+        for page in [&list, &file] {
+            assert!(
+                page.contains(found) && !page.contains(other),
+                "{code}: {page}"
+            );
+        }
+        let total = format!("> invoices · {code} 1,075.00, of which");
+        assert_shows(
+            &list,
+            &[&total, &format!("name=\"currency\" value=\"{code}\"")],
+        );
+        let view = [("name", code), ("filter", &*query)];
+        let kept = account.post("/invoices/views", &view).await;
+        kept.leads_to(&account.path(&format!("/invoices?currency={code}&amount_min=1%2C000")));
+    }
+    let odd = account.page("/invoices?currency=ngn").await;
+    let sentence = "The Currency field must exist in currencies (did you mean NGN?).";
+    assert_shows(&odd, &[sentence, "name=\"currency\" value=\"ngn\""]);
+}
+
+#[on_sqlite]
 async fn a_page_shows_the_whole_document_and_escapes_it(world: &World) {
     let account = Account::new(world).await;
     let body = with(&documents::invoice(), "customer.name", json!(HOSTILE));
@@ -219,7 +251,7 @@ async fn an_accountant_approves_and_records_a_payment(world: &World) {
         .await
         .expect(422)
         .html;
-    assert_shows(&refused, &["left to pay of 1075"]);
+    assert_shows(&refused, &["left to pay of 1,075.00."]);
     let odd = [
         ("payment_status", "partial"),
         ("amount", "lots"),

@@ -75,8 +75,9 @@ async fn several_keys_are_valid_at_a_time_up_to_the_setting(world: &World) {
     let full = account
         .post("/keys", &[("name", "one too many")])
         .await
-        .expect(409);
-    full.shows("An account has at most 5 valid keys. Revoke one first.");
+        .expect(422);
+    full.shows("An account has at most 5 valid keys. Revoke one first.")
+        .shows("value=\"one too many\"");
     assert_shows(
         &account.page("/keys").await,
         &["No further key can be created before one is revoked."],

@@ -11,6 +11,7 @@ mod inbox;
 mod integration;
 mod invoice_acts;
 mod invoices;
+mod kept_input;
 mod keys;
 mod money;
 mod notifications;

@@ -111,6 +111,15 @@ async fn an_invoice_that_was_paid_before_its_signature_keeps_what_was_paid(world
         let is_left = status == "PARTIAL";
         assert_eq!(overdue.contains(&stored["id"]), is_left, "{quantity}");
         assert_eq!(page.contains("Signed over NGN 1075"), is_left, "{page}");
+        let number = stored["invoice_no"].as_str().unwrap();
+        let list = account.page(&format!("/invoices?q={number}")).await;
+        let is_refund = quantity == 3;
+        assert_eq!(list.contains(">Refund due<"), is_refund, "{list}");
+        assert_eq!(
+            list.contains("signed amount\">NGN 537.50<"),
+            is_refund,
+            "{list}"
+        );
     }
 }
 

@@ -201,6 +201,19 @@ async fn a_taxpayer_is_added_by_the_form_and_many_by_a_file(world: &World) {
         .shows("<span class=\"count\">2</span>");
 }
 
+#[on_sqlite(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "1")])]
+async fn the_form_of_a_taxpayer_beyond_a_limit_keeps_what_was_typed(world: &World) {
+    let (_, person) = integrator(world).await;
+    let new = format!("{LIST}/new");
+    let taxpayer = fields(&documents::taxpayer());
+    submit(&person, &new, &taxpayer).await.expect(303);
+    submit(&person, &new, &taxpayer).await.expect(422);
+    let limited = submit(&person, &new, &taxpayer).await.expect(422);
+    let limited = limited.shows("Too many requests; try again when Retry-After has passed");
+    let (_, tin) = taxpayer.iter().find(|(name, _)| name == "tin_no").unwrap();
+    limited.shows(&format!("value=\"{tin}\""));
+}
+
 #[each_database]
 async fn the_webhooks_of_many_are_set_at_once_and_those_of_others_stay(world: &World) {
     let (integrator, person) = integrator(world).await;

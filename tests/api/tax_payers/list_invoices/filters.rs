@@ -184,6 +184,42 @@ async fn invoices_are_found_by_their_due_dates_and_amounts(world: &World) {
 }
 
 #[each_database]
+async fn invoices_are_found_by_their_currency(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let mut all = Vec::new();
+    for (currency, price) in [("NGN", "100"), ("USD", "100"), ("USD", "9")] {
+        let body = documents::invoice_over(price, "1");
+        all.push(id_of(&taxpayer, &with(&body, "currency", json!(currency))).await);
+    }
+    let newest_first =
+        |places: &[usize]| places.iter().map(|at| all[*at].clone()).collect::<Vec<_>>();
+    for (query, places) in [
+        ("currency=NGN", [0].as_slice()),
+        ("currency=+USD+", &[2, 1]),
+        ("currency=", &[2, 1, 0]),
+        ("currency=EUR", &[]),
+        ("amount_min=50", &[1, 0]),
+        ("currency=USD&amount_min=50", &[1]),
+        ("currency=USD&status=draft&sort=payable", &[2, 1]),
+    ] {
+        assert_eq!(
+            found(&taxpayer, query).await,
+            newest_first(places),
+            "{query}"
+        );
+    }
+    for (code, sentence) in [
+        ("usd", "(did you mean USD?)"),
+        ("QQQ", "must exist in currencies"),
+        ("US", "a currency code of 3 letters"),
+    ] {
+        let refused = taxpayer.list_invoices(&format!("?currency={code}")).await;
+        let text = refused.expect_faults(&["currency"]).text;
+        assert!(text.contains(sentence), "{code}: {text}");
+    }
+}
+
+#[each_database]
 async fn overdue_invoices_are_due_and_somebody_owes_them(world: &World) {
     let taxpayer = world.taxpayer().await;
     let mut all = Vec::new();

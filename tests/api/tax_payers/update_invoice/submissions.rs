@@ -6,10 +6,12 @@ use std::time::Duration;
 use futures_util::future::join;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
+use testkit::answer::Answer;
 use testkit::documents;
-use testkit::each_database;
 use testkit::edit::with;
 use testkit::patience::eventually;
+use testkit::roles::{REPORT, Taxpayer};
+use testkit::{each_database, on_sqlite};
 use tokio::time::sleep;
 
 use crate::support::world::{RETRY_LATE, World};
@@ -251,6 +253,55 @@ async fn an_invoice_whose_report_is_under_way_is_not_changed(world: &World) {
     let (reported, edited) = join(app.report(&alone), edit).await;
     reported.expect_status(200);
     edited.expect_refusal(409, "INVOICE_LOCKED");
+}
+
+async fn report_async(taxpayer: &Taxpayer, body: &Value) {
+    let request = taxpayer.request("POST", REPORT);
+    let request = request.header("prefer", "respond-async").json(body);
+    Answer::to(request).await.expect_status(202);
+}
+
+/// A report that waits for its turn has reached nobody.
+#[on_sqlite(&[("PIPELINE__CONCURRENCY_MAX", "1")])]
+async fn a_report_that_no_call_has_sent_is_called_off_by_an_update(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let reports = |irn: &str| {
+        let sheet = world.authority.invoice(irn);
+        sheet.map_or((0, 0), |sheet| (sheet.report_count, sheet.report_attempts))
+    };
+    let blocking = documents::irn(&taxpayer, &documents::invoice_no());
+    let late = FaultOrder {
+        irn: Some(blocking.clone()),
+        latency_ms: Some(4_000),
+        ..FaultOrder::new(FaultKind::Latency).on(Operation::Report)
+    };
+    world.authority.add_fault(late).unwrap();
+    report_async(&taxpayer, &documents::report(&taxpayer, &blocking)).await;
+    world.under_way(Operation::Report, &blocking, 1).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let alone = json!({ "irn": irn });
+    report_async(&taxpayer, &alone).await;
+    let queued = taxpayer.reread(&invoice).await;
+    assert_eq!(queued["authority_data"]["status"], json!("QUEUED"));
+    let edited = taxpayer.update(&documents::update(&invoice)).await;
+    let edited = edited.expect_status(200);
+    let advice = "the report of the earlier content was called off: report it again";
+    let warnings = edited.warnings();
+    assert!(warnings.contains(advice), "{warnings}");
+    assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
+    let run = taxpayer.app().run_with_operation(irn, "report").await;
+    assert_eq!(run.data()["state"], json!("cancelled"), "{}", run.text);
+    // The report that is queued after it is sent, and it is not.
+    let later = documents::irn(&taxpayer, &documents::invoice_no());
+    report_async(&taxpayer, &documents::report(&taxpayer, &later)).await;
+    let arrived = async || (reports(&later).1 == 1).then_some(());
+    eventually("a later report", arrived).await;
+    assert_eq!(reports(irn), (0, 0));
+    taxpayer.app().report(&alone).await.expect_status(200);
+    assert_eq!(reports(irn), (1, 1));
+    let reported = taxpayer.reread(&invoice).await;
+    assert_eq!(reported["status"], json!("reported"));
 }
 
 /// Whoever submits by the IRN means what is stored, and whoever edits means that what is stored is sent.

@@ -14,10 +14,10 @@ use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::api::tax_payers::invoices::create::PRECONDITION_ERROR_CODES;
-use crate::http::api::tax_payers::invoices::update::seen_invoice;
+use crate::http::api::tax_payers::invoices::update::check_if_match;
 use crate::http::corrections::{
-    ComparedOriginal, Undo, UndoAct, correct_command, read_body, read_standard_body, undo,
-    with_received_amount,
+    ComparedOriginal, Undo, UndoAct, correct_command, read_body, read_standard_body,
+    undo_batch_invoices, with_received_amount,
 };
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -88,16 +88,16 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 /// The invoice in the path of a correction. With `is_preview` the caller only wants the plan.
-struct CorrectTerms {
+struct CorrectRequest {
     invoice: InvoiceId,
     is_preview: bool,
     /// The request, for its header `If-Match`.
     request: HttpRequest,
 }
 
-impl NeedsRole for CorrectTerms {}
+impl NeedsRole for CorrectRequest {}
 
-impl FromRequest for CorrectTerms {
+impl FromRequest for CorrectRequest {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -120,11 +120,11 @@ async fn correct_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
-    CorrectTerms {
+    CorrectRequest {
         invoice,
         is_preview,
         request,
-    }: CorrectTerms,
+    }: CorrectRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let found = invoices::owned_by_with_id(&state.store, id, invoice).await?;
@@ -140,7 +140,7 @@ async fn correct_invoice(
         text: invoice.to_string(),
     };
     let command = IfUnchanged {
-        seen: seen_invoice(&state, &request, id, &which).await?,
+        seen: check_if_match(&state, &request, id, &which).await?,
         command: correct_command(&state, &original, form.value, is_preview),
     };
     let warnings = form.warnings;
@@ -150,7 +150,7 @@ async fn correct_invoice(
         return Ok(ApiResponse::ok(message, CorrectionView::from(&plan)).warn(&warnings));
     }
     idempotent
-        .answer(&state.taxpayers, id, command, move |correction| {
+        .answer_once(&state.taxpayers, id, command, move |correction| {
             started_response(correction).warn(&warnings)
         })
         .await
@@ -197,7 +197,7 @@ async fn undo_batch(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let is_preview = query.flag("preview")?;
-    let done = undo(&state, id, &batch_no, is_preview).await?;
+    let done = undo_batch_invoices(&state, id, &batch_no, is_preview).await?;
     let view = undo_view(&batch_no, &done);
     if is_preview {
         return Ok(ApiResponse::ok("Undo previewed successfully", view));
@@ -211,7 +211,7 @@ async fn undo_batch(
 }
 
 fn undo_view<'a>(batch_no: &'a str, done: &'a Undo) -> UndoView<'a> {
-    let money = done.money().into_iter();
+    let money = done.sums_by_currency().into_iter();
     UndoView {
         batch_no,
         credited: done.count(UndoAct::Credit),

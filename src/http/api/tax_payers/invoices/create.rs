@@ -21,9 +21,9 @@ use crate::http::api::tax_payers::invoices::list::{list_doc, list_invoices};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::{json, path_ids};
-use crate::http::forms::full_invoice::{self, FormAccount};
+use crate::http::forms::full_invoice::{self, InvoiceContext};
 use crate::http::forms::query::Query;
-use crate::http::forms::reader::Accepted;
+use crate::http::forms::reader::AcceptedForm;
 use crate::http::forms::{batch, calculated, reader, standard_invoice};
 use crate::http::idempotency::IdempotentRequest;
 use crate::http::openapi::{doc, example};
@@ -63,7 +63,7 @@ pub(super) fn endpoints() -> Vec<Path> {
             })
             .get(list_invoices, list_doc),
         path("/v1/tax-payers/invoices/full").post(create_full_invoice, || {
-            let account = FormAccount {
+            let account = InvoiceContext {
                 today: Date::MAX,
                 service_id: None,
             };
@@ -87,7 +87,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
         }),
         path("/v1/tax-payers/invoices/bulk")
-            .bulk()
+            .takes_bulk()
             .post(create_batch, || {
                 doc("create_batch", "Create Invoices (Bulk)")
                     .with_note(
@@ -127,7 +127,7 @@ pub(super) async fn create_invoice(
     let mut warnings = form.warnings;
     warnings.extend(paper_texts::draft_warning(&draft));
     idempotent
-        .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
+        .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |made| {
             create_response(made, "Invoice already exist").warn(&warnings)
         })
         .await
@@ -163,7 +163,7 @@ pub(super) async fn create_full_invoice(
     let calculates = query.flag("calculate")?;
     let catalog = state.catalog.get();
     let today = state.today();
-    let account = FormAccount {
+    let account = InvoiceContext {
         today,
         service_id: None,
     };
@@ -177,7 +177,7 @@ pub(super) async fn create_full_invoice(
         Err(faults) => {
             // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong service id.
             let taxpayer = check_preconditions(&state, id).await?;
-            let account = FormAccount {
+            let account = InvoiceContext {
                 today,
                 service_id: Some(&taxpayer.service_id),
             };
@@ -191,7 +191,7 @@ pub(super) async fn create_full_invoice(
     let mut warnings = form.warnings;
     warnings.extend(paper_texts::draft_warning(&draft));
     idempotent
-        .answer(&state.taxpayers, id, CreateInvoice(draft), move |made| {
+        .answer_once(&state.taxpayers, id, CreateInvoice(draft), move |made| {
             create_response(made, IRN_EXISTS_MESSAGE)
                 .with_member("calculated", calculation.as_ref())
                 .warn(&warnings)
@@ -207,7 +207,7 @@ pub(super) async fn create_batch(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let text = body.text().await?;
-    let _turn = text.bulk_turn(&state).await?;
+    let _turn = text.wait_for_bulk_turn(&state).await?;
     let catalog = state.catalog.get();
     let form = match text
         .read(&state, move |text, _room| read_batch(text, &catalog))
@@ -219,7 +219,7 @@ pub(super) async fn create_batch(
     let candidates = form.value;
     let warnings = form.warnings;
     idempotent
-        .answer(
+        .answer_once(
             &state.taxpayers,
             id,
             CreateBatch(candidates),
@@ -233,11 +233,11 @@ fn batch_response(batch: &Batch) -> ApiResponse {
     let message = "Invoices created successfully";
     ApiResponse::with_status(StatusCode::CREATED, message, BatchCreated::from(batch))
         .with_location(&place)
-        .warn(different_warning(batch).as_slice())
+        .warn(differing_invoices_warning(batch).as_slice())
 }
 
 /// Returns a warning if existing invoices differ from what was sent: the sender may believe that they were changed.
-fn different_warning(batch: &Batch) -> Option<String> {
+fn differing_invoices_warning(batch: &Batch) -> Option<String> {
     let count = batch.count_different();
     (count > 0).then(|| {
         format!(
@@ -246,7 +246,7 @@ fn different_warning(batch: &Batch) -> Option<String> {
     })
 }
 
-type BatchForm = Result<Accepted<Vec<Candidate>>, Faults>;
+type BatchForm = Result<AcceptedForm<Vec<Candidate>>, Faults>;
 
 fn read_batch(text: &[u8], catalog: &Catalog) -> Result<BatchForm, ApiError> {
     let body = json::parse_batch(text)?;

@@ -56,5 +56,5 @@ async fn get_file(
     let supplier = taxpayers::with_id(state.store.reader(), taxpayer).await?;
     let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;
     let stored = StoredInvoice::load(&state.store, supplier, invoice).await?;
-    invoice_files::make(&state, &request, &stored, file).await
+    invoice_files::make_file(&state, &request, &stored, file).await
 }

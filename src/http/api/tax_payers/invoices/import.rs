@@ -12,7 +12,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::standard_invoice;
 use crate::http::idempotency::IdempotentRequest;
-use crate::http::import_files::{self, CSV_TYPE, FILE_TYPES, FileRequest, ReadFile};
+use crate::http::import_files::{self, CSV_TYPE, FILE_TYPES, FileRequest, PreparedImport};
 use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -78,18 +78,18 @@ async fn import_invoices(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let (command, _turn) = match import_files::read(&state, id, &wanted, body.file()?).await? {
-        ReadFile::Small { command, turn } => (command, turn),
-        ReadFile::Large(file) if wanted.is_preview => {
-            let preview = file.preview(&state, async |piece: PreviewImport| {
+        PreparedImport::Small { command, turn } => (command, turn),
+        PreparedImport::Large(file) if wanted.is_preview => {
+            let preview = file.preview_import(&state, async |piece: PreviewImport| {
                 state.taxpayers.send(id, piece).await
             });
             return Ok(previewed_response(&preview.await?));
         }
-        ReadFile::Large(file) => {
-            let import = file.start(&state.store, state.now()).await?;
+        PreparedImport::Large(file) => {
+            let import = file.store_and_start(&state.store, state.now()).await?;
             return Ok(started_response(&import));
         }
-        ReadFile::Imported(import) => {
+        PreparedImport::Imported(import) => {
             return Ok(imported_response(&import));
         }
     };
@@ -99,7 +99,7 @@ async fn import_invoices(
         return Ok(previewed_response(&import));
     }
     idempotent
-        .answer(&state.taxpayers, id, command, file_response)
+        .answer_once(&state.taxpayers, id, command, file_response)
         .await
 }
 

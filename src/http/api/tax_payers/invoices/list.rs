@@ -19,7 +19,7 @@ use crate::http::exports::{self, TableFormat, vary_by_accept};
 use crate::http::extract::auth;
 use crate::http::forms::invoice_filters;
 use crate::http::forms::query::Query;
-use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerRoom};
+use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerPermit};
 use crate::http::openapi::{OperationDoc, doc};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::{ApiResponse, success_text};
@@ -66,8 +66,16 @@ pub(super) fn list_doc() -> OperationDoc {
         .query("due_after", "due after this day, YYYY-MM-DD")
         .query("overdue", "true: due before today and something is left to pay; no drafts, credit notes or cancelled invoices")
         .query("without_cancelled", "true: no cancelled invoices")
-        .query("amount_min", "with at least this payable amount")
-        .query("amount_max", "with at most this payable amount")
+        .query("currency", "in this currency, ISO 4217, such as NGN")
+        .query(
+            "amount_min",
+            "with at least this payable amount, whatever its currency; \
+             send currency, too, to compare like with like",
+        )
+        .query(
+            "amount_max",
+            "with at most this payable amount, whatever its currency",
+        )
         .query("customer_no", "of a customer, by the number that was sent")
         .query("q", "part of a number, an IRN or a customer's name")
         .query("updated_since", "changed at this moment or later, RFC 3339")
@@ -93,7 +101,7 @@ pub(super) async fn list_invoices(
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     query: Query,
 ) -> Result<HttpResponse, ApiError> {
-    let asked = invoice_filters::read(&query, state.today())?;
+    let asked = invoice_filters::read(&query, state.today(), &state.catalog.get())?;
     let payer = auth::paying_account(&request).map(PayingAccount::payer);
     let holder = AnswerHolder::for_taxpayer(taxpayer, payer);
     if let Some(format) = TableFormat::from_accept_header(&request) {
@@ -102,7 +110,7 @@ pub(super) async fn list_invoices(
         return Ok(vary_by_accept(file));
     }
     let page = asked.page;
-    let part = asked.part();
+    let part = asked.page_part();
     let list = asked.into_list(taxpayer);
     let found = list.page(&state.store, part).await?;
     let answer = if found.long_invoices.is_empty() {
@@ -113,7 +121,7 @@ pub(super) async fn list_invoices(
             SUCCESS_MESSAGE,
             Paginator::<()>::new(page, found.total, Vec::new()),
         )?;
-        let page = LongPage {
+        let page = UnsentInvoices {
             state,
             taxpayer: list.taxpayer,
             holder,
@@ -133,7 +141,7 @@ pub(super) async fn list_invoices(
 }
 
 /// The invoices of a page that are still to be sent.
-struct LongPage {
+struct UnsentInvoices {
     state: web::Data<ApiState>,
     taxpayer: TaxpayerId,
     holder: AnswerHolder,
@@ -144,11 +152,15 @@ struct LongPage {
 /// The rest of a part of the answer that is being sent, and its reserved memory.
 struct AnswerPart {
     rest: Bytes,
-    _room: Option<AnswerRoom>,
+    _room: Option<AnswerPermit>,
 }
 
 impl AnswerPart {
-    fn new(invoice: &Invoice, separator: &str, room: Option<AnswerRoom>) -> Result<Self, ApiError> {
+    fn new(
+        invoice: &Invoice,
+        separator: &str,
+        room: Option<AnswerPermit>,
+    ) -> Result<Self, ApiError> {
         let mut text = separator.as_bytes().to_vec();
         serde_json::to_writer(&mut text, &InvoiceObject::from(invoice))
             .map_err(ApiError::internal)?;
@@ -161,14 +173,17 @@ impl AnswerPart {
 
 /// The text of a page as it is sent: its start, its invoices, its end.
 struct PageSender {
-    page: LongPage,
+    page: UnsentInvoices,
     part: AnswerPart,
     separator: &'static str,
     end: Option<Bytes>,
 }
 
 /// Returns the answer in parts. `frame` is the answer without invoices.
-fn stream_page(page: LongPage, frame: &str) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
+fn stream_page(
+    page: UnsentInvoices,
+    frame: &str,
+) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
     let (start, end) = frame.split_once("[]").unwrap_or((frame, ""));
     let part = AnswerPart {
         rest: Bytes::from(format!("{start}[")),
@@ -204,21 +219,25 @@ impl PageSender {
         let Some(invoice) = self.page.invoices.next() else {
             return Ok(self.end.take().map(|rest| AnswerPart { rest, _room: None }));
         };
-        let part = self.page.render(invoice, self.separator).await?;
+        let part = self.page.render_invoice(invoice, self.separator).await?;
         self.separator = ",";
         Ok(Some(part))
     }
 }
 
-impl LongPage {
+impl UnsentInvoices {
     /// Renders an invoice, after a separator. Loads its lines if the list came without them.
-    async fn render(&self, invoice: Invoice, separator: &str) -> Result<AnswerPart, ApiError> {
+    async fn render_invoice(
+        &self,
+        invoice: Invoice,
+        separator: &str,
+    ) -> Result<AnswerPart, ApiError> {
         let Some(bytes) = self.long.get(&invoice.id) else {
             return AnswerPart::new(&invoice, separator, None);
         };
         let room = self.state.answers.reserve(self.holder, *bytes).await;
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
-        let _turn = self.state.answers.rendering_turn().await;
+        let _turn = self.state.answers.wait_for_rendering_turn().await;
         let found =
             invoices::owned_by_with_id(&self.state.store, self.taxpayer, invoice.id).await?;
         AnswerPart::new(found.as_ref().unwrap_or(&invoice), separator, Some(room))

@@ -21,7 +21,7 @@ use crate::http::respond::envelope::{ApiResponse, success_text};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::batch::BatchView;
-use crate::http::views::invoice::{Included, InvoiceView};
+use crate::http::views::invoice::{IncludedParts, InvoiceView};
 use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
 use crate::store::invoices::{payments, timeline};
@@ -41,7 +41,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::BatchNotFound])
         }),
         path("/v1/tax-payers/invoices/get-by-unique-no")
-            .reads()
+            .never_writes()
             .post(get_by_unique_no, || {
                 doc("get_by_unique_no", "Get Invoice by Unique Number")
                     .with_note("Finds an invoice by its id, its IRN or its number.")
@@ -77,7 +77,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 /// Returns the entity tag of an invoice, the same for every `include`. It also covers the exact time of the last
 /// change, because the response shows only whole seconds and no paid amount.
 pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
-    let view = InvoiceView::new(invoice, &Included::default(), None);
+    let view = InvoiceView::new(invoice, &IncludedParts::default(), None);
     let answer = success_text(RETRIEVED_MESSAGE, view)?;
     let changed_at = invoice.updated_at.as_microsecond();
     Ok(entity_tag(format!("{answer} {changed_at}").as_bytes()))
@@ -93,7 +93,7 @@ pub(super) async fn get_invoice(
     request: HttpRequest,
 ) -> Result<ApiResponse, ApiError> {
     let id = path_ids::invoice_id(&id)?;
-    let included = Included::from_text(query.text("include").unwrap_or_default());
+    let included = IncludedParts::from_text(query.text("include").unwrap_or_default());
     let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let entries = if included.ledger {

@@ -111,14 +111,14 @@ pub(super) async fn update_invoice(
     };
     drop(body);
     let which = path_ids::check_invoice_ref(form.value.invoice)?;
-    let seen = seen_invoice(&state, &request, id, &which).await?;
+    let seen = check_if_match(&state, &request, id, &which).await?;
     let command = ReviseInvoice {
         invoice: which,
         revision: form.value.revision,
     };
     let warnings = form.warnings;
     idempotent
-        .answer(
+        .answer_once(
             &state.taxpayers,
             id,
             IfUnchanged { seen, command },
@@ -196,8 +196,8 @@ pub(super) async fn update_status(
     )?;
     let update = form.value;
     let which = path_ids::check_invoice_ref(update.invoice)?;
-    let seen = seen_invoice(&state, &request, id, &which).await?;
-    let approval = approval::prepare(&state, id, &which, update.status).await?;
+    let seen = check_if_match(&state, &request, id, &which).await?;
+    let approval = approval::prepare_approval(&state, id, &which, update.status).await?;
     let mut warnings = form.warnings;
     warnings.extend(approval.warnings);
     let command = SetStatus {
@@ -207,7 +207,7 @@ pub(super) async fn update_status(
         submission: approval.submission,
     };
     idempotent
-        .answer(
+        .answer_once(
             &state.taxpayers,
             id,
             IfUnchanged { seen, command },
@@ -236,7 +236,7 @@ pub(super) async fn update_payment_status(
         invoice: path_ids::check_invoice_ref(form.value.invoice)?,
         ..form.value
     };
-    let seen = seen_invoice(&state, &request, id, &update.invoice).await?;
+    let seen = check_if_match(&state, &request, id, &update.invoice).await?;
     let amount = match update.change {
         PaymentChange::Partial(amount) => Some(amount),
         _ => None,
@@ -244,7 +244,7 @@ pub(super) async fn update_payment_status(
     let command = Pay(update);
     let catalog = state.catalog.get();
     idempotent
-        .answer(
+        .answer_once(
             &state.taxpayers,
             id,
             IfUnchanged { seen, command },
@@ -275,7 +275,7 @@ fn payment_response(paid: &PaidInvoice) -> ApiResponse {
 
 /// Returns the version of the invoice that the header `If-Match` demands; `None` without the header. Fails if the
 /// stored invoice is another version.
-pub(super) async fn seen_invoice(
+pub(super) async fn check_if_match(
     state: &ApiState,
     request: &HttpRequest,
     id: TaxpayerId,

@@ -1,204 +1,22 @@
-//! Tables of invoices: what they state is what is created, or the invoice is refused in a sentence.
-
-use std::collections::BTreeMap;
+//! Exports that are imported again: the table of an invoice becomes an invoice of the same amounts, or is refused.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
-use crate::domain::import::profile::ImportProfile;
-use crate::domain::import::source::ImportForm;
+use super::table_import::{catalog, import, import_with_warnings, sentences};
 use crate::domain::import::table::{Row, Table};
-use crate::domain::import::{csv_table, table_documents};
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::table_columns::export_header;
 use crate::domain::invoice::table_rows::{Cell, InvoiceRows};
 use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity};
-use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::domain::party::InvoiceCustomer;
-use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::full_invoice::{self, FormAccount};
-use crate::http::forms::import::{ImportContext, read};
-use crate::http::forms::testing::{
-    self, full_invoice, import_account, number, object, standard_invoice, with_member,
-};
+use crate::http::forms::full_invoice::{self, InvoiceContext};
+use crate::http::forms::testing::{full_invoice, number, object, standard_invoice, with_member};
 use crate::http::forms::{calculated, reader, standard_invoice};
-
-const HEADER: &str = "invoice_no,invoice_category,invoice_type_code,invoice_date,due_date,currency,customer.no,\
-    customer.name,customer.email,customer.tin,customer.business_description,customer.address_street_name,\
-    customer.address_city,customer.address_state,customer.address_postal_code,customer.address_country,line.item_name,\
-    line.item_no,line.item_type,line.price_unit,line.tax_category,line.product_category,line.quantity,line.unit_price";
-const START: &str = "A,B2B,381,2026-11-21,2026-12-21,NGN,C1,Mills,m@example.com,12345678-0001,Flour,1 Marina,Lagos,\
-    Lagos,100001,NG,Rice,R1,PRODUCT,KGM,STANDARD_VAT,1006.30";
-
-fn catalog() -> Catalog {
-    let mut catalog = testing::catalog();
-    let currencies = json!([
-        { "code": "NGN", "decimal_digits": 2 }, { "code": "JPY", "decimal_digits": 0 },
-        { "code": "KWD", "decimal_digits": 3 },
-    ]);
-    catalog.load(ReferenceList::Currencies, &currencies);
-    catalog
-}
-
-/// Returns what becomes of the first invoice of a table: what it comes to, or its faults.
-fn import(table: Table) -> Result<Draft, Faults> {
-    import_with_warnings(table).map(|(draft, _)| draft)
-}
-
-fn import_with_warnings(table: Table) -> Result<(Draft, Vec<String>), Faults> {
-    let catalog = catalog();
-    let (profile, account) = (ImportProfile::default(), import_account());
-    let context = ImportContext {
-        form: ImportForm::Standard,
-        profile: &profile,
-        account: &account,
-        today: Date::MAX,
-        catalog: &catalog,
-    };
-    let file = table_documents::read(table, &BTreeMap::new()).unwrap();
-    let (mut candidates, mut imported) = read(file, "I1".to_owned(), &context);
-    let warnings = imported.documents.swap_remove(0).warnings;
-    let draft = candidates.swap_remove(0).draft;
-    draft.map(|draft| (*draft, warnings))
-}
-
-/// Imports rows with these columns behind those of `HEADER`. Each begins with the quantity and the unit price.
-fn import_rows(columns: &str, rows: &[&str]) -> Result<Draft, Faults> {
-    let rows = rows.iter().map(|row| format!("{START},{row}"));
-    let rows: Vec<_> = rows.collect();
-    let text = format!("{HEADER}{columns}\n{}\n", rows.join("\n"));
-    import(csv_table::read(text.as_bytes()).unwrap())
-}
-
-fn sentences(result: Result<Draft, Faults>) -> Vec<String> {
-    match result {
-        Ok(_) => Vec::new(),
-        Err(faults) => faults
-            .iter()
-            .map(|fault| format!("{} {fault}", fault.path))
-            .collect(),
-    }
-}
-
-#[test]
-fn an_invoice_comes_to_the_sums_that_its_table_states_or_is_refused() {
-    let sums = ",line.net_amount,net_amount,tax_amount,payable_amount";
-    for (rows, said) in [
-        (&["2,500.00,,,,"][..], ""),
-        (&["2,500.00,1000.00,1000,75,1075.00"], ""),
-        (
-            &["2,500.00,1000.0000000000001,1000,75.00000000000001,1075"],
-            "",
-        ),
-        // The amount of a line may be rounded by itself, or not at all.
-        (&["1,33.335,33.335,,,", "1,33.335,33.34,66.67,,71.67"], ""),
-        (
-            &["2,500.00,1100.00,1100.00,,1182.50"],
-            "invoice_lines.0.net_amount The line.net_amount is 1100.00 in the file, but the line comes to 1000.00:",
-        ),
-        (
-            &["2,500.00,1000.00,,,", "2,500.00,100,,,"],
-            "invoice_lines.1.net_amount The line.net_amount is 100 in the file",
-        ),
-        (
-            &["2,500.00,,990.00,,"],
-            "net_amount The net_amount is 990.00 in the file, but the invoice comes to 1000.00:",
-        ),
-        (
-            &["2,500.00,,,70.00,"],
-            "tax_amount The tax_amount is 70.00 in the file, but the invoice comes to 75.00:",
-        ),
-        (
-            &["2,500.00,,,,1075.01"],
-            "payable_amount The payable_amount is 1075.01 in the file, but the invoice comes to 1075.00:",
-        ),
-        // The sums that all lines state, and what is wrong with them.
-        (&["3,0.335,1.01,1.01,0.08,1.09"], ""),
-        (
-            &["2,500.00,1000.00,990.00,75.00,1065.00"],
-            "net_amount The net_amount is 990.00 in the file, but its lines come to 1000.00: correct the row, or leave \
-             the column out.",
-        ),
-        (
-            &["2,500.00,1000.00,1000.00,100.00,1100.00"],
-            "tax_amount The tax_amount is 100.00 in the file, but at the authority's rates it is 75.00:",
-        ),
-        (
-            &["2,500.00,1000.00,1000.00,75.00,1085.00"],
-            "payable_amount The payable_amount is 1085.00 in the file, but net and tax come to 1075.00: correct the \
-             row, or leave the column out; no column holds a charge or an allowance",
-        ),
-        (
-            &["1,33.335,33.335,33.335,2.50,35.835"],
-            "net_amount The net_amount is 33.335 in the file, but the invoice comes to 33.34: NGN has 2 digits",
-        ),
-        (
-            &["1,500.00,500.02,500.02,37.50,537.52"],
-            "invoice_lines.0.net_amount The line.net_amount is 500.02 in the file, but the line comes to 500.00:",
-        ),
-        (
-            &["1,500.00,,500,,", "1,500.00,,1000,,"],
-            "net_amount The net_amount of line 3 is not the one of line 2",
-        ),
-        (
-            &["2,500.00,,,,about 9"],
-            "payable_amount The payable_amount must be a number",
-        ),
-    ] {
-        let found = sentences(import_rows(sums, rows));
-        assert_eq!(found.is_empty(), said.is_empty(), "{rows:?}: {found:?}");
-        assert!(
-            found.iter().all(|one| one.starts_with(said)),
-            "{rows:?}: {found:?}"
-        );
-        assert!(found.len() <= 1, "{rows:?}: {found:?}");
-    }
-}
-
-#[test]
-fn a_number_that_is_written_otherwise_is_told_how_it_is_written() {
-    for (cell, is_number) in [
-        ("1234.50", true),
-        ("\"1234,50\"", false),
-        ("\"1,234.50\"", false),
-        ("10%", false),
-        ("1 234", false),
-        ("NGN 5", false),
-    ] {
-        let found = sentences(import_rows("", &[&format!("1,{cell}")]));
-        let expected = "invoice_lines.0.unit_price The line.unit_price must be a number, which is written 1234.50";
-        assert_eq!(found.is_empty(), is_number, "{cell}: {found:?}");
-        assert!(
-            found.iter().all(|one| one.starts_with(expected)),
-            "{found:?}"
-        );
-        assert!(found.len() <= 1, "{found:?}");
-    }
-}
-
-#[test]
-fn a_filled_cell_without_a_column_is_a_fault_of_its_invoice() {
-    for (columns, row, number) in [
-        ("", "1,5,", None),
-        ("", "1,5,00", Some(25)),
-        (",,", "1,5,,", None),
-        (",,", "1,5,,x", Some(26)),
-    ] {
-        let found = sentences(import_rows(columns, &[row]));
-        let start = number.map(|number| format!("invoice_lines.0 Cell {number} of the line"));
-        assert_eq!(!found.is_empty(), start.is_some(), "{row}: {found:?}");
-        if let Some(start) = start {
-            assert!(
-                found[0].starts_with(&start) && found[0].contains("1234,50"),
-                "{found:?}"
-            );
-        }
-    }
-}
 
 fn stored(draft: Draft) -> Invoice {
     let customer = InvoiceCustomer {
@@ -241,7 +59,7 @@ fn export(draft: Draft) -> Table {
 }
 
 fn full_draft(body: Value) -> Draft {
-    let account = FormAccount {
+    let account = InvoiceContext {
         today: Date::MAX,
         service_id: Some("94AD90FB"),
     };
@@ -324,7 +142,7 @@ fn calculated_draft(currency: &str, prices: &[&str]) -> Draft {
         with_member(&line, "/invoiced_quantity", Some(json!(1)))
     });
     body["invoice_line"] = lines.collect();
-    let account = FormAccount {
+    let account = InvoiceContext {
         today: Date::MAX,
         service_id: Some("94AD90FB"),
     };
@@ -427,34 +245,5 @@ fn a_full_credit_note_keeps_its_invoice_in_a_table() {
         assert_eq!(text("original_invoice_reference"), expected, "{code}");
         let kind = expected.map(|_| "IRN");
         assert_eq!(text("original_invoice_reference_type"), kind, "{code}");
-    }
-}
-
-#[test]
-fn the_money_of_a_refused_invoice_has_the_digits_of_its_currency() {
-    for (currency, price, amount) in [
-        ("NGN", "2678.468021", "8035.40"),
-        ("NGN", "0.335", "1.01"),
-        ("JPY", "33.5", "101"),
-        ("KWD", "0.33351", "1.001"),
-        ("KWD", "5", "15"),
-    ] {
-        let start = START.replace("NGN", currency);
-        let text = format!("{HEADER},net_amount\n{start},3,{price},1000000\n");
-        let table = csv_table::read(text.as_bytes()).unwrap();
-        let catalog = catalog();
-        let (profile, account) = (ImportProfile::default(), import_account());
-        let context = ImportContext {
-            form: ImportForm::Standard,
-            profile: &profile,
-            account: &account,
-            today: Date::MAX,
-            catalog: &catalog,
-        };
-        let file = table_documents::read(table, &BTreeMap::new()).unwrap();
-        let (candidates, imported) = read(file, "I1".to_owned(), &context);
-        assert!(candidates[0].draft.is_err(), "{currency} {price}");
-        let found = imported.documents[0].amount.unwrap();
-        assert_eq!(found.to_string(), amount, "{currency} {price}");
     }
 }

@@ -15,7 +15,7 @@ use crate::http::listener::Listener;
 use crate::http::middleware::encodings::ignore_unknown_encodings;
 use crate::http::middleware::held_answer::tag_answer;
 use crate::http::middleware::ignored_body::warn_of_ignored_body;
-use crate::http::middleware::query_names::check_names;
+use crate::http::middleware::query_names::check_query_names;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
@@ -35,7 +35,7 @@ impl HttpServiceFactory for Path {
             let is_read = [Method::GET, Method::HEAD].contains(request.method());
             let above = page_above.filter(|_| is_read);
             ready(match above {
-                Some(segments) => Ok(lead_to(first_segments(request.path(), segments))),
+                Some(segments) => Ok(redirect_to(first_segments(request.path(), segments))),
                 None => Err(ApiError::method_not_allowed(allowed.clone())),
             })
         });
@@ -47,7 +47,7 @@ impl HttpServiceFactory for Path {
         let is_documented = !docs.is_empty();
         let check_query = from_fn(move |request: ServiceRequest, next| {
             let docs = Rc::clone(&docs);
-            check_names(request, next, move || query_names(&docs))
+            check_query_names(request, next, move || query_parameter_names(&docs))
         });
         let resource = routes
             .into_iter()
@@ -73,9 +73,11 @@ impl HttpServiceFactory for Path {
     }
 }
 
-/// Returns the names of the query string that these operations know.
-fn query_names(docs: &[Doc]) -> Vec<String> {
-    docs.iter().flat_map(|doc| doc().query_names()).collect()
+/// Returns the names of all parameters that the query strings of these operations may have.
+fn query_parameter_names(docs: &[Doc]) -> Vec<String> {
+    docs.iter()
+        .flat_map(|doc| doc().query_parameter_names())
+        .collect()
 }
 
 /// Returns the beginning of a path. Before its first slash stands an empty segment.
@@ -84,7 +86,7 @@ fn first_segments(path: &str, segments: usize) -> &str {
     end.map_or(path, |(end, _)| &path[..end])
 }
 
-fn lead_to(path: &str) -> HttpResponse {
+fn redirect_to(path: &str) -> HttpResponse {
     HttpResponse::SeeOther()
         .insert_header((LOCATION, path))
         .finish()
