@@ -21,8 +21,8 @@ use einvoice::app::{
     TaxpayerId,
 };
 use einvoice::cli::{
-    Arguments, Call, ConfigCall, ContactCommand, IntegratorCall, KeyCall, OperatorCall,
-    SecretsCall, TaxpayerCall,
+    Arguments, Command, ConfigCommand, ContactCommand, IntegratorCommand, KeyCommand,
+    OperatorCommand, SecretsCommand, TaxpayerCommand,
 };
 use einvoice::config::Settings;
 use einvoice::telemetry;
@@ -38,7 +38,7 @@ const EXIT_UNUSABLE: u8 = 2;
 const EXIT_NOT_COMPARED: u8 = 2;
 
 /// The text that a successful command prints on standard output, if any; or why the command failed.
-type CallResult = Result<Option<String>, ExitFailure>;
+type CommandResult = Result<Option<String>, ExitFailure>;
 
 /// The reason why the program fails, as a sentence, and the exit code.
 struct ExitFailure {
@@ -50,8 +50,8 @@ fn main() -> ExitCode {
     // Only this user may read the files that the process creates: the database, the secrets and the checkpoints.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     // For help and for invalid arguments, clap prints the text and ends the program itself, with exit code 0 or 2.
-    let (call, file) = Arguments::parse().into_parts();
-    match run(call, file.as_deref()).and_then(print) {
+    let (command, file) = Arguments::parse().into_parts();
+    match run(command, file.as_deref()).and_then(print) {
         Ok(()) => ExitCode::SUCCESS,
         Err(ExitFailure { code, sentence }) => {
             eprintln!("einvoice: {sentence}");
@@ -66,18 +66,18 @@ fn print(answer: Option<String>) -> Result<(), ExitFailure> {
     writeln!(stdout(), "{}", answer.trim_end()).map_err(|error| exit_failure(&error))
 }
 
-fn run(call: Call, file: Option<&Path>) -> CallResult {
-    if call == Call::Openapi {
+fn run(command: Command, file: Option<&Path>) -> CommandResult {
+    if command == Command::Openapi {
         return Ok(Some(app::openapi_document().to_owned()));
     }
-    if let Call::Import(arguments) = call {
+    if let Command::Import(arguments) = command {
         // An import needs no settings: they are those of the service, which may run elsewhere.
         let done = actix_rt::System::new().block_on(app::import(arguments));
         return done.map(Some).map_err(|error| exit_failure(&error));
     }
     let settings =
         Settings::load(file, environment_variables()).map_err(|fault| unusable_failure(&fault))?;
-    if call == Call::Config(ConfigCall::Check) {
+    if command == Command::Config(ConfigCommand::Check) {
         settings
             .warnings()
             .iter()
@@ -85,32 +85,32 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
         return Ok(Some(settings.to_masked_toml()));
     }
     telemetry::init(&settings.log);
-    if matches!(call, Call::Serve { .. }) {
+    if matches!(command, Command::Serve { .. }) {
         settings
             .warnings()
             .iter()
             .for_each(|warning| tracing::warn!("{warning}"));
     }
     // The demo creates its secrets in its own temporary directory, and a drill needs none, so `data_dir` is left untouched.
-    let settings = match call {
-        Call::Demo { .. } | Call::Drill(_) => Ok(settings),
+    let settings = match command {
+        Command::Demo { .. } | Command::Drill(_) => Ok(settings),
         // The doctor changes nothing.
-        Call::Doctor { .. } => settings.with_present_secrets(),
+        Command::Doctor { .. } => settings.with_present_secrets(),
         _ => settings.with_local_secrets(),
     };
     let settings = settings.map_err(|fault| unusable_failure(&fault))?;
-    actix_rt::System::new().block_on(dispatch(call, settings))
+    actix_rt::System::new().block_on(dispatch(command, settings))
 }
 
-async fn dispatch(call: Call, settings: Settings) -> CallResult {
-    match call {
-        Call::Config(ConfigCall::Check) => Ok(Some(settings.to_masked_toml())),
-        Call::Openapi => Ok(Some(app::openapi_document().to_owned())),
-        Call::Import(arguments) => app::import(arguments)
+async fn dispatch(command: Command, settings: Settings) -> CommandResult {
+    match command {
+        Command::Config(ConfigCommand::Check) => Ok(Some(settings.to_masked_toml())),
+        Command::Openapi => Ok(Some(app::openapi_document().to_owned())),
+        Command::Import(arguments) => app::import(arguments)
             .await
             .map(Some)
             .map_err(|error| exit_failure(&error)),
-        Call::Serve { paused } => {
+        Command::Serve { paused } => {
             let mode = if paused {
                 ServeMode::Paused
             } else {
@@ -118,34 +118,34 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
             };
             no_output(app::serve(settings, mode).await)
         }
-        Call::Doctor { json } => print_doctor_report(&app::doctor(&settings).await, json),
-        Call::Demo { fault } => no_output(app::demo(settings, fault).await),
-        Call::Drill(arguments) => no_output(app::drill(arguments).await),
-        Call::Migrate => no_output(app::migrate(settings).await),
-        Call::Integrator(call) => json_line(run_integrator_call(settings, call).await),
-        Call::Operator(call) => json_line(run_operator_call(settings, call).await),
-        Call::Taxpayer(TaxpayerCall::Subscription { id, state }) => {
+        Command::Doctor { json } => print_doctor_report(&app::doctor(&settings).await, json),
+        Command::Demo { fault } => no_output(app::demo(settings, fault).await),
+        Command::Drill(arguments) => no_output(app::drill(arguments).await),
+        Command::Migrate => no_output(app::migrate(settings).await),
+        Command::Integrator(command) => json_line(run_integrator_command(settings, command).await),
+        Command::Operator(command) => json_line(run_operator_command(settings, command).await),
+        Command::Taxpayer(TaxpayerCommand::Subscription { id, state }) => {
             no_output(app::set_subscription(settings, id, state).await)
         }
-        Call::Taxpayer(TaxpayerCall::Contact(command)) => {
+        Command::Taxpayer(TaxpayerCommand::Contact(command)) => {
             json_line(run_contact_command(settings, command).await)
         }
-        Call::Sandbox { bind, seed } => {
+        Command::Sandbox { bind, seed } => {
             let bind = bind.unwrap_or(settings.sandbox.bind);
             no_output(app::serve_sandbox(settings, bind, seed).await)
         }
-        Call::Reconcile { taxpayer, day } => {
+        Command::Reconcile { taxpayer, day } => {
             print_reconciliation(app::reconcile(settings, taxpayer, day).await)
         }
-        Call::Secrets(SecretsCall::Reseal) => {
+        Command::Secrets(SecretsCommand::Reseal) => {
             let done = app::reseal(settings)
                 .await
                 .map_err(|error| exit_failure(&error))?;
             print(Some(done.to_json().to_string()))?;
             no_output(done.check_all_resealed())
         }
-        Call::Checkpoint => json_line(app::checkpoint(settings).await),
-        Call::Verify {
+        Command::Checkpoint => json_line(app::checkpoint(settings).await),
+        Command::Verify {
             taxpayer,
             checkpoints,
             public_key,
@@ -168,45 +168,48 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
     }
 }
 
-async fn run_integrator_call(
+async fn run_integrator_command(
     settings: Settings,
-    call: IntegratorCall,
+    command: IntegratorCommand,
 ) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Integrator;
-    match call {
-        IntegratorCall::Create { name, email, terms } => {
+    match command {
+        IntegratorCommand::Create { name, email, terms } => {
             app::create_integrator(settings, name, email, terms.into_terms(0)).await
         }
-        IntegratorCall::Keys(call) => run_key_call(settings, KIND, call).await,
-        IntegratorCall::Revoke { id, taxpayer_keys } => {
+        IntegratorCommand::Keys(command) => run_key_command(settings, KIND, command).await,
+        IntegratorCommand::Revoke { id, taxpayer_keys } => {
             app::revoke_keys(settings, KeyOwner { kind: KIND, id }, taxpayer_keys).await
         }
-        IntegratorCall::Disable { id, taxpayer_keys } => {
+        IntegratorCommand::Disable { id, taxpayer_keys } => {
             let call = AccessCall::Disable {
                 includes_taxpayers: taxpayer_keys,
             };
             app::change_access(settings, KeyOwner { kind: KIND, id }, call).await
         }
-        IntegratorCall::Enable { id } => {
+        IntegratorCommand::Enable { id } => {
             app::change_access(settings, KeyOwner { kind: KIND, id }, AccessCall::Enable).await
         }
     }
 }
 
-async fn run_operator_call(settings: Settings, call: OperatorCall) -> Result<Value, StartError> {
+async fn run_operator_command(
+    settings: Settings,
+    command: OperatorCommand,
+) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Operator;
     let access = async |settings, id, call| {
         app::change_access(settings, KeyOwner { kind: KIND, id }, call).await
     };
-    match call {
-        OperatorCall::Create { email, role, terms } => {
+    match command {
+        OperatorCommand::Create { email, role, terms } => {
             app::create_operator(settings, email, role, terms.into_terms(0)).await
         }
-        OperatorCall::Keys(call) => run_key_call(settings, KIND, call).await,
-        OperatorCall::Revoke { id } => {
+        OperatorCommand::Keys(command) => run_key_command(settings, KIND, command).await,
+        OperatorCommand::Revoke { id } => {
             app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await
         }
-        OperatorCall::Disable { id } => {
+        OperatorCommand::Disable { id } => {
             access(
                 settings,
                 id,
@@ -216,9 +219,9 @@ async fn run_operator_call(settings: Settings, call: OperatorCall) -> Result<Val
             )
             .await
         }
-        OperatorCall::Enable { id } => access(settings, id, AccessCall::Enable).await,
-        OperatorCall::Remove { id } => access(settings, id, AccessCall::Remove).await,
-        OperatorCall::Role { id, role } => access(settings, id, AccessCall::Role(role)).await,
+        OperatorCommand::Enable { id } => access(settings, id, AccessCall::Enable).await,
+        OperatorCommand::Remove { id } => access(settings, id, AccessCall::Remove).await,
+        OperatorCommand::Role { id, role } => access(settings, id, AccessCall::Role(role)).await,
     }
 }
 
@@ -257,21 +260,21 @@ async fn change_contact(
     app::change_contact(settings, TaxpayerId(taxpayer), ContactId(id), call).await
 }
 
-async fn run_key_call(
+async fn run_key_command(
     settings: Settings,
     kind: KeyKind,
-    call: KeyCall,
+    command: KeyCommand,
 ) -> Result<Value, StartError> {
-    match call {
-        KeyCall::List => app::list_accounts(settings, kind).await,
-        KeyCall::Rotate {
+    match command {
+        KeyCommand::List => app::list_accounts(settings, kind).await,
+        KeyCommand::Rotate {
             id,
             overlap_s,
             terms,
         } => app::rotate_key(settings, KeyOwner { kind, id }, terms.into_terms(overlap_s)).await,
-        KeyCall::Password { id } => app::set_new_password(settings, KeyOwner { kind, id }).await,
-        KeyCall::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
-        KeyCall::TotpReset { id } => app::reset_totp(settings, KeyOwner { kind, id }).await,
+        KeyCommand::Password { id } => app::set_new_password(settings, KeyOwner { kind, id }).await,
+        KeyCommand::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
+        KeyCommand::TotpReset { id } => app::reset_totp(settings, KeyOwner { kind, id }).await,
     }
 }
 
@@ -285,19 +288,19 @@ fn environment_variables() -> impl Iterator<Item = (String, String)> {
     })
 }
 
-fn no_output<E: Error>(done: Result<(), E>) -> CallResult {
+fn no_output<E: Error>(done: Result<(), E>) -> CommandResult {
     done.map(|()| None).map_err(|error| exit_failure(&error))
 }
 
 /// Turns the result of a command into one line of JSON.
-fn json_line<E: Error>(answer: Result<Value, E>) -> CallResult {
+fn json_line<E: Error>(answer: Result<Value, E>) -> CommandResult {
     answer
         .map(|answer| Some(answer.to_string()))
         .map_err(|error| exit_failure(&error))
 }
 
 /// Prints all findings, then succeeds only if no finding is left to an operator.
-fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) -> CallResult {
+fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) -> CommandResult {
     let found = done.map_err(|error| ExitFailure {
         code: EXIT_NOT_COMPARED,
         sentence: sentence(&error),
@@ -313,7 +316,7 @@ fn print_reconciliation<E: Error>(done: Result<app::ReconciliationReport, E>) ->
 }
 
 /// Prints all checks, then succeeds only if none failed.
-fn print_doctor_report(report: &DoctorReport, as_json: bool) -> CallResult {
+fn print_doctor_report(report: &DoctorReport, as_json: bool) -> CommandResult {
     print(Some(if as_json {
         report.to_json().to_string()
     } else {

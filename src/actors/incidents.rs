@@ -3,7 +3,8 @@
 
 use supervision::Counter;
 
-use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::events::event::EventKind;
 use crate::domain::pipeline::Run;

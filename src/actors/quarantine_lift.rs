@@ -159,7 +159,7 @@ mod tests {
         }
 
         async fn run(&self, id: RunId) -> Run {
-            runs::owned_by_with_id(self.test.store.reader(), ID, id)
+            runs::find_owned_by_id(self.test.store.reader(), ID, id)
                 .await
                 .unwrap()
                 .unwrap()

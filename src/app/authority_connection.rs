@@ -86,7 +86,7 @@ fn client_settings(settings: &AuthoritySettings, mode: ServeMode) -> ClientSetti
     }
 }
 
-/// Starts the simulator, which accepts the API key and secret of the settings.
+/// Starts the simulator, which accepts the API key and secret of the settings, and whose days are those of the settings.
 pub(super) async fn start_sandbox(
     settings: &Settings,
     bind: String,
@@ -98,6 +98,7 @@ pub(super) async fn start_sandbox(
         api_key: settings.authority.api_key.expose_secret().to_owned(),
         api_secret: settings.authority.api_secret.expose_secret().to_owned(),
         seed,
+        utc_offset: settings.authority.utc_offset,
     });
     started
         .await

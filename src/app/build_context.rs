@@ -22,7 +22,7 @@ use crate::actors::reconciliation::{Reconciler, ReconciliationSchedule};
 use crate::actors::reference::ReferenceRefresher;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::app::authority_connection::retry_policy;
 use crate::app::error::StartError;
 use crate::config::{Environment, Settings};
@@ -225,9 +225,9 @@ pub(super) fn taxpayer_deps(
         notifiers: notifiers.clone(),
         deadlines: deadline_policy(settings),
         verification: settings.accounts.verification,
-        panic_orders: match settings.environment {
-            Environment::Development => PanicOrders::for_development(),
-            Environment::Production => PanicOrders::default(),
+        ordered_panics: match settings.environment {
+            Environment::Development => OrderedPanics::enabled(),
+            Environment::Production => OrderedPanics::default(),
         },
         catalog: catalog.clone(),
     }

@@ -178,7 +178,7 @@ impl App {
 /// Releases this process's leases at shutdown; otherwise their work would count as interrupted by a crash. The
 /// database connections ended with the actor threads, so new ones are opened first.
 pub(super) async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
-    store.renew_writers().await?;
+    store.replace_write_connections().await?;
     leases::end_leases(store, LeasesToEnd::Stopped(owner)).await?;
     Ok(())
 }

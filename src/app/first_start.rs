@@ -73,7 +73,7 @@ pub(super) async fn create_accounts(
         return Ok(None);
     }
     let taxpayer = match integrator {
-        Some(id) => taxpayers::owned_by_with_service_id(store, id, SERVICE_ID).await?,
+        Some(id) => taxpayers::find_owned_by_service_id(store, id, SERVICE_ID).await?,
         None => None,
     };
     if let Some(taxpayer) = &taxpayer

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use actix::Addr;
 use jiff::SignedDuration;
-use supervision::{Period, PeriodicActor, watchdog};
+use supervision::watchdog::Watchdog;
+use supervision::{Period, PeriodicActor};
 
 use crate::actors::checkpoint::{self, Checkpointer};
 use crate::actors::clock_watch::{self, ClockWatch};
@@ -158,12 +159,13 @@ impl BuildContext<'_> {
                 .timeout_s
                 .max(settings.webhooks.timeout_s),
         );
+        let watchdog = Arc::new(Watchdog::new(JANITOR_INTERVAL));
         let period = Period::new(kinds::JANITOR, "janitor", JANITOR_INTERVAL);
         self.start_periodic(period, async move || {
             let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
             taxpayers.registry().allow_restart(now, RESTART_PAUSE);
-            watchdog::scan(
+            watchdog.scan(
                 &tree,
                 |kind| kinds::watchdog_limits(kind, external_timeout),
                 now,

@@ -31,7 +31,7 @@ use crate::{console, http};
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// The time limit for telling the other replicas that this one stops: the database may not answer.
-const SIGNS_END_WITHIN: Duration = Duration::from_secs(2);
+const HEARTBEATS_END_WITHIN: Duration = Duration::from_secs(2);
 /// The time for which the server still takes requests after the stop signal, and answers each with `Connection: close`.
 /// A client that is just sending a request still gets a response, which tells it to close the connection. If the server
 /// closed idle connections at once, such a request could be lost.
@@ -45,7 +45,7 @@ pub struct Application {
     server: Server,
     stopping: http::StopSignal,
     /// The task that reports the state of this replica to the others, until it stops.
-    signs: JoinHandle<()>,
+    heartbeats: JoinHandle<()>,
     /// `None` if no spans are exported.
     traces: Option<TraceExport>,
     /// The time for which the service still serves after it has announced its stop (setting `http.drain_delay_s`).
@@ -139,7 +139,7 @@ impl Application {
         let state = web::Data::new(api_state(&app, settings, identity));
         let stopping = state.stopping.clone();
         actix_web::rt::spawn(http::watch_incidents(state.clone()));
-        let signs = actix_web::rt::spawn(http::give_life_signs(state.clone()));
+        let heartbeats = actix_web::rt::spawn(http::record_heartbeats(state.clone()));
         let past = web::Data::new(console::PastOverviews::default());
         actix_web::rt::spawn(console::keep_overviews(state.clone(), past.clone()));
         let limits = ListenerLimits::new(&settings.http, open_files);
@@ -162,7 +162,7 @@ impl Application {
             app,
             server,
             stopping,
-            signs,
+            heartbeats,
             traces,
             drain_delay: Duration::from_secs(settings.http.drain_delay_s),
             address,
@@ -211,9 +211,12 @@ impl Application {
         });
         let served = self.server.await;
         tracing::info!("stopped listening; finishing work in flight");
-        // Lets the task `signs` report the stop as the last state of this replica, and end.
+        // Lets the task `heartbeats` report the stop as the last state of this replica, and end.
         self.stopping.request_stop();
-        if timeout(SIGNS_END_WITHIN, self.signs).await.is_err() {
+        if timeout(HEARTBEATS_END_WITHIN, self.heartbeats)
+            .await
+            .is_err()
+        {
             tracing::warn!("this replica could not say that it stops");
         }
         let spent = requested_at.get().map_or(Duration::ZERO, Instant::elapsed);

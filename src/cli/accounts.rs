@@ -1,4 +1,4 @@
-//! The calls that manage accounts: integrators, operators, taxpayers and their contact persons, and keys.
+//! The subcommands that manage accounts: integrators, operators, taxpayers and their contact persons, and keys.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::kernel::codes::Subscription;
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum IntegratorCall {
+pub enum IntegratorCommand {
     /// Creates an integrator and prints { id, name, email, password, `api_key` } as one line of JSON.
     Create {
         #[arg(long)]
@@ -22,7 +22,7 @@ pub enum IntegratorCall {
         terms: KeyArguments,
     },
     #[command(flatten)]
-    Keys(KeyCall),
+    Keys(KeyCommand),
     /// Revokes all keys of an integrator and ends its sessions, at once. Prints the numbers of both as one line of
     /// JSON. Whoever knows the password can sign in again: use `disable` to keep everybody out.
     Revoke {
@@ -43,9 +43,9 @@ pub enum IntegratorCall {
     Enable { id: i64 },
 }
 
-/// The key commands that exist for integrators and for operators.
+/// The subcommands that manage keys, passwords and second factors of integrators and of operators.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum KeyCall {
+pub enum KeyCommand {
     /// Prints all accounts of this kind with their keys as one line of JSON.
     List,
     /// Gives an account a new key and prints { id, `api_key` } as one line of JSON. The old key is refused at once,
@@ -86,7 +86,7 @@ pub struct KeyArguments {
 const OVERLAP_S_MAX: u64 = OVERLAP_MAX.as_secs();
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum OperatorCall {
+pub enum OperatorCommand {
     /// Creates an operator and prints { id, email, role, password, `api_key` } as one line of JSON.
     Create {
         #[arg(long)]
@@ -99,7 +99,7 @@ pub enum OperatorCall {
         terms: KeyArguments,
     },
     #[command(flatten)]
-    Keys(KeyCall),
+    Keys(KeyCommand),
     /// Revokes all keys of an operator and ends its sessions, at once. Prints the numbers of both as one line of JSON.
     /// Whoever knows the password can sign in again: use `disable` to keep everybody out.
     Revoke { id: i64 },
@@ -120,7 +120,7 @@ pub enum OperatorCall {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum TaxpayerCall {
+pub enum TaxpayerCommand {
     /// Sets whether a taxpayer may create invoices.
     Subscription {
         id: i64,
@@ -132,7 +132,7 @@ pub enum TaxpayerCall {
     Contact(ContactCommand),
 }
 
-/// The commands disable, enable, remove and role print { `taxpayer_id`, id, `ended_sessions` } as one line of JSON.
+/// The subcommands disable, enable, remove and role print { `taxpayer_id`, id, `ended_sessions` } as one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ContactCommand {
     /// Makes a one-time link with which a contact person chooses a password, and prints { id, path, `expires_at` } as

@@ -1,4 +1,4 @@
-//! The arguments of the program: the settings file and the call.
+//! The arguments of the program: the settings file and the command.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::civil::Date;
 
-use crate::cli::accounts::{IntegratorCall, OperatorCall, TaxpayerCall};
+use crate::cli::accounts::{IntegratorCommand, OperatorCommand, TaxpayerCommand};
 use crate::cli::drill::DrillArguments;
 use crate::domain::events::checkpoint::CheckpointTail;
 use crate::domain::import::source::ImportForm;
@@ -27,12 +27,12 @@ pub struct Arguments {
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     #[command(subcommand)]
-    call: Option<Call>,
+    command: Option<Command>,
 }
 
 /// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum Call {
+pub enum Command {
     /// Runs the service until it is stopped. This is the default command.
     Serve {
         /// Sends nothing: makes no call to the authority and sends no webhook. For a copy of a database beside the live one.
@@ -64,13 +64,13 @@ pub enum Call {
     Migrate,
     /// Manages integrators, who act for taxpayers.
     #[command(subcommand)]
-    Integrator(IntegratorCall),
+    Integrator(IntegratorCommand),
     /// Manages the operators of this deployment.
     #[command(subcommand)]
-    Operator(OperatorCall),
+    Operator(OperatorCommand),
     /// Manages taxpayers.
     #[command(subcommand)]
-    Taxpayer(TaxpayerCall),
+    Taxpayer(TaxpayerCommand),
     /// Runs the simulator of the tax authority alone.
     Sandbox {
         /// The address and port to listen on. Without this option the setting `sandbox.bind` is used.
@@ -82,7 +82,7 @@ pub enum Call {
     },
     /// Shows the settings.
     #[command(subcommand)]
-    Config(ConfigCall),
+    Config(ConfigCommand),
     /// Prints the description of the HTTP API, as an `OpenAPI` 3.1 document.
     Openapi,
     /// Compares one day of a taxpayer's invoices with the authority's ledger. Prints one line of JSON for each
@@ -97,7 +97,7 @@ pub enum Call {
     },
     /// Manages the sealed secrets in the database.
     #[command(subcommand)]
-    Secrets(SecretsCall),
+    Secrets(SecretsCommand),
     /// Checks that no event was changed or lost. With checkpoints, also checks that no event chain was rewritten
     /// together with its hashes.
     Verify {
@@ -122,7 +122,7 @@ pub enum Call {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum SecretsCall {
+pub enum SecretsCommand {
     /// Seals every secret in the database with the current encryption key and prints counts as one line of JSON.
     /// Exits with 1 if some secrets could not be resealed. The command may run beside the service and may be
     /// repeated.
@@ -130,7 +130,7 @@ pub enum SecretsCall {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum ConfigCall {
+pub enum ConfigCommand {
     /// Prints the effective settings, with masked secrets.
     Check,
 }
@@ -178,9 +178,9 @@ pub enum DemoFault {
 
 impl Arguments {
     /// Returns the command, `serve` by default, and the path of the settings file, if given.
-    pub fn into_parts(self) -> (Call, Option<PathBuf>) {
+    pub fn into_parts(self) -> (Command, Option<PathBuf>) {
         (
-            self.call.unwrap_or(Call::Serve { paused: false }),
+            self.command.unwrap_or(Command::Serve { paused: false }),
             self.config,
         )
     }

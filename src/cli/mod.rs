@@ -2,8 +2,8 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the arguments of the program, and its calls | `arguments` |
-//! | the calls that manage accounts and keys | `accounts` |
+//! | the arguments of the program, and its commands | `arguments` |
+//! | the subcommands that manage accounts and keys | `accounts` |
 //! | the arguments of a fire drill | `drill` |
 
 mod accounts;
@@ -13,7 +13,9 @@ mod drill;
 mod tests;
 
 pub use accounts::{
-    ContactCommand, IntegratorCall, KeyArguments, KeyCall, OperatorCall, TaxpayerCall,
+    ContactCommand, IntegratorCommand, KeyArguments, KeyCommand, OperatorCommand, TaxpayerCommand,
 };
-pub use arguments::{Arguments, Call, ConfigCall, DemoFault, ImportArguments, SecretsCall};
+pub use arguments::{
+    Arguments, Command, ConfigCommand, DemoFault, ImportArguments, SecretsCommand,
+};
 pub use drill::{DrillArguments, DrillFault};

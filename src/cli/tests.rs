@@ -1,4 +1,4 @@
-//! Lines as people type them, and the calls that they are.
+//! Lines as people type them, and the commands that they are.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::import::source::ImportForm;
 use crate::domain::kernel::codes::Subscription;
 
-fn parse(line: &str) -> Result<(Call, Option<PathBuf>), clap::Error> {
+fn parse(line: &str) -> Result<(Command, Option<PathBuf>), clap::Error> {
     let words = std::iter::once("einvoice").chain(line.split_whitespace());
     Arguments::try_parse_from(words).map(Arguments::into_parts)
 }
 
-fn call(line: &str) -> Call {
+fn command(line: &str) -> Command {
     parse(line)
         .unwrap_or_else(|error| panic!("{line}: {error}"))
         .0
@@ -31,8 +31,8 @@ fn the_definition_holds_together() {
 
 #[test]
 fn no_subcommand_means_serve() {
-    assert_eq!(call(""), Call::Serve { paused: false });
-    assert_eq!(call("serve"), Call::Serve { paused: false });
+    assert_eq!(command(""), Command::Serve { paused: false });
+    assert_eq!(command("serve"), Command::Serve { paused: false });
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
     for (line, expected) in [
         (
             "integrator create --name N --email E",
-            Call::Integrator(IntegratorCall::Create {
+            Command::Integrator(IntegratorCommand::Create {
                 name,
                 email: email.clone(),
                 terms: terms.clone(),
@@ -56,11 +56,11 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "integrator list",
-            Call::Integrator(IntegratorCall::Keys(KeyCall::List)),
+            Command::Integrator(IntegratorCommand::Keys(KeyCommand::List)),
         ),
         (
             "integrator rotate 7 --overlap-s 60 --scope read_only --expires-at 2030-01-01T00:00:00Z",
-            Call::Integrator(IntegratorCall::Keys(KeyCall::Rotate {
+            Command::Integrator(IntegratorCommand::Keys(KeyCommand::Rotate {
                 id: 7,
                 overlap_s: 60,
                 terms: narrow,
@@ -68,14 +68,14 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "integrator revoke 7 --taxpayer-keys",
-            Call::Integrator(IntegratorCall::Revoke {
+            Command::Integrator(IntegratorCommand::Revoke {
                 id: 7,
                 taxpayer_keys: true,
             }),
         ),
         (
             "operator create --email E",
-            Call::Operator(OperatorCall::Create {
+            Command::Operator(OperatorCommand::Create {
                 email,
                 role: OperatorRole::Admin,
                 terms: terms.clone(),
@@ -83,11 +83,11 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "operator list",
-            Call::Operator(OperatorCall::Keys(KeyCall::List)),
+            Command::Operator(OperatorCommand::Keys(KeyCommand::List)),
         ),
         (
             "operator rotate 7",
-            Call::Operator(OperatorCall::Keys(KeyCall::Rotate {
+            Command::Operator(OperatorCommand::Keys(KeyCommand::Rotate {
                 id: 7,
                 overlap_s: 0,
                 terms,
@@ -95,18 +95,18 @@ fn accounts_and_their_keys_are_created_changed_and_revoked() {
         ),
         (
             "operator totp-reset 7",
-            Call::Operator(OperatorCall::Keys(KeyCall::TotpReset { id: 7 })),
+            Command::Operator(OperatorCommand::Keys(KeyCommand::TotpReset { id: 7 })),
         ),
         (
             "operator revoke 7",
-            Call::Operator(OperatorCall::Revoke { id: 7 }),
+            Command::Operator(OperatorCommand::Revoke { id: 7 }),
         ),
         (
             "taxpayer subscription 7 inactive",
-            Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state }),
+            Command::Taxpayer(TaxpayerCommand::Subscription { id: 7, state }),
         ),
     ] {
-        assert_eq!(call(line), expected, "{line}");
+        assert_eq!(command(line), expected, "{line}");
     }
 }
 
@@ -115,45 +115,45 @@ fn calls_that_manage_no_account_are_understood() {
     let bind = Some("127.0.0.1:9000".parse().unwrap());
     let day = "2026-01-15".parse().unwrap();
     for (line, expected) in [
-        ("demo", Call::Demo { fault: None }),
+        ("demo", Command::Demo { fault: None }),
         (
             "demo --fault commit-then-drop",
-            Call::Demo {
+            Command::Demo {
                 fault: Some(DemoFault::CommitThenDrop),
             },
         ),
-        ("migrate", Call::Migrate),
-        ("serve --paused", Call::Serve { paused: true }),
-        ("doctor", Call::Doctor { json: false }),
-        ("doctor --json", Call::Doctor { json: true }),
+        ("migrate", Command::Migrate),
+        ("serve --paused", Command::Serve { paused: true }),
+        ("doctor", Command::Doctor { json: false }),
+        ("doctor --json", Command::Doctor { json: true }),
         (
             "sandbox --bind 127.0.0.1:9000",
-            Call::Sandbox { bind, seed: 1 },
+            Command::Sandbox { bind, seed: 1 },
         ),
         (
             "sandbox --seed 7",
-            Call::Sandbox {
+            Command::Sandbox {
                 bind: None,
                 seed: 7,
             },
         ),
         (
             "sandbox",
-            Call::Sandbox {
+            Command::Sandbox {
                 bind: None,
                 seed: 1,
             },
         ),
-        ("config check", Call::Config(ConfigCall::Check)),
-        ("openapi", Call::Openapi),
+        ("config check", Command::Config(ConfigCommand::Check)),
+        ("openapi", Command::Openapi),
         (
             "reconcile --taxpayer 7 --day 2026-01-15",
-            Call::Reconcile { taxpayer: 7, day },
+            Command::Reconcile { taxpayer: 7, day },
         ),
-        ("secrets reseal", Call::Secrets(SecretsCall::Reseal)),
-        ("checkpoint", Call::Checkpoint),
+        ("secrets reseal", Command::Secrets(SecretsCommand::Reseal)),
+        ("checkpoint", Command::Checkpoint),
     ] {
-        assert_eq!(call(line), expected, "{line}");
+        assert_eq!(command(line), expected, "{line}");
     }
 }
 
@@ -162,7 +162,7 @@ fn a_verification_names_its_checkpoints() {
     for (line, expected) in [
         (
             "verify",
-            Call::Verify {
+            Command::Verify {
                 taxpayer: None,
                 checkpoints: None,
                 public_key: None,
@@ -171,7 +171,7 @@ fn a_verification_names_its_checkpoints() {
         ),
         (
             "verify --taxpayer 7",
-            Call::Verify {
+            Command::Verify {
                 taxpayer: Some(7),
                 checkpoints: None,
                 public_key: None,
@@ -180,7 +180,7 @@ fn a_verification_names_its_checkpoints() {
         ),
         (
             "verify --checkpoints F --public-key K",
-            Call::Verify {
+            Command::Verify {
                 taxpayer: None,
                 checkpoints: Some("F".into()),
                 public_key: Some("K".to_owned()),
@@ -188,29 +188,29 @@ fn a_verification_names_its_checkpoints() {
             },
         ),
     ] {
-        assert_eq!(call(line), expected, "{line}");
+        assert_eq!(command(line), expected, "{line}");
     }
 }
 
 #[test]
 fn invitations_are_made_for_each_kind_of_person() {
-    let keys = |id| KeyCall::Invitation { id };
+    let keys = |id| KeyCommand::Invitation { id };
     let contact = ContactCommand::Invitation { taxpayer: 7, id: 9 };
     for (line, expected) in [
         (
             "operator invitation 7",
-            Call::Operator(OperatorCall::Keys(keys(7))),
+            Command::Operator(OperatorCommand::Keys(keys(7))),
         ),
         (
             "integrator invitation 7",
-            Call::Integrator(IntegratorCall::Keys(keys(7))),
+            Command::Integrator(IntegratorCommand::Keys(keys(7))),
         ),
         (
             "taxpayer contact invitation 7 9",
-            Call::Taxpayer(TaxpayerCall::Contact(contact)),
+            Command::Taxpayer(TaxpayerCommand::Contact(contact)),
         ),
     ] {
-        assert_eq!(call(line), expected, "{line}");
+        assert_eq!(command(line), expected, "{line}");
     }
 }
 
@@ -219,37 +219,37 @@ fn access_is_taken_away_and_given_back() {
     for (line, expected) in [
         (
             "integrator disable 7 --taxpayer-keys",
-            Call::Integrator(IntegratorCall::Disable {
+            Command::Integrator(IntegratorCommand::Disable {
                 id: 7,
                 taxpayer_keys: true,
             }),
         ),
         (
             "integrator enable 7",
-            Call::Integrator(IntegratorCall::Enable { id: 7 }),
+            Command::Integrator(IntegratorCommand::Enable { id: 7 }),
         ),
         (
             "operator disable 7",
-            Call::Operator(OperatorCall::Disable { id: 7 }),
+            Command::Operator(OperatorCommand::Disable { id: 7 }),
         ),
         (
             "operator enable 7",
-            Call::Operator(OperatorCall::Enable { id: 7 }),
+            Command::Operator(OperatorCommand::Enable { id: 7 }),
         ),
         (
             "operator remove 7",
-            Call::Operator(OperatorCall::Remove { id: 7 }),
+            Command::Operator(OperatorCommand::Remove { id: 7 }),
         ),
         (
             "operator role 7 viewer",
-            Call::Operator(OperatorCall::Role {
+            Command::Operator(OperatorCommand::Role {
                 id: 7,
                 role: OperatorRole::Viewer,
             }),
         ),
         (
             "taxpayer contact role 7 9 read_only",
-            Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Role {
+            Command::Taxpayer(TaxpayerCommand::Contact(ContactCommand::Role {
                 taxpayer: 7,
                 id: 9,
                 role: ContactRole::ReadOnly,
@@ -257,13 +257,13 @@ fn access_is_taken_away_and_given_back() {
         ),
         (
             "taxpayer contact disable 7 9",
-            Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Disable {
+            Command::Taxpayer(TaxpayerCommand::Contact(ContactCommand::Disable {
                 taxpayer: 7,
                 id: 9,
             })),
         ),
     ] {
-        assert_eq!(call(line), expected, "{line}");
+        assert_eq!(command(line), expected, "{line}");
     }
 }
 
@@ -274,7 +274,7 @@ fn a_drill_lasts_for_seconds_or_minutes() {
     let expected = [Some(30), Some(30), Some(120), None, None, None, None];
     assert_eq!(seconds, expected);
     let line = "drill slow --for 5s --simulator http://s --operator-key o --taxpayer-key t";
-    let Call::Drill(arguments) = call(line) else {
+    let Command::Drill(arguments) = command(line) else {
         panic!("{line}")
     };
     assert_eq!(
@@ -290,7 +290,7 @@ fn a_drill_lasts_for_seconds_or_minutes() {
 #[test]
 fn an_import_names_its_file_and_where_the_key_is() {
     let line = "import july.csv --form full --yes --url http://s --key-file k";
-    let Call::Import(arguments) = call(line) else {
+    let Command::Import(arguments) = command(line) else {
         panic!("{line}")
     };
     assert_eq!(

@@ -123,7 +123,7 @@ pub struct SecretsSettings {
         serialize_with = "form::mask_secret"
     )]
     pub encryption_key: SecretString,
-    /// Older encryption keys, which still open sealed secrets but seal no new ones.
+    /// Other encryption keys, older ones and the next one, which open sealed secrets but seal no new ones.
     #[serde(
         deserialize_with = "form::read_secrets",
         serialize_with = "form::mask_secrets"

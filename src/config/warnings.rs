@@ -28,9 +28,10 @@ impl Settings {
             ));
         }
         if !self.secrets.encryption_keys.is_empty() {
-            let advice = "run `einvoice secrets reseal`, then remove them";
+            let advice = "they are needed until `einvoice secrets reseal` has run with the new key \
+                          as `secrets.encryption_key` (docs/operations.md, Keys and secrets)";
             found.push(format!(
-                "`secrets.encryption_keys` still opens sealed secrets: {advice}"
+                "`secrets.encryption_keys` has keys besides the current one: {advice}"
             ));
         }
         found
@@ -152,7 +153,7 @@ mod tests {
         `checkpoints.file` is not set: anybody who can write to the database can rewrite the event log unnoticed
         `console.second_factor` is never: whoever learns the password of an operator or an integrator signs in
         `log.level` is off: neither failures nor failed sign-ins leave a trace
-        `secrets.encryption_keys` still opens sealed secrets: run `einvoice secrets reseal`, then remove them
+        `secrets.encryption_keys` has keys besides the current one: they are needed until `einvoice secrets reseal` has run with the new key as `secrets.encryption_key` (docs/operations.md, Keys and secrets)
         ");
     }
 

@@ -2,6 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::console::filters::duration_words;
+
+/// The unit of a chart of durations in microseconds. Its values are shown in the unit that fits.
+pub(crate) const MICROSECONDS: &str = "µs";
+
 const WIDTH: u64 = 600;
 const HEIGHT: u64 = 100;
 
@@ -25,6 +30,24 @@ impl Chart {
             last,
             highest,
             values,
+        }
+    }
+
+    /// Returns the last value with its unit.
+    pub(crate) fn last_words(&self) -> String {
+        self.words(self.last)
+    }
+
+    /// Returns the highest value with its unit.
+    pub(crate) fn highest_words(&self) -> String {
+        self.words(self.highest)
+    }
+
+    fn words(&self, value: u64) -> String {
+        if self.unit == MICROSECONDS {
+            duration_words(value)
+        } else {
+            format!("{value} {}", self.unit)
         }
     }
 
@@ -60,5 +83,19 @@ mod tests {
         assert_eq!(chart.area_points(), "0,100 0,100 300,50 600,0 600,100");
         assert_eq!((chart.last, chart.highest), (10, 10));
         assert_eq!(Chart::new("Requests", "/s", Vec::new()).line_points(), "");
+    }
+    #[test]
+    fn values_are_written_with_their_unit_and_durations_as_people_say_them() {
+        for (unit, values, last, highest) in [
+            ("/s", vec![7, 12, 3], "3 /s", "12 /s"),
+            (MICROSECONDS, vec![5_242_879, 340_999], "340 ms", "5.2 s"),
+            (MICROSECONDS, Vec::new(), "< 1 ms", "< 1 ms"),
+        ] {
+            let chart = Chart::new("Requests", unit, values);
+            assert_eq!(
+                (chart.last_words(), chart.highest_words()),
+                (last.to_owned(), highest.to_owned())
+            );
+        }
     }
 }

@@ -69,7 +69,7 @@ async fn find_signed(state: &ApiState, token: &str) -> Result<Option<SignedInvoi
     let Some((taxpayer, invoice)) = verify_links::invoice_with_token(store, token).await? else {
         return Ok(None);
     };
-    let invoice = invoices::owned_by_with_id(store, taxpayer, invoice).await?;
+    let invoice = invoices::find_owned_by_id(store, taxpayer, invoice).await?;
     let supplier = taxpayers::with_id(store.reader(), taxpayer).await?;
     let Some((invoice, supplier)) = invoice.zip(supplier) else {
         return Ok(None);

@@ -22,6 +22,8 @@ pub struct BreakerOrder {
     pub kind: BreakerOrderKind,
     /// Grows with each order about the operation.
     pub number: i64,
+    /// The time of the order. To give the same order again does not change it.
+    pub ordered_at: Timestamp,
 }
 
 /// The state of a breaker. The variants are ordered from the least grave to the gravest.
@@ -60,7 +62,8 @@ pub struct BreakerFigures {
     /// The time of the next probe. `None` if no probe is planned: the breaker is closed or tripped, a probe is in
     /// flight, or the next call is the probe.
     pub next_probe_at: Option<Timestamp>,
-    /// The cause of the last call's failure; `None` if the last call succeeded.
+    /// The cause of the last call's failure, or of most failures while the breaker is open. `None` if the last call
+    /// succeeded and the breaker is closed.
     pub cause: Option<String>,
     /// The number of calls within the last 30 s. `failures` is the number of them that failed.
     pub calls: u32,

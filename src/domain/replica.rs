@@ -45,6 +45,10 @@ pub struct ReplicaFigures {
     pub is_stopping: bool,
     /// The reason why the replica is not ready; `None` if it is ready.
     pub not_ready: Option<String>,
+    /// The reason why the replica is degraded, although it is ready; `None` if nothing is wrong.
+    pub degraded: Option<String>,
+    /// Set while the authority refuses the key of the replica.
+    pub refused_key: Option<RefusedKey>,
     pub resident_bytes: Option<u64>,
     /// The time by which the replica's clock is ahead of the database's clock, in milliseconds; negative if it is
     /// behind.
@@ -61,6 +65,16 @@ pub struct ReplicaFigures {
     /// values are left out of them.
     pub worst_actors: Vec<Value>,
     pub breakers: Vec<BreakerFigures>,
+}
+
+/// The refusal of a replica's key by the authority.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RefusedKey {
+    /// The time at which the replica first saw the refusal, by its own clock.
+    pub since: Timestamp,
+    /// The operations at whose last calls the key was refused.
+    pub operations: Vec<String>,
 }
 
 /// The actors of a replica in numbers.
@@ -93,6 +107,8 @@ pub struct ReplicaList {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplicaState {
     Ready,
+    /// The replica is ready, but something is wrong, such as its key at the authority.
+    Degraded,
     NotReady,
     Stopping,
     /// The last heartbeat is too old.
@@ -108,6 +124,8 @@ impl ReplicaList {
             ReplicaState::Stopping
         } else if replica.figures.not_ready.is_some() {
             ReplicaState::NotReady
+        } else if replica.figures.degraded.is_some() {
+            ReplicaState::Degraded
         } else {
             ReplicaState::Ready
         }
@@ -208,7 +226,18 @@ mod tests {
             not_ready: Some("an actor has given up".into()),
             ..ReplicaFigures::default()
         };
+        let degraded = ReplicaFigures {
+            degraded: Some("The authority refuses our key".into()),
+            ..ReplicaFigures::default()
+        };
+        let both = ReplicaFigures {
+            not_ready: Some("the database is silent".into()),
+            ..degraded.clone()
+        };
         let cases = [
+            (97, 0, &degraded, ReplicaState::Degraded),
+            (96, 0, &degraded, ReplicaState::Missing),
+            (97, 0, &both, ReplicaState::NotReady),
             (97, 0, &ready, ReplicaState::Ready),
             (96, 0, &ready, ReplicaState::Missing),
             (96, 97, &ready, ReplicaState::Ready),

@@ -42,7 +42,7 @@ pub(crate) async fn prepare_approval(
         return Ok(Approval::default());
     };
     let found =
-        invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
+        invoices::find_owned_by_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let Some(invoice) = found else {
         return Ok(Approval::default());
     };

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::actors::taxpayer::commands::ShareDelivery;
-use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;

@@ -105,6 +105,11 @@ impl DocumentBody {
         }
     }
 
+    /// Returns the body as the caller sent it.
+    pub(crate) fn sent(&self) -> &Map<String, Value> {
+        &self.sent
+    }
+
     /// Computes the amounts that the caller's document leaves out. Returns `None` if the body stands for a stored
     /// invoice, which has all amounts.
     pub(crate) fn calculate(&mut self, catalog: &Catalog) -> Option<Result<Calculation, Faults>> {
@@ -265,7 +270,7 @@ async fn earlier_submission_document(
     irn: &Irn,
 ) -> Result<Option<Map<String, Value>>, ApiError> {
     let reader = state.store.reader();
-    let runs = runs::owned_by_with_irn_keys(reader, taxpayer.id, vec![irn.key()]).await?;
+    let runs = runs::find_owned_by_irn_keys(reader, taxpayer.id, vec![irn.key()]).await?;
     let submission = runs.iter().find(|run| run.operation() == Operation::Submit);
     let kept =
         submission.filter(|run| !matches!(run.state(), RunState::Refused | RunState::Cancelled));

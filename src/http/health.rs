@@ -49,6 +49,8 @@ pub struct Health {
     last_probe: Mutex<DatabaseProbe>,
     /// The probes of the authority that failed in a row.
     failed_authority_probes: AtomicU32,
+    /// The gravest problem of the last report; `None` if there was none.
+    last_issue: Mutex<Option<HealthIssue>>,
 }
 
 /// The last probe of the database.
@@ -66,6 +68,7 @@ impl Default for Health {
             authority: Cached::new(AUTHORITY_PROBE_LIFETIME),
             last_probe: Mutex::default(),
             failed_authority_probes: AtomicU32::new(0),
+            last_issue: Mutex::default(),
         }
     }
 }
@@ -88,7 +91,32 @@ impl Health {
             .get_or_load(self.probe_authority(client))
             .await;
         let authority = incident.or(probed);
-        HealthReport::new(database, check_actors(tree), authority)
+        let actors = check_actors(tree);
+        let issues = [database.as_ref(), actors.as_ref(), authority.as_ref()];
+        *self.last_issue() = gravest_issue(issues).cloned();
+        HealthReport::new(database, actors, authority)
+    }
+
+    /// Returns why the process was not ready at the last report; `None` if it was ready.
+    pub(crate) fn last_reason_not_ready(&self) -> Option<String> {
+        self.last_reason(Severity::Down)
+    }
+
+    /// Returns why the process was degraded at the last report; `None` if it was not ready, or if nothing was wrong.
+    pub(crate) fn last_reason_degraded(&self) -> Option<String> {
+        self.last_reason(Severity::Degraded)
+    }
+
+    fn last_reason(&self, severity: Severity) -> Option<String> {
+        let issue = self.last_issue();
+        let issue = issue.as_ref().filter(|issue| issue.severity == severity)?;
+        Some(issue.reason.clone())
+    }
+
+    fn last_issue(&self) -> MutexGuard<'_, Option<HealthIssue>> {
+        self.last_issue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until something is wrong with the database.
@@ -231,6 +259,14 @@ impl From<Option<HealthIssue>> for Check {
     }
 }
 
+/// Returns the gravest of the problems.
+fn gravest_issue(issues: [Option<&HealthIssue>; 3]) -> Option<&HealthIssue> {
+    issues
+        .into_iter()
+        .flatten()
+        .max_by_key(|issue| issue.severity)
+}
+
 fn status_name(severity: Option<Severity>) -> &'static str {
     severity.map_or("ok", Severity::name)
 }
@@ -241,11 +277,8 @@ impl HealthReport {
         actors: Option<HealthIssue>,
         authority: Option<HealthIssue>,
     ) -> Self {
-        let worst = [&database, &actors, &authority]
-            .into_iter()
-            .flatten()
-            .map(|fault| fault.severity)
-            .max();
+        let issues = [database.as_ref(), actors.as_ref(), authority.as_ref()];
+        let worst = gravest_issue(issues).map(|issue| issue.severity);
         let checks = Checks {
             database: database.into(),
             actors: actors.into(),
@@ -329,6 +362,30 @@ mod tests {
         assert_eq!(status(None, dead(), ill()), "down");
         assert!(HealthReport::new(None, ill(), ill()).is_ready());
         assert!(!HealthReport::stopping().is_ready());
+    }
+
+    #[test]
+    fn the_gravest_problem_of_a_report_is_remembered_with_its_reason() {
+        let down = || Some(HealthIssue::down("down"));
+        let degraded = |reason: &str| Some(HealthIssue::degradation(reason));
+        let health = Health::default();
+        let cases = [
+            ([None, None, None], None, None),
+            ([None, degraded("ill"), None], None, Some("ill")),
+            ([None, None, degraded("key")], None, Some("key")),
+            (
+                [down(), degraded("ill"), degraded("key")],
+                Some("down"),
+                None,
+            ),
+            ([None, down(), None], Some("down"), None),
+        ];
+        for (issues, not_ready, ill) in cases {
+            let issues = issues.each_ref().map(Option::as_ref);
+            *health.last_issue() = gravest_issue(issues).cloned();
+            assert_eq!(health.last_reason_not_ready().as_deref(), not_ready);
+            assert_eq!(health.last_reason_degraded().as_deref(), ill);
+        }
     }
 
     #[test]

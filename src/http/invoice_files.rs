@@ -13,6 +13,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::invoice::stored_document::stored_path;
 use crate::domain::invoice::trade::read_document;
+use crate::domain::invoice::ubl_parts::tax_currency_warning;
 use crate::domain::kernel::digest::canonical_text;
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -106,7 +107,13 @@ pub(crate) async fn make_file(
         InvoiceFile::QrSvg => draw_qr_code(qr_code)?.svg().into_bytes(),
         InvoiceFile::QrPng => draw_qr_code(qr_code)?.png().map_err(ApiError::internal)?,
         InvoiceFile::Json => canonical_text(&sendable_document(state, stored).await?).into_bytes(),
-        InvoiceFile::Ubl => ubl_text(state, stored).await?.into_bytes(),
+        InvoiceFile::Ubl => {
+            let document = shown_trade_document(state, stored).await?;
+            let tax_currency = document.tax_currency.clone();
+            let text = ubl_text(state, stored, document).await?;
+            warnings.extend(tax_currency_warning(tax_currency.as_deref(), &text));
+            text.into_bytes()
+        }
         InvoiceFile::Pdf => {
             let document = shown_trade_document(state, stored).await?;
             warnings.extend(paper_warning(state, stored, &document));
@@ -186,7 +193,7 @@ async fn signed_document(
 ) -> Result<Option<Value>, ApiError> {
     let reader = state.store.reader();
     let key = stored.invoice.irn.key();
-    let runs = runs::owned_by_with_irn_keys(reader, stored.supplier.id, vec![key]).await?;
+    let runs = runs::find_owned_by_irn_keys(reader, stored.supplier.id, vec![key]).await?;
     let signed = runs
         .iter()
         .find(|run| run.operation() == Operation::Submit && run.state() == RunState::Succeeded);
@@ -195,8 +202,11 @@ async fn signed_document(
 }
 
 /// Returns the UBL of an invoice. Fails with a fault that names the field that UBL cannot hold.
-async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, ApiError> {
-    let document = shown_trade_document(state, stored).await?;
+async fn ubl_text(
+    state: &ApiState,
+    stored: &StoredInvoice,
+    document: TradeDocument,
+) -> Result<String, ApiError> {
     let beside = ubl_parts_beside(state, stored, &document).await?;
     let text = state
         .printing
@@ -215,7 +225,8 @@ async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, Ap
         UnwritableDocument::Orders(_) => "order_reference".to_owned(),
         UnwritableDocument::Character { element, character } => {
             let shown = shown_document(state, stored).await?;
-            let path = char::from_u32(*character).and_then(|letter| character_path(letter, &shown));
+            let path = char::from_u32(*character)
+                .and_then(|letter| paper_texts::character_path(letter, &shown));
             match path {
                 Some(path) => stored_path(&stored.invoice, &state.catalog.get(), &path),
                 // The character is not in the document but in the UBL parts that are stored beside it.
@@ -224,30 +235,6 @@ async fn ubl_text(state: &ApiState, stored: &StoredInvoice) -> Result<String, Ap
         }
     };
     Err(Fault::new(path, "ubl", format!("{reason}.")).into())
-}
-
-/// Returns the dot path of the first text in a document that has this character.
-fn character_path(letter: char, value: &Value) -> Option<String> {
-    let below = |name: String, value: &Value| {
-        let rest = character_path(letter, value)?;
-        Some(if rest.is_empty() {
-            name
-        } else {
-            format!("{name}.{rest}")
-        })
-    };
-    match value {
-        Value::String(text) => text.contains(letter).then(String::new),
-        Value::Array(items) => {
-            let mut items = items.iter().enumerate();
-            items.find_map(|(at, item)| below(at.to_string(), item))
-        }
-        Value::Object(members) => {
-            let mut members = members.iter();
-            members.find_map(|(name, value)| below(name.clone(), value))
-        }
-        _ => None,
-    }
 }
 
 /// Makes a file of an invoice that a supplier sent, from the document as it came.
@@ -398,8 +385,6 @@ async fn print_pdf(state: &ApiState, payer: Payer, sheet: Printout) -> Result<Ve
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -412,17 +397,6 @@ mod tests {
         for (number, file, name) in cases {
             assert_eq!(file.saved_name(number), name);
         }
-    }
-
-    #[test]
-    fn a_character_is_found_where_it_stands() {
-        let document = json!({
-            "note": "x", "invoice_line": [{ "item": { "name": "a" } }, { "item": { "name": "b\u{ffff}" } }],
-            "irn": 7,
-        });
-        let path = character_path('\u{ffff}', &document);
-        assert_eq!(path.as_deref(), Some("invoice_line.1.item.name"));
-        assert_eq!(character_path('\u{fffe}', &document), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use webhook_client::SigningSecret;
 
 use crate::domain::access::caller::{KeyKind, new_key};
-use crate::domain::events::delivery::SecretType;
+use crate::domain::events::endpoint::SecretType;
 use crate::http::respond::error::ApiError;
 
 pub(crate) fn generate_key(kind: KeyKind) -> Result<SecretString, ApiError> {

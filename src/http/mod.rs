@@ -11,7 +11,7 @@
 //! | `known_paths` | the path that a caller of an unknown one probably meant |
 //! | `middleware` | code around every handler: request id, access log, policy |
 //! | `incidents` | the incidents that this process sees now |
-//! | `replicas` | the signs of life that the replicas give to each other |
+//! | `replicas` | the heartbeats of the replicas |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
 //! | `exports` | lists of invoices and batches as CSV, NDJSON and XLSX |
@@ -107,7 +107,7 @@ use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
 pub use remembered_operators::RememberedOperators;
 pub use replicas::board::ReplicaBoard;
-pub use replicas::give_life_signs;
+pub use replicas::record_heartbeats;
 pub use stopping::StopSignal;
 use views::event_example::example_message;
 

@@ -1,5 +1,5 @@
-//! The texts that the PDF of an invoice cannot show, because none of its fonts has their letters. The PDF shows a mark
-//! in the place of each such letter, and the caller gets a warning.
+//! The texts that a file of an invoice cannot show. The PDF shows a mark in the place of each letter that none of its
+//! fonts has, and the caller gets a warning. A text with a character that XML forbids is refused, with its path.
 
 use serde_json::Value;
 use trade_document::{Party, TradeDocument};
@@ -107,6 +107,30 @@ pub(crate) fn unprintable_warning(paths: &[String]) -> Option<String> {
     ))
 }
 
+/// Returns the dot path of the first text in a document that has this character.
+pub(crate) fn character_path(letter: char, value: &Value) -> Option<String> {
+    let below = |name: String, value: &Value| {
+        let rest = character_path(letter, value)?;
+        Some(if rest.is_empty() {
+            name
+        } else {
+            format!("{name}.{rest}")
+        })
+    };
+    match value {
+        Value::String(text) => text.contains(letter).then(String::new),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(at, item)| below(at.to_string(), item))
+        }
+        Value::Object(members) => {
+            let mut members = members.iter();
+            members.find_map(|(name, value)| below(name.clone(), value))
+        }
+        _ => None,
+    }
+}
+
 fn unprintable_names(texts: Vec<(String, &str)>) -> Vec<String> {
     let texts = texts.into_iter();
     let found = texts.filter(|(_, text)| !invoice_pdf::can_print(text));
@@ -119,7 +143,20 @@ fn text_or_empty(text: Option<&String>) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_character_is_found_where_it_stands() {
+        let document = json!({
+            "note": "x", "invoice_line": [{ "item": { "name": "a" } }, { "item": { "name": "b\u{ffff}" } }],
+            "irn": 7,
+        });
+        let path = character_path('\u{ffff}', &document);
+        assert_eq!(path.as_deref(), Some("invoice_line.1.item.name"));
+        assert_eq!(character_path('\u{fffe}', &document), None);
+    }
 
     #[test]
     fn texts_without_a_font_are_counted() {

@@ -109,7 +109,7 @@ async fn find_in_taxpayer(
     }
     let mut found = Vec::new();
     for kind in [UniqueNoType::InternalInvoiceNo, UniqueNoType::Irn] {
-        let invoice = invoices::owned_by_with_unique_no(store, owner.id, kind, text).await?;
+        let invoice = invoices::find_owned_by_unique_no(store, owner.id, kind, text).await?;
         found.extend(invoice.iter().map(FoundObject::from));
     }
     Ok(found)
@@ -162,7 +162,7 @@ async fn find_by_trace(state: &ApiState, trace: Uuid) -> Result<Vec<FoundObject>
     let runs = runs::with_trace_id(store, &id, TRACED_MAX).await?;
     let mut events = search::events_with_trace(store, trace).await?;
     for run in &runs {
-        let of_run = events::owned_by_with_irn(store, run.taxpayer_id, &run.irn).await?;
+        let of_run = events::find_owned_by_irn(store, run.taxpayer_id, &run.irn).await?;
         events.extend(of_run.into_iter().filter(|event| is_in_trace(event, &id)));
     }
     events.sort_by_key(|event| (event.taxpayer_id, event.sequence));

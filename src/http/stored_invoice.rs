@@ -35,7 +35,7 @@ impl StoredInvoice {
     ) -> Result<Option<Self>, ApiError> {
         let kind = UniqueNoType::Irn;
         let found =
-            invoices::owned_by_with_unique_no(store, supplier.id, kind, irn.as_str()).await?;
+            invoices::find_owned_by_unique_no(store, supplier.id, kind, irn.as_str()).await?;
         match found {
             Some(invoice) => Self::load(store, supplier.clone(), invoice).await.map(Some),
             None => Ok(None),
@@ -48,7 +48,7 @@ impl StoredInvoice {
         invoice: Invoice,
     ) -> Result<Self, ApiError> {
         let customer =
-            customers::owned_by_with_id(store.reader(), supplier.id, invoice.customer.id).await?;
+            customers::find_owned_by_id(store.reader(), supplier.id, invoice.customer.id).await?;
         let original = find_corrected_invoice(store, &supplier, &invoice).await?;
         Ok(Self {
             invoice,
@@ -141,7 +141,7 @@ async fn find_corrected_invoice(
     };
     let kind = text("original_invoice_reference_type").and_then(UniqueNoType::parse);
     let kind = kind.unwrap_or(UniqueNoType::Irn);
-    let found = invoices::owned_by_with_unique_no(store, supplier.id, kind, reference).await?;
+    let found = invoices::find_owned_by_unique_no(store, supplier.id, kind, reference).await?;
     if let Some(original) = found {
         return Ok(Some(CorrectedInvoice {
             irn: original.irn,

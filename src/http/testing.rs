@@ -26,7 +26,7 @@ use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::request_log::RequestLog;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::{OperatorRole, SessionLimits};
@@ -156,7 +156,7 @@ fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> T
         notifiers: notifiers.clone(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
-        panic_orders: PanicOrders::for_development(),
+        ordered_panics: OrderedPanics::enabled(),
         catalog: SharedCatalog::default(),
     }
 }

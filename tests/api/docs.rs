@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use einvoice::internals::{guide_paths, page_patterns};
 use reqwest::redirect::Policy;
 use serde_json::Value;
+use testkit::documents::validation;
+use testkit::edit::with;
 use testkit::on_sqlite;
 use testkit::roles::INVOICES;
 
@@ -284,4 +286,87 @@ fn a_command_is_read_as_a_shell_reads_it() {
         ("PUT", "/a b", Some("SIK"))
     );
     assert_eq!(read.body.unwrap()["a"], "it's");
+}
+
+const API_GUIDE: &str = include_str!("../../docs/api.md");
+
+/// Returns the blocks of a language in a guide, each with the text before it.
+fn blocks<'g>(guide: &'g str, language: &str) -> Vec<(&'g str, &'g str)> {
+    let start = format!("```{language}\n");
+    let starts = guide.match_indices(start.as_str());
+    starts
+        .map(|(at, _)| {
+            let block = &guide[at + start.len()..];
+            (&guide[..at], &block[..block.find("```").unwrap()])
+        })
+        .collect()
+}
+
+/// Returns the files and variables that a command needs: what follows `@` and `$`.
+fn needed_names(command: &str, sign: char) -> BTreeSet<&str> {
+    let parts = command.split(sign).skip(1);
+    let names = parts.map(|part| {
+        let end = part.find(|letter: char| !(letter.is_alphanumeric() || "-._".contains(letter)));
+        &part[..end.unwrap_or(part.len())]
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn the_commands_of_the_guide_need_only_what_the_guide_has_made_before() {
+    // The reader's own, of which the text says what they are.
+    let own = ["BATCH_NO", "OPK", "SANDBOX"];
+    let mut seen = 0;
+    for (before, block) in blocks(API_GUIDE, "sh") {
+        for (position, line) in block.split_inclusive('\n').scan(0, |at, line| {
+            let position = *at;
+            *at += line.len();
+            Some((position, line))
+        }) {
+            let earlier = format!("{before}{}", &block[..position]);
+            for file in needed_names(line, '@') {
+                let is_made = ["as `F`", "-o F", "> F"]
+                    .iter()
+                    .any(|way| earlier.contains(&way.replace('F', file)));
+                assert!(is_made || own.contains(&file), "{file} of {line}");
+                seen += 1;
+            }
+            for variable in needed_names(line, '$') {
+                let is_set = format!("{earlier}{line}").contains(&format!("{variable}="));
+                assert!(is_set || own.contains(&variable), "{variable} of {line}");
+            }
+            assert!(
+                !line.contains("uuidgen"),
+                "not every machine has it: {line}"
+            );
+        }
+    }
+    assert!(seen >= 4, "{seen}");
+}
+
+#[on_sqlite]
+async fn the_document_to_validate_gets_the_patch_that_the_guide_shows(world: &World) {
+    let json = blocks(API_GUIDE, "json");
+    let saved = json
+        .iter()
+        .find(|(before, _)| before.trim_end().ends_with("as `validate.json`:"));
+    let document = strict_json::from_trusted(saved.unwrap().1).unwrap();
+    let shown = json
+        .iter()
+        .find(|(_, block)| block.starts_with("\"patch\""));
+    let shown = format!("{{ {} }}", shown.unwrap().1);
+    let shown: Value = strict_json::from_trusted(&shown).unwrap();
+    let taxpayer = world.taxpayer().await;
+    let own = validation(&taxpayer, "INV0002");
+    let document = ["business_id", "irn", "accounting_supplier_party"]
+        .iter()
+        .fold(document, |document, name| {
+            with(&document, name, own[name].clone())
+        });
+    let path = "/v1/app/invoices/validate?explain=patch";
+    let answer = taxpayer.send("POST", path, &document).await;
+    let body = answer.expect_refusal(400, "VALIDATION_FAILED").body;
+    for name in ["patch", "patch_suffices"] {
+        assert_eq!(body[name], shown[name], "{name}: {body}");
+    }
 }

@@ -669,7 +669,7 @@ async fn the_code_of_a_refused_irn_is_in_the_document(world: &World) {
         "submit IRN_SERVICE_ID_MISMATCH",
         "transmit IRN_MALFORMED",
         "transmit IRN_SERVICE_ID_MISMATCH",
-        "get_supplier_invoice IRN_MALFORMED",
+        "get_supplier_invoice NOT_ADDRESSED_TO_CALLER",
     ] {
         assert!(seen.contains(expected), "{expected} in {seen:?}");
     }

@@ -145,14 +145,16 @@ async fn failed_authentications_of_an_address_are_limited_and_good_keys_go_on(wo
         let caller = world.anonymous().with_key(key);
         async move { caller.get(INVOICES).await }
     };
-    for key in ["tpk_wrong", "sik_wrong", "odd"] {
+    for key in ["tpk_wrong", "sik_wrong", "odd", "tpk_other"] {
         guess(key).await.expect_refusal(401, "INVALID_API_KEY");
     }
-    world
-        .anonymous()
-        .get(INVOICES)
-        .await
-        .expect_refusal(401, "UNAUTHENTICATED");
+    // These guess nothing, so they do not count.
+    for _ in 0..6 {
+        let without_key = world.anonymous().get(INVOICES).await;
+        without_key.expect_refusal(401, "UNAUTHENTICATED");
+        let elsewhere = taxpayer.get(TAXPAYERS).await;
+        elsewhere.expect_refusal(401, "INVALID_API_KEY");
+    }
     let run = "/v1/app/invoices/INV1-AAAAAAAA-20260115/run";
     let fifth = world.anonymous().with_key("odd").get(run).await;
     fifth.expect_refusal(403, "KEY_NOT_RECOGNIZED");
@@ -160,7 +162,8 @@ async fn failed_authentications_of_an_address_are_limited_and_good_keys_go_on(wo
         expect_refused(guess("tpk_wrong").await, "5");
         taxpayer.get(INVOICES).await.expect_status(200);
     }
-    expect_refused(world.anonymous().get("/ops/supervision").await, "5");
+    let operations = world.anonymous().with_key("tpk_wrong");
+    expect_refused(operations.get("/ops/supervision").await, "5");
 }
 
 /// Whoever waits for the authority takes no place of a call that takes a moment.

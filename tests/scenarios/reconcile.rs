@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use einvoice::internals::day_at;
 use jiff::tz::Offset;
-use sandbox::{FaultKind, FaultOrder, Operation};
+use sandbox::{FaultKind, FaultOrder, InboundInvoice, Operation};
 use serde_json::{Value, json};
 use testkit::documents::{Registration, invoice_numbered, submission};
+use testkit::edit::exact;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 use timing::clock::{Clock, SystemClock};
@@ -85,6 +86,29 @@ async fn submit_until_paused(deployment: &Deployment, invoice_no: &str) -> Strin
     created.irn
 }
 
+/// The authority signs an invoice of the taxpayer that it was sent by another way.
+fn sign_elsewhere(deployment: &Deployment, invoice_no: &str) {
+    let mut document = submission(&Registration::demo(), invoice_no);
+    document["invoice_kind"] = json!("B2B");
+    document["tax_currency_code"] = json!("NGN");
+    document["tax_total"] = json!([{ "tax_amount": 75, "tax_subtotal": [{
+        "taxable_amount": 1000, "tax_amount": 75,
+        "tax_category": { "id": "STANDARD_VAT", "percent": exact("7.5") },
+    }] }]);
+    let tin = document["accounting_customer_party"]["tin"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let inbound = InboundInvoice {
+        tin,
+        document: Some(document),
+        notify: Some(false),
+        ..InboundInvoice::default()
+    };
+    let state = deployment.authority.state();
+    state.plant_invoice(&inbound).unwrap();
+}
+
 #[each_database]
 async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
     let mut deployment = Deployment::with(backend, &OWN_SETTINGS).await;
@@ -106,7 +130,7 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
         .wait_until_succeeded(&irn, "submit")
         .await;
 
-    // Paid here and not there: an operator is to look.
+    // Paid here and never relayed: no difference. Signed there without us: an operator is to look.
     let body =
         json!({ "unique_no": irn, "unique_no_type": "IRN", "status": "paid", "remark": "in cash" });
     let path = "/v1/tax-payers/invoices/update-payment-status";
@@ -117,9 +141,12 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
         .unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
+    assert_eq!((code, lines.len()), (0, 1), "{lines:?} {said}");
+    sign_elsewhere(&deployment, "ELSEWHERE1");
+    let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!(
         (code, &lines[0]["what"], &lines[0]["action"]),
-        (1, &json!("payment_behind_remotely"), &json!("listed"))
+        (1, &json!("missing_locally"), &json!("listed"))
     );
     assert!(
         said.contains("1 findings are left to an operator"),

@@ -39,6 +39,8 @@ const LIVENESS_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct HealthAnswer {
     /// True if the authority says that it is healthy.
     pub is_healthy: bool,
+    /// True if the authority only asks to be called less often (HTTP 429).
+    pub is_throttled: bool,
     /// The time that the authority's clock shows, in whole seconds, if its answer has a date.
     pub clock_time: Option<Timestamp>,
 }
@@ -137,7 +139,7 @@ impl Authority {
 
     /// Returns the limit of every operation, in the order of [`Operation::ALL`].
     pub fn call_limits(&self) -> Vec<LimitView> {
-        self.inner.admission.limit_views()
+        self.inner.admission.call_limits()
     }
 
     /// Returns the number of calls and their total duration for each operation and outcome.
@@ -169,14 +171,15 @@ impl Authority {
         Err(CryptoError::OtherDocument)
     }
 
-    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. No limit or breaker applies to the request.
-    /// A paused client asks nobody and returns false.
+    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. A request to call less often shows that the
+    /// authority is alive, too. No limit or breaker applies to the request. A paused client asks nobody and returns
+    /// false.
     pub async fn is_alive(&self) -> bool {
         !self.inner.is_paused
             && self
                 .check_health()
                 .await
-                .is_ok_and(|answer| answer.is_healthy)
+                .is_ok_and(|answer| answer.is_healthy || answer.is_throttled)
     }
 
     /// Asks `GET /api` once, for at most 5 s, even if the client is paused. No limit or breaker applies to the request.
@@ -196,6 +199,7 @@ impl Authority {
         let body = strict_json::from_untrusted::<Value>(&response.body).unwrap_or_default();
         Ok(HealthAnswer {
             is_healthy: response.status == 200 && body.get("healthy") == Some(&Value::Bool(true)),
+            is_throttled: response.status == 429,
             clock_time: response.date,
         })
     }
@@ -368,6 +372,7 @@ mod tests {
         let server = Server::start(Behaviour::Bytes(http(503, date, body))).await;
         let expected = HealthAnswer {
             is_healthy: false,
+            is_throttled: false,
             clock_time: Some("2015-10-21T07:28:00Z".parse().unwrap()),
         };
         assert_eq!(server.authority().check_health().await, Ok(expected));
@@ -642,6 +647,8 @@ mod tests {
             (200, r#"{"healthy":false}"#, false),
             (200, "<html>", false),
             (500, r#"{"healthy":true}"#, false),
+            (429, "", true),
+            (429, r#"{"healthy":false}"#, true),
         ] {
             let server = Server::json(status, body).await;
             assert_eq!(

@@ -144,7 +144,7 @@ impl Database {
 
     /// Replaces the write connections of PostgreSQL. Call this after the end of a thread with its own runtime:
     /// connections that were opened in that runtime may have ended with it.
-    pub async fn renew_writers(&self) -> Result<(), StoreError> {
+    pub async fn replace_write_connections(&self) -> Result<(), StoreError> {
         self.writer.renew().await
     }
 

@@ -70,6 +70,13 @@ impl StoreError {
             .is_some_and(|code| TIMEOUT_CODES.contains(&code.as_str()))
     }
 
+    /// True if PostgreSQL has ended the session of the call: the server stops, or an administrator ended this session.
+    /// The two have the same code. Other sessions may go on, so each member of a shared transaction is tried again in a
+    /// transaction of its own. But no command is the cause.
+    pub fn is_session_end(&self) -> bool {
+        self.code().is_some_and(|code| code == SESSION_END_CODE)
+    }
+
     /// Returns the code that the database reported, if it reported one: an SQLSTATE, or a result code of SQLite.
     pub fn code(&self) -> Option<String> {
         let (Self::Unavailable(error) | Self::Broken(error)) = self else {
@@ -81,6 +88,8 @@ impl StoreError {
 
 /// The SQLSTATE codes of a lock that was not granted in time and of a cancelled statement.
 const TIMEOUT_CODES: [&str; 2] = ["55P03", "57014"];
+/// The SQLSTATE of a session that PostgreSQL has ended.
+const SESSION_END_CODE: &str = "57P01";
 /// The SQLSTATE classes of errors after which PostgreSQL has rolled back the transaction.
 const ROLLED_BACK_CLASSES: [&str; 3] = ["23", "25", "40"];
 /// The beginnings of the SQLSTATE codes that concern the whole server: the connection, a refused login, resources such
@@ -201,7 +210,7 @@ pub(crate) fn is_busy(error: &DbErr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::{ConnectionTrait, Statement};
+    use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
     use super::*;
     use crate::testing::stores;
@@ -224,6 +233,32 @@ mod tests {
         }
         for code in one {
             assert!(!is_about_database(code), "{code}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_stops_is_unavailable_and_no_fault_of_a_command() {
+        for test in stores().await {
+            if test.store.backend() != DbBackend::Postgres {
+                continue;
+            }
+            for (code, is_session_end, may_concern_one) in [
+                ("57P01", true, true),
+                ("57P02", false, false),
+                ("57P03", false, false),
+                ("57014", false, true),
+                ("40001", false, true),
+            ] {
+                let tx = test.store.begin().await.unwrap();
+                let sql =
+                    format!("DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{code}'; END $$");
+                let error = tx.execute_unprepared(&sql).await.unwrap_err();
+                tx.rollback().await.unwrap();
+                let error = StoreError::from(error);
+                assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+                assert_eq!(error.is_session_end(), is_session_end, "{code}");
+                assert_eq!(error.may_concern_one_member(), may_concern_one, "{code}");
+            }
         }
     }
 

@@ -167,7 +167,8 @@ where
         Ok(rows.into_iter().map(QueryResult::from).collect())
     }
 
-    // The connection of an `execute` is not kept: the statement may have changed its state.
+    // `execute` and `execute_unprepared` return their connection to the driver's pool instead of keeping it, because
+    // the statement may have changed the state of the connection.
 
     async fn execute(&self, statement: Statement) -> Result<DB::QueryResult, DbErr> {
         let (mut held, _place) = self.take_connection().await?;

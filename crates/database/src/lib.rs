@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `database` | the open database; its transactions, and what is known after a failed commit |
 //! | `pool`, `pool_settings` | connection pools; a pool whose connections are dead is replaced |
+//! | `single_connection` | one connection without a pool, whose error names the cause |
 //! | `readers` | the pools for queries: the main one, one for pages, one for snapshots |
 //! | `kept` | connections that stay open between queries |
 //! | `deadline` | a deadline for each call, kept on our side of the connection |
@@ -29,6 +30,7 @@ pub mod page;
 mod pool;
 mod pool_settings;
 mod readers;
+mod single_connection;
 pub mod sql;
 #[cfg(test)]
 mod testing;
@@ -42,3 +44,4 @@ pub use metrics::{ReadWaits, StoreMetrics};
 pub use pool::Pool;
 pub use pool_settings::PoolSettings;
 pub use readers::run_as_page;
+pub use single_connection::try_connection;

@@ -92,7 +92,7 @@ fn check_element(node: Node<'_, '_>) -> Result<(), PdfError> {
         Some(HTML) => return Err(SCRIPT),
         // Drawing programs store notes of their own in the file. Nothing draws them.
         Some(other) if other != SVG => {}
-        _ => check_name(&name)?,
+        _ => check_element_name(&name)?,
     }
     if name == "style" {
         let texts = node.descendants().filter_map(|part| part.text());
@@ -112,7 +112,7 @@ fn check_element(node: Node<'_, '_>) -> Result<(), PdfError> {
 }
 
 /// Refuses an element of SVG by its name. `name` is in lower case.
-fn check_name(name: &str) -> Result<(), PdfError> {
+fn check_element_name(name: &str) -> Result<(), PdfError> {
     if ALLOWED.contains(&name) {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! Taxes, discounts and totals, as words and figures.
 
 use rust_decimal::Decimal;
-use trade_document::{Charge, Coded, Tax, TradeDocument};
+use trade_document::{Charge, Coded, ROUNDING, Tax, TradeDocument};
 
 use crate::dates::write_date;
 use crate::facts::SENTENCE;
@@ -37,6 +37,9 @@ pub fn tax_label(tax: &Tax) -> String {
 
 /// Returns a discount or fee in words, such as "Discount 10 %, loyalty".
 pub fn charge_label(charge: &Charge) -> String {
+    if charge.reason.as_deref() == Some(ROUNDING) {
+        return ROUNDING.to_owned();
+    }
     let mut name = if charge.is_fee { "Fee" } else { "Discount" }.to_owned();
     if let Some(rate) = charge.rate {
         name.push(' ');
@@ -101,4 +104,28 @@ pub fn describe_payment(document: &TradeDocument) -> Vec<String> {
         .map(|text| printable_text(&text, SENTENCE))
         .filter(|text| !text.is_empty())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_is_named_by_its_kind_and_reason_or_is_a_rounding() {
+        for (is_fee, reason, expected) in [
+            (false, None, "Discount"),
+            (true, Some("Freight"), "Fee, Freight"),
+            (false, Some(ROUNDING), "Rounding"),
+            (true, Some(ROUNDING), "Rounding"),
+        ] {
+            let charge = Charge {
+                is_fee,
+                amount: Decimal::ONE,
+                rate: None,
+                reason: reason.map(str::to_owned),
+                tax: None,
+            };
+            assert_eq!(charge_label(&charge), expected);
+        }
+    }
 }

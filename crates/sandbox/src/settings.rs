@@ -1,6 +1,8 @@
 //! The settings of a simulator.
 
-/// The address to listen on, the accepted API key, and the seed.
+use jiff::tz::Offset;
+
+/// The address to listen on, the accepted API key, the seed, and the time zone.
 #[derive(Clone)]
 pub struct Settings {
     /// The address and port to listen on; port 0 takes a free port.
@@ -10,4 +12,6 @@ pub struct Settings {
     pub api_secret: String,
     /// The seed of all random decisions.
     pub seed: u64,
+    /// The time zone of the authority's days, such as the day of a signature.
+    pub utc_offset: Offset,
 }

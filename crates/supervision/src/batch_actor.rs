@@ -95,15 +95,20 @@ struct StartedBatch {
 }
 
 impl StartedBatch {
-    fn new<C>(batch: &CommandBatch<C>, name: fn(&C) -> &'static str, node: &Node) -> Self {
+    /// Records the start of a batch, and the wait of each of its commands.
+    fn record_start<C>(
+        batch: &CommandBatch<C>,
+        command_name: fn(&C) -> &'static str,
+        node: &Node,
+    ) -> Self {
         let metrics = &node.tree().counters().by_kind;
         let tasks = batch.tasks();
         metrics.record_batch(node.kind(), tasks.len());
         let longest_wait = tasks.iter().map(|task| task.waited).max();
-        let first = tasks.first().map_or("", |task| name(&task.command));
+        let first = tasks.first().map_or("", |task| command_name(&task.command));
         node.mark_batch_started(first, tasks.len(), longest_wait.unwrap_or_default());
         let commands = tasks.iter().map(|task| {
-            let command = name(&task.command);
+            let command = command_name(&task.command);
             metrics.record_wait(node.kind(), command, task.waited);
             (task.id, command)
         });
@@ -157,7 +162,7 @@ impl<W: Worker> BatchActor<W> {
             return;
         };
         self.record_queue();
-        let started = StartedBatch::new(&batch, W::name, &self.context.node);
+        let started = StartedBatch::record_start(&batch, W::name, &self.context.node);
         let work = worker.work(batch).into_actor(self);
         ctx.spawn(work.map(move |(worker, replies), actor, ctx| {
             actor.worker = Some(worker);

@@ -25,12 +25,12 @@ pub struct TreeSnapshot {
     pub quarantine: Vec<QuarantineRecord>,
 }
 
-/// The actors of one kind on one arbiter.
+/// The actors of one kind on one shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActorGroup {
     pub kind: String,
-    /// The number of the arbiter.
+    /// The number of the shard, which is one thread. Actors on the background thread count as shard 0.
     pub shard: usize,
     /// The number of actors in each state.
     pub states: BTreeMap<NodeState, usize>,

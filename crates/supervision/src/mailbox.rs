@@ -43,12 +43,12 @@ pub struct Envelope<C, R> {
     id: CommandId,
     sent_at: Instant,
     /// `None` after the outcome was sent.
-    contents: Option<Contents<C, R>>,
+    unanswered: Option<UnansweredCommand<C, R>>,
     is_started: bool,
 }
 
 #[derive(Debug)]
-struct Contents<C, R> {
+struct UnansweredCommand<C, R> {
     command: Arc<C>,
     permit: Permit,
     outcome: oneshot::Sender<CommandOutcome<C, R>>,
@@ -65,7 +65,7 @@ where
 impl<C, R> Envelope<C, R> {
     pub fn new(id: CommandId, command: C, permit: Permit) -> (Self, OutcomeReceiver<C, R>) {
         let (outcome, answer) = oneshot::channel();
-        let contents = Some(Contents {
+        let unanswered = Some(UnansweredCommand {
             command: Arc::new(command),
             permit,
             outcome,
@@ -74,7 +74,7 @@ impl<C, R> Envelope<C, R> {
             Self {
                 id,
                 sent_at: Instant::now(),
-                contents,
+                unanswered,
                 is_started: false,
             },
             answer,
@@ -91,9 +91,9 @@ impl<C, R> Envelope<C, R> {
 
     /// Returns the command, or `None` after its outcome was sent.
     pub fn command(&self) -> Option<Arc<C>> {
-        self.contents
+        self.unanswered
             .as_ref()
-            .map(|contents| Arc::clone(&contents.command))
+            .map(|unanswered| Arc::clone(&unanswered.command))
     }
 
     /// Marks the command as started. If the envelope is dropped after this, the sender gets *interrupted*.
@@ -121,9 +121,9 @@ impl<C, R> Envelope<C, R> {
 
     /// Sends the outcome to the caller. Frees the permit first, so that the caller may send its next command at once.
     fn send(mut self, result: CommandOutcome<C, R>) {
-        if let Some(Contents {
+        if let Some(UnansweredCommand {
             permit, outcome, ..
-        }) = self.contents.take()
+        }) = self.unanswered.take()
         {
             drop(permit);
             // Sending fails if the sender no longer waits for the outcome. That is no error.
@@ -134,11 +134,11 @@ impl<C, R> Envelope<C, R> {
 
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
-        let Some(Contents {
+        let Some(UnansweredCommand {
             command,
             permit,
             outcome,
-        }) = self.contents.take()
+        }) = self.unanswered.take()
         else {
             return;
         };
@@ -235,8 +235,10 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// Posts the envelope first and counts it then. In the other order, a `Passivate` with the new count could arrive
-    /// first and stop the actor. The caller must hold the lock of the map entry.
+    /// Posts the envelope and only then increments `uses`. An actor stops if the `uses` in a `Passivate` message is
+    /// still the current number. In the other order, a `Passivate` with the new number could arrive before the
+    /// envelope, and the actor would stop with the command unprocessed. The caller must hold the lock of this handle's
+    /// entry in the registry's map.
     pub(crate) fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);

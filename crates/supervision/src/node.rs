@@ -220,7 +220,8 @@ impl Node {
 
     /// Ends the batch in progress and returns its figures; `None` if there is none.
     fn end_batch(&self, moment: u64) -> Option<ActorMeasures> {
-        let since = self.inner.heartbeat.finish(self.name())?;
+        let kind = self.kind().name();
+        let since = self.inner.heartbeat.finish(kind, self.name())?;
         let took = moment.saturating_sub(since).max(1);
         self.inner.last_batch_us.store(took, Ordering::Relaxed);
         Some(ActorMeasures {

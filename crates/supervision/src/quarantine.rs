@@ -62,7 +62,7 @@ impl Quarantine {
     }
 
     /// Returns the oldest command that is not yet stored.
-    pub fn first_unstored(&self) -> Option<UnstoredCommand> {
+    pub fn oldest_unstored_command(&self) -> Option<UnstoredCommand> {
         self.unstored
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -111,10 +111,21 @@ mod tests {
                 contents: None,
             });
         }
-        let first = quarantine.first_unstored().unwrap().record.reference;
+        let first = quarantine
+            .oldest_unstored_command()
+            .unwrap()
+            .record
+            .reference;
         assert_eq!(first, references[references.len() - UNSTORED_MAX]);
         quarantine.mark_stored(first);
-        assert_ne!(quarantine.first_unstored().unwrap().record.reference, first);
+        assert_ne!(
+            quarantine
+                .oldest_unstored_command()
+                .unwrap()
+                .record
+                .reference,
+            first
+        );
         let kept: Vec<_> = quarantine
             .records()
             .iter()

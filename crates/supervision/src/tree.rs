@@ -1,4 +1,4 @@
-//! The tree of supervised actors: a root, one group per kind and arbiter, and the actors.
+//! The tree of supervised actors: a root, one group per kind and shard, and the actors.
 //!
 //! The tree also holds the shared counters, the worst figures of the last hour, the last panics, the quarantine and the
 //! clock. While a failed actor is in the tree, the process is not ready.

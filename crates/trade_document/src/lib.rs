@@ -6,6 +6,9 @@
 use jiff::civil::{Date, Time};
 use rust_decimal::Decimal;
 
+/// The reason of a discount or fee that a line has only because the amounts of all lines are rounded together.
+pub const ROUNDING: &str = "Rounding";
+
 /// An invoice or credit note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TradeDocument {

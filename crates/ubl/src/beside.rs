@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trade_document::TradeDocument;
 
 use crate::element::{Attribute, Element, number_repeated_names, step};
-use crate::fixed_texts::IRN_DESCRIPTION;
+use crate::fixed_texts::{IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION};
 use crate::order;
 use crate::parse::{CAC, CBC, EXT, Limits, parse};
 use crate::serialize::serialize_fragment;
@@ -90,7 +90,7 @@ fn collect_in(element: &Element, path: &str, parts: &mut Vec<UnmappedPart>) {
     let children = element.children.iter().filter(|child| !child.is_gone());
     let touched = children
         .clone()
-        .filter(|child| is_mapped(child) && !is_irn_reference(child));
+        .filter(|child| is_mapped(child) && !is_own_reference(child));
     let touched: Vec<_> = touched.collect();
     let all = number_repeated_names(touched.iter().map(|child| &*child.name));
     for (child, number) in touched.into_iter().zip(all) {
@@ -124,7 +124,7 @@ fn has_content(element: &Element) -> bool {
 pub(crate) fn merge_parts(root: &mut Element, parts: &[UnmappedPart]) {
     // The reader did not count the reference that holds the IRN, so it is taken out while paths with numbers are
     // resolved.
-    let irn = root.children.iter().position(is_irn_reference);
+    let irn = root.children.iter().position(is_own_reference);
     let irn = irn.map(|place| (place, root.children.remove(place)));
     let mut parts: Vec<_> = parts.iter().collect();
     // Numbers in paths count only elements that were read, so whole elements are added last. The deepest parts come
@@ -144,9 +144,11 @@ pub(crate) fn merge_parts(root: &mut Element, parts: &[UnmappedPart]) {
     remove_odd_rates(root);
 }
 
-fn is_irn_reference(element: &Element) -> bool {
+/// True if the writer made the reference for a field of the document, so that it refers to no other document.
+fn is_own_reference(element: &Element) -> bool {
+    let own = [IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION];
     element.name == "cac:AdditionalDocumentReference"
-        && element.peek_at("cbc:DocumentDescription") == IRN_DESCRIPTION
+        && own.contains(&element.peek_at("cbc:DocumentDescription").as_str())
 }
 
 fn merge_part(root: &mut Element, lines: &[usize], part: &UnmappedPart) -> Option<()> {

@@ -7,6 +7,8 @@ pub(crate) const CUSTOMIZATION: &str = "urn:cen.eu:en16931:2017";
 /// The description of the reference that holds the IRN. The element that UBL has for it, `cbc:UUID`, is not part of EN
 /// 16931.
 pub(crate) const IRN_DESCRIPTION: &str = "IRN";
+/// The description of the reference that holds the currency of the tax if the document does not state the tax in it.
+pub(crate) const TAX_CURRENCY_DESCRIPTION: &str = "Tax currency (BT-6)";
 /// The property of an item that says whether it is a product or a service. The writer adds it if a reader could not
 /// tell from the unit.
 pub(crate) const ITEM_TYPE: &str = "Item type";

@@ -18,7 +18,7 @@ use webhook_client::{
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::erp_settings::body_format;
 use crate::actors::delivery::token_cache::TokenRequest;
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::Event;
 use crate::domain::integration::{Auth, Integration, SecretText};
 use crate::store::webhooks;

@@ -11,7 +11,8 @@ use webhook_client::AttemptResult;
 
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::LaneStatus;
-use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
 

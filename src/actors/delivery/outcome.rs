@@ -11,8 +11,9 @@ use webhook_client::{AttemptOutcome, RetrySchedule};
 use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
 use crate::domain::events::delivery::{
-    AttemptHeaders, Delivery, DeliveryAttempt, DeliveryState, Endpoint, PhaseDurations,
+    AttemptHeaders, Delivery, DeliveryAttempt, DeliveryState, PhaseDurations,
 };
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::integration::origin::Origin;

@@ -8,7 +8,8 @@ use std::slice::from_ref;
 use database::StoreError;
 
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::Event;
 use crate::domain::events::replay::Replay;
 use crate::store::lanes::leases;

@@ -11,7 +11,7 @@ use webhook_client::PostRequest;
 
 use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::deps::DeliveryDeps;
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;

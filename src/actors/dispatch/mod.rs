@@ -245,7 +245,7 @@ impl Dispatcher {
         let before = std::mem::replace(&mut *self.lock_blocked(), blocked.clone());
         let opened: Vec<_> = before
             .iter()
-            .filter(|entry| entry.is_unblocked_for_some(&blocked))
+            .filter(|entry| entry.has_opened_for_a_taxpayer(&blocked))
             .map(|entry| entry.step)
             .collect();
         if !opened.is_empty() {

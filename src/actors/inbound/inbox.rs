@@ -99,7 +99,7 @@ impl Inbound {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<SupplierInvoice, InboxError> {
-        let found = supplier_invoices::owned_by_with_irn(&self.store, taxpayer, irn).await?;
+        let found = supplier_invoices::find_owned_by_irn(&self.store, taxpayer, irn).await?;
         found.ok_or_else(|| Refusal::NotAddressedToCaller.into())
     }
 

@@ -110,10 +110,10 @@ impl Inbound {
             irn_keys: vec![irn.key()],
             ..InvoiceIdentifiers::default()
         };
-        let invoice = invoices::owned_by_with_identifiers(reader, owner, names)
+        let invoice = invoices::find_owned_by_identifiers(reader, owner, names)
             .await?
             .pop();
-        let runs = runs::owned_by_with_irn_keys(reader, owner, vec![irn.key()]).await?;
+        let runs = runs::find_owned_by_irn_keys(reader, owner, vec![irn.key()]).await?;
         let known_irn = invoice
             .as_ref()
             .map(|invoice| &invoice.irn)

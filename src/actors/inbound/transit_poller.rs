@@ -143,15 +143,15 @@ impl TransitPoller {
             .await
     }
 
-    /// Reads the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged invoices
-    /// signed since the day of `acknowledged`.
+    /// Reads two lists and joins them: the invoices that are still in transit and those already acknowledged. Each has
+    /// the invoices signed on the given day or later; without `in_transit_since`, all invoices in transit.
     async fn read_lines(
         &self,
-        transit: Option<Timestamp>,
-        acknowledged: Timestamp,
+        in_transit_since: Option<Timestamp>,
+        acknowledged_since: Timestamp,
     ) -> Result<HashSet<TransitLine>, AuthorityFailure> {
         let mut lines = HashSet::new();
-        for (is_delivered, since) in [(false, transit), (true, Some(acknowledged))] {
+        for (is_delivered, since) in [(false, in_transit_since), (true, Some(acknowledged_since))] {
             let from = since.map(|at| at.strftime("%Y-%m-%d").to_string());
             let query = PullQuery {
                 confirmed: Some(is_delivered),

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::actors::outage::OutageDetector;
     use crate::actors::taxpayer::commands::{DisableEndpoint, Onboard, SetWebhook};
-    use crate::domain::events::delivery::ScheduleChange;
+    use crate::domain::events::endpoint::ScheduleChange;
     use crate::domain::events::event::{Event, EventKind, LogHead};
     use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::ids::TaxpayerId;

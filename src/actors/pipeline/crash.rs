@@ -95,7 +95,7 @@ async fn load_held(
     let mut found = Vec::new();
     for lease in leases::fence(tx, leases, IfTaken::Await).await?.held {
         let run = match parse_run_lane(&lease.key) {
-            Some((taxpayer, id)) => runs::owned_by_with_id(tx, taxpayer, id).await?,
+            Some((taxpayer, id)) => runs::find_owned_by_id(tx, taxpayer, id).await?,
             None => None,
         };
         found.push((lease, run.filter(|run| run.state().is_open())));

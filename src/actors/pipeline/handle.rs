@@ -122,7 +122,7 @@ impl PipelineHandle {
     }
 
     async fn read(&self, taxpayer: TaxpayerId, id: RunId) -> Result<Run, TaxpayerError> {
-        let found = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await;
+        let found = runs::find_owned_by_id(self.store.reader(), taxpayer, id).await;
         found
             .map_err(TaxpayerError::Store)?
             .ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
@@ -190,7 +190,7 @@ impl PipelineHandle {
     async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let reader = self.store.reader();
         let key = irn.key();
-        let runs = runs::owned_by_with_irn_keys(reader, taxpayer, vec![key])
+        let runs = runs::find_owned_by_irn_keys(reader, taxpayer, vec![key])
             .await
             .map_err(TaxpayerError::Store)?;
         if let Some(run) = runs
@@ -201,7 +201,7 @@ impl PipelineHandle {
         }
         let kind = UniqueNoType::Irn;
         let stored =
-            invoices::owned_by_with_unique_no(&self.store, taxpayer, kind, irn.as_str()).await;
+            invoices::find_owned_by_unique_no(&self.store, taxpayer, kind, irn.as_str()).await;
         Ok(stored
             .map_err(TaxpayerError::Store)?
             .map_or_else(|| irn.clone(), |invoice| invoice.irn))
@@ -235,7 +235,7 @@ impl PipelineHandle {
         operation: Option<Operation>,
     ) -> Result<Run, TaxpayerError> {
         let found =
-            runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
+            runs::find_owned_by_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
         let runs = found.map_err(TaxpayerError::Store)?.into_iter();
         let meant = runs.filter(|run| operation.is_none_or(|only| only == run.operation()));
         let latest = meant.max_by_key(|run| {

@@ -213,7 +213,7 @@ mod tests {
         }
 
         async fn stored_run(&self) -> Run {
-            runs::owned_by_with_id(self.store.reader(), ID, self.run)
+            runs::find_owned_by_id(self.store.reader(), ID, self.run)
                 .await
                 .unwrap()
                 .unwrap()

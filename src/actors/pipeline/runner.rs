@@ -102,7 +102,7 @@ impl PipelineDeps {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
             return self.release_without_run(lease).await;
         };
-        let run = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await?;
+        let run = runs::find_owned_by_id(self.store.reader(), taxpayer, id).await?;
         let Some(run) = run else {
             return self.release_without_run(lease).await;
         };

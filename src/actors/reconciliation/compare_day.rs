@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use authority_client::AuthorityFailure;
+use jiff::civil::Date;
 
 use crate::actors::on_behalf::authority_for_taxpayer;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
@@ -15,7 +16,7 @@ use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
-use crate::domain::reconciliation::comparison::{Comparison, Difference, Repair, compare};
+use crate::domain::reconciliation::comparison::{ComparisonResult, Difference, Repair, compare};
 use crate::domain::reconciliation::day::{
     Finding, FindingAction, Reconciliation, ReconciliationCounts, day_span,
 };
@@ -49,10 +50,9 @@ impl Reconciler {
         let taxpayer = taxpayers::with_id(self.store.reader(), reconciliation.taxpayer_id).await?;
         let taxpayer = taxpayer.ok_or(ReconciliationError::UnknownTaxpayer)?;
         let listing = self.read_listing(&taxpayer, reconciliation.day).await?;
-        let mut keys = listing.signed_on_day.clone();
-        if let Some((start, end)) = day_span(reconciliation.day, self.schedule.zone) {
-            keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, start, end).await?);
-        }
+        let keys = self
+            .find_keys(taxpayer.id, reconciliation.day, &listing.signed_on_day)
+            .await?;
         let counts = ReconciliationCounts::default();
         let findings = Vec::new();
         let mut comparison = DayComparison {
@@ -67,6 +67,32 @@ impl Reconciler {
         Ok((comparison.counts, comparison.findings))
     }
 
+    /// Returns the keys of the invoices to compare for a day, of which the authority has signed `signed`.
+    async fn find_keys(
+        &self,
+        taxpayer: TaxpayerId,
+        day: Date,
+        signed: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, ReconciliationError> {
+        let logged = self.find_logged_keys(taxpayer, Some(day)).await?;
+        let logged_next = self.find_logged_keys(taxpayer, day.tomorrow().ok()).await?;
+        Ok(day_keys(logged, signed, &logged_next))
+    }
+
+    async fn find_logged_keys(
+        &self,
+        taxpayer: TaxpayerId,
+        day: Option<Date>,
+    ) -> Result<BTreeSet<String>, ReconciliationError> {
+        let span = day.and_then(|day| day_span(day, self.schedule.zone));
+        match span {
+            Some((start, end)) => {
+                Ok(ledger_days::irn_keys(&self.store, taxpayer, start, end).await?)
+            }
+            None => Ok(BTreeSet::new()),
+        }
+    }
+
     /// Returns our records of these IRNs, by IRN key. An IRN of which we have no record is left out.
     async fn local_records(
         &self,
@@ -78,13 +104,13 @@ impl Reconciler {
             irn_keys: keys.to_vec(),
             ..InvoiceIdentifiers::default()
         };
-        let invoices = invoices::owned_by_with_identifiers(reader, taxpayer, names).await?;
+        let invoices = invoices::find_owned_by_identifiers(reader, taxpayer, names).await?;
         let mut invoices: HashMap<_, _> = invoices
             .into_iter()
             .map(|one| (one.irn.key(), one))
             .collect();
         let mut by_key: HashMap<String, Vec<Run>> = HashMap::new();
-        for run in runs::owned_by_with_irn_keys(reader, taxpayer, keys.to_vec()).await? {
+        for run in runs::find_owned_by_irn_keys(reader, taxpayer, keys.to_vec()).await? {
             let key = run.irn.key();
             by_key.entry(key).or_default().push(run);
         }
@@ -159,9 +185,9 @@ impl DayComparison<'_> {
             None => None,
         };
         match compare(local.as_ref(), remote.as_ref()) {
-            Comparison::Agreed => self.counts.agreed += 1,
-            Comparison::InProgress => self.counts.in_progress += 1,
-            Comparison::Differs(_) => return self.confirm_difference(key, &irn, local).await,
+            ComparisonResult::Agreed => self.counts.agreed += 1,
+            ComparisonResult::InProgress => self.counts.in_progress += 1,
+            ComparisonResult::Differs(_) => return self.confirm_difference(key, &irn, local).await,
         }
         Ok(())
     }
@@ -182,7 +208,7 @@ impl DayComparison<'_> {
             .remove(key);
         let first: Vec<_> = finding_kinds(compare(before.as_ref(), remote.as_ref()));
         match compare(after.as_ref(), remote.as_ref()) {
-            Comparison::InProgress => self.counts.in_progress += 1,
+            ComparisonResult::InProgress => self.counts.in_progress += 1,
             comparison => {
                 let mut found = comparison.differences();
                 found.retain(|difference| first.contains(&difference.kind));
@@ -277,6 +303,19 @@ impl DayComparison<'_> {
     }
 }
 
+/// Returns the keys of a day: those of our log, and those that the authority signed on this day. The authority may date
+/// a signature a day before our log, because its time zone is not certain: what is in our log of the next day belongs to
+/// that day, which is compared later.
+fn day_keys(
+    logged: BTreeSet<String>,
+    signed: &BTreeSet<String>,
+    logged_next: &BTreeSet<String>,
+) -> BTreeSet<String> {
+    let mut keys = logged;
+    keys.extend(signed.difference(logged_next).cloned());
+    keys
+}
+
 /// Returns the IRN in the authority's spelling. If the authority did not list it, returns our spelling; if we have no
 /// record either, parses `key`.
 fn listed_or_local_irn(
@@ -292,10 +331,33 @@ fn listed_or_local_irn(
         .or_else(|| Irn::parse(key).ok())
 }
 
-fn finding_kinds(comparison: Comparison) -> Vec<FindingKind> {
+fn finding_kinds(comparison: ComparisonResult) -> Vec<FindingKind> {
     comparison
         .differences()
         .iter()
         .map(|difference| difference.kind)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invoice_that_the_authority_dates_a_day_early_belongs_to_the_day_of_our_log() {
+        let keys = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        for (logged, signed, logged_next, expected) in [
+            ("", "", "", ""),
+            ("A", "A", "", "A"),
+            ("A", "", "", "A"),
+            ("", "A", "", "A"),
+            ("", "A", "A", ""),
+            ("A", "A", "A", "A"),
+            ("A", "B C", "C D", "A B"),
+        ] {
+            let found = day_keys(keys(logged), &keys(signed), &keys(logged_next));
+            let expected: BTreeSet<String> = keys(expected);
+            assert_eq!(found, expected, "{logged} | {signed} | {logged_next}");
+        }
+    }
 }

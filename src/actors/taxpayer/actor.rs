@@ -68,7 +68,7 @@ impl TaxpayerHandle {
             policy: RestartPolicy::default(),
         };
         let store = deps.store.clone();
-        let panic_orders = deps.panic_orders.clone();
+        let ordered_panics = deps.ordered_panics.clone();
         let deps = Arc::new(deps);
         let large_turns = Arc::new(LargeTurns::new(store.concurrent_large()));
         let shared = SharedParts {
@@ -93,7 +93,7 @@ impl TaxpayerHandle {
                 })
             },
         );
-        Self::with_registry(registry, store, panic_orders)
+        Self::with_registry(registry, store, ordered_panics)
     }
 }
 
@@ -130,7 +130,7 @@ impl Worker for TaxpayerActor {
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
         let deps = &self.shared.deps;
-        deps.panic_orders.panic_if_ordered(self.id);
+        deps.ordered_panics.panic_if_ordered(self.id);
         let spans = Span::begin_in_each(traces(batch.tasks()), "taxpayer actor");
         let results = if self.apart_until.is_some_and(|until| Instant::now() < until) {
             Box::pin(self.execute_alone(&batch, Sharing::Apart)).await
@@ -282,13 +282,14 @@ impl TaxpayerActor {
     }
 
     /// Returns the error as the result of each command. If the commands themselves may be the cause, keeps the taxpayer
-    /// out of groups for a while, and logs the error unless the taxpayer was kept out already.
+    /// out of groups for a while, and logs the error unless the taxpayer was kept out already. The end of a session is
+    /// no fault of a command: every stop of PostgreSQL ends the sessions of all taxpayers.
     fn fail_commands(
         &mut self,
         tasks: &[Task<CommandEnvelope>],
         error: &StoreError,
     ) -> CommandResults {
-        if error.may_concern_one_member() {
+        if error.may_concern_one_member() && !error.is_session_end() {
             let now = Instant::now();
             if self.apart_until.is_none_or(|until| until < now) {
                 let first = tasks.first();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use database::{StoreError, Transaction};
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;

@@ -3,7 +3,7 @@
 use timing::clock::SharedClock;
 
 use crate::actors::notifiers::Notifiers;
-use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
@@ -16,7 +16,7 @@ pub struct TaxpayerDeps {
     pub notifiers: Notifiers,
     pub deadlines: DeadlinePolicy,
     pub verification: VerificationPolicy,
-    pub panic_orders: PanicOrders,
+    pub ordered_panics: OrderedPanics,
     /// The authority's reference lists, against which the countries of customers are checked.
     pub catalog: SharedCatalog,
 }

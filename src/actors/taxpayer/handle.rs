@@ -13,7 +13,7 @@ use timing::trace::{Span, SpanKind, TraceContext};
 
 use crate::actors::taxpayer::acting;
 use crate::actors::taxpayer::command::TaxpayerCommand;
-use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::actors::taxpayer::paused::PausedTaxpayers;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
@@ -84,7 +84,7 @@ impl From<SendError> for TaxpayerError {
 pub struct TaxpayerHandle {
     registry: Arc<Registry<TaxpayerId, CommandEnvelope, CommandResult>>,
     store: Store,
-    panic_orders: PanicOrders,
+    ordered_panics: OrderedPanics,
     paused: PausedTaxpayers,
     usage: TaxpayerUsage,
 }
@@ -93,12 +93,12 @@ impl TaxpayerHandle {
     pub(super) fn with_registry(
         registry: Registry<TaxpayerId, CommandEnvelope, CommandResult>,
         store: Store,
-        panic_orders: PanicOrders,
+        ordered_panics: OrderedPanics,
     ) -> Self {
         Self {
             registry: Arc::new(registry),
             store,
-            panic_orders,
+            ordered_panics,
             paused: PausedTaxpayers::default(),
             usage: TaxpayerUsage::default(),
         }
@@ -112,8 +112,8 @@ impl TaxpayerHandle {
         &self.store
     }
 
-    pub fn panic_orders(&self) -> &PanicOrders {
-        &self.panic_orders
+    pub fn ordered_panics(&self) -> &OrderedPanics {
+        &self.ordered_panics
     }
 
     pub fn paused_taxpayers(&self) -> &PausedTaxpayers {
@@ -177,9 +177,9 @@ impl TaxpayerHandle {
         if matches!(answer, Err(SendError::Busy { .. })) {
             self.usage.record_throttled(taxpayer);
         } else {
-            let is_stored = matches!(answer, Ok(Ok(_)));
+            let has_succeeded = matches!(answer, Ok(Ok(_)));
             self.usage
-                .record_command(taxpayer, is_stored, sent.elapsed());
+                .record_command(taxpayer, has_succeeded, sent.elapsed());
         }
         Ok(answer??)
     }

@@ -213,7 +213,7 @@ impl RareRows {
     ) -> Result<Self, StoreError> {
         let kind = EventKind::InvoiceAcknowledged;
         Ok(Self {
-            supplier_invoices: supplier_invoices::owned_by_with_irn_keys(
+            supplier_invoices: supplier_invoices::find_owned_by_irn_keys(
                 tx,
                 id,
                 wanted.supplier_irn_keys,
@@ -231,9 +231,9 @@ impl RareRows {
             } else {
                 Vec::new()
             },
-            corrections: corrections::owned_by_with_invoices(tx, id, &wanted.corrected).await?,
+            corrections: corrections::find_owned_by_invoices(tx, id, &wanted.corrected).await?,
             sent_outages: outages::find_notified_events(tx, id, &wanted.outages).await?,
-            imports: imports::owned_by_with_numbers(tx, id, &wanted.imports).await?,
+            imports: imports::find_owned_by_numbers(tx, id, &wanted.imports).await?,
             conflicts: find_conflicts(tx, wanted.unique_values).await?,
         })
     }

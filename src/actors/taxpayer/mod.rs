@@ -20,7 +20,7 @@
 //! | the wait for lanes that other transactions have locked | `held_lanes` |
 //! | runs that are leased by the commit that opens them | `direct_runs` |
 //! | the taxpayers that are paused; what each has used of this process | `paused`, `usage` |
-//! | quarantined commands and their replay; panics ordered in development | `quarantined`, `panic_orders` |
+//! | quarantined commands and their replay; panics ordered in development | `quarantined`, `ordered_panics` |
 
 pub mod acting;
 mod actor;
@@ -39,8 +39,8 @@ mod indexes;
 mod large_turns;
 mod load;
 mod member;
+pub mod ordered_panics;
 mod own_transaction;
-pub mod panic_orders;
 pub mod paused;
 pub mod quarantined;
 mod read_set;

@@ -35,7 +35,7 @@ pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
 /// Stores all quarantined commands that are not stored yet. After an error, the next call stores the rest. If the
 /// process ends before that, nothing accepted is lost: the senders got an error, and each command is in the log.
 pub async fn store_all(store: &Store, tree: &Tree) -> Result<(), StoreError> {
-    while let Some(unstored) = tree.quarantine().first_unstored() {
+    while let Some(unstored) = tree.quarantine().oldest_unstored_command() {
         let contents = unstored.contents.as_ref().map(ExposeSecret::expose_secret);
         quarantine::put_command(store, &to_quarantined_command(&unstored), contents).await?;
         tree.quarantine().mark_stored(unstored.record.reference);

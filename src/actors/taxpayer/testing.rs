@@ -10,7 +10,7 @@ use crate::actors::notifiers::Notifiers;
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::commands::Onboard;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::NewContact;
@@ -28,7 +28,7 @@ impl TaxpayerHandle {
             notifiers: Notifiers::default(),
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
-            panic_orders: PanicOrders::default(),
+            ordered_panics: OrderedPanics::default(),
             catalog: SharedCatalog::default(),
         };
         Self::new(

@@ -39,11 +39,11 @@ words! {
 /// The use of this process by a taxpayer within some time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct UsageCounts {
-    /// Commands that were stored.
+    /// The number of commands that succeeded.
     pub writes: u64,
     /// The longest time from a command to its answer.
     pub wait_max_us: u64,
-    /// Runs that the authority took or refused.
+    /// Runs that the authority accepted or refused.
     pub runs: u64,
     /// Attempts at deliveries to its webhook.
     pub deliveries: u64,
@@ -122,9 +122,9 @@ impl Spans {
 
 impl TaxpayerUsage {
     /// Records a command that ended now, after it took this long.
-    pub fn record_command(&self, taxpayer: TaxpayerId, is_stored: bool, took: Duration) {
+    pub fn record_command(&self, taxpayer: TaxpayerId, has_succeeded: bool, took: Duration) {
         let counts = UsageCounts {
-            writes: u64::from(is_stored),
+            writes: u64::from(has_succeeded),
             wait_max_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
             ..UsageCounts::default()
         };

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use database::StoreError;
 use database::vault::Vault;
+use database::{StoreError, try_connection};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use timing::clock::{Clock, SystemClock};
@@ -65,7 +65,9 @@ pub(super) async fn check(settings: &Settings) -> DatabaseChecks {
         Err(unusable) => (Vault::new(NO_KEY), Some(unusable)),
     };
     let opened = async {
-        open_for_inspection(settings, vault?)
+        let vault = vault?;
+        try_connection(settings.database_url().expose_secret()).await?;
+        open_for_inspection(settings, vault)
             .await
             .map_err(StartError::from)
     };

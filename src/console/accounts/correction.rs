@@ -200,7 +200,7 @@ pub(super) async fn suggest_correction(
     let store = &state.store;
     let id = session.taxpayer;
     let invoice = invoice::find(&state, &session, &ids.1).await?;
-    let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
+    let runs = runs::find_owned_by_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let mut refused = runs
         .into_iter()
         .filter(|run| run.state() == RunState::Refused);

@@ -232,6 +232,6 @@ async fn find(
     let id = parse_number(text)
         .map(CustomerId)
         .ok_or_else(ApiError::route_not_found)?;
-    let found = customers::owned_by_with_id(state.store.reader(), session.taxpayer, id).await?;
+    let found = customers::find_owned_by_id(state.store.reader(), session.taxpayer, id).await?;
     found.ok_or_else(ApiError::route_not_found)
 }

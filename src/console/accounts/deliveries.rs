@@ -165,7 +165,7 @@ pub(super) async fn find(
     text: &str,
 ) -> Result<LoggedDelivery, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::DeliveryNotFound)?;
-    let found = delivery_log::logged_owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    let found = delivery_log::find_logged_owned_by_id(&state.store, session.taxpayer, id).await?;
     Ok(found.ok_or(Refusal::DeliveryNotFound)?)
 }
 

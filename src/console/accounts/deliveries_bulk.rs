@@ -16,7 +16,8 @@ use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, redirect, show};
 use crate::console::session::accounts::{AccountSession, Accountant, Reader};
-use crate::domain::events::delivery::{DeliveryState, Endpoint};
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{Replay, ReplayRange};
 use crate::domain::kernel::fault::Fault;
@@ -89,7 +90,7 @@ async fn find_chosen_deliveries(
     let name = query.trimmed_text("endpoint");
     let name = name.unwrap_or_else(|| "default".to_owned());
     let reader = state.store.reader();
-    let found = webhooks::owned_by_with_name(reader, session.taxpayer, &name).await?;
+    let found = webhooks::find_owned_by_name(reader, session.taxpayer, &name).await?;
     let (endpoint, _) = found.ok_or(Refusal::EndpointNotFound)?;
     let form = if values.text("all").is_empty() {
         SelectionForm::Chosen(ticked_rows(values, path_ids::uuid)?)
@@ -181,7 +182,7 @@ async fn show_replay(
     ids: web::Path<(String, String)>,
 ) -> Answer {
     let id = path_ids::uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
-    let found = replays::owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    let found = replays::find_owned_by_id(&state.store, session.taxpayer, id).await?;
     let replay = found.ok_or(Refusal::ReplayNotFound)?;
     let endpoint = webhooks::with_key(state.store.reader(), replay.endpoint).await?;
     let is_active = endpoint.is_some_and(|endpoint| endpoint.is_active);

@@ -130,7 +130,7 @@ async fn show_result(
     Reader(session): Reader,
     ids: web::Path<(String, String)>,
 ) -> Answer {
-    let import = imports::owned_by_with_number(&state.store, session.taxpayer, &ids.1).await?;
+    let import = imports::find_owned_by_number(&state.store, session.taxpayer, &ids.1).await?;
     let import = import
         .ok_or_else(|| ApiError::new(ErrorCode::ImportNotFound, "This import does not exist."))?;
     show(&ImportResultPage {

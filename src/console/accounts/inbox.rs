@@ -172,7 +172,7 @@ async fn find_in_inbox(
     text: &str,
 ) -> Result<SupplierInvoice, ApiError> {
     let irn = path_ids::irn(text)?;
-    let found = supplier_invoices::owned_by_with_irn(&state.store, session.taxpayer, &irn).await?;
+    let found = supplier_invoices::find_owned_by_irn(&state.store, session.taxpayer, &irn).await?;
     found.ok_or_else(ApiError::invoice_not_found)
 }
 

@@ -209,7 +209,7 @@ pub(super) async fn find(
     id: &str,
 ) -> Result<Invoice, ApiError> {
     let id = path_ids::invoice_id(id)?;
-    let found = invoices::owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    let found = invoices::find_owned_by_id(&state.store, session.taxpayer, id).await?;
     found.ok_or_else(ApiError::invoice_not_found)
 }
 
@@ -255,9 +255,9 @@ pub(super) async fn render(
     let id = session.taxpayer;
     let stored = load_stored(state, session, invoice).await?;
     let invoice = &stored.invoice;
-    let entries = payments::owned_by_with_invoice(store, id, invoice.id).await?;
-    let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
-    let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
+    let entries = payments::find_owned_by_invoice(store, id, invoice.id).await?;
+    let timeline = timeline::find_owned_by_irn(store, id, &invoice.irn).await?;
+    let runs = runs::find_owned_by_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let catalog = state.catalog.get();
     let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Invoice).await?;
     let refused = refused_runs(invoice, &runs, |path| field_name(invoice, &catalog, path));
@@ -287,7 +287,7 @@ pub(super) async fn render(
     let events = timeline.entries.iter().rev();
     let events = events.filter(|entry| entry.kind == EntryKind::Event);
     let corrections =
-        corrections::owned_by_with_invoices(store.reader(), id, &[invoice.id]).await?;
+        corrections::find_owned_by_invoices(store.reader(), id, &[invoice.id]).await?;
     let newest = corrections.into_iter().next();
     let status = forms.status_code();
     let page = InvoicePage {

@@ -183,7 +183,7 @@ async fn check_not_repeated(
     wanted: &PaymentUpdate,
 ) -> Result<(), ApiError> {
     let entries =
-        payments::owned_by_with_invoice(&state.store, session.taxpayer, invoice.id).await?;
+        payments::find_owned_by_invoice(&state.store, session.taxpayer, invoice.id).await?;
     let since = state
         .now()
         .saturating_sub(SAME_PAYMENT_WITHIN)

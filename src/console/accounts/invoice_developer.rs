@@ -101,9 +101,9 @@ pub(super) async fn show_developer_page(
     let store = &state.store;
     let id = session.taxpayer;
     let invoice = &stored.invoice;
-    let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
+    let runs = runs::find_owned_by_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let pauses = OperatorPauses::load(store, &runs).await?;
-    let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
+    let timeline = timeline::find_owned_by_irn(store, id, &invoice.irn).await?;
     let deliveries = find_deliveries(store, invoice).await?;
     let head = InvoiceHead::new(state, session, &stored, &runs, InvoiceTab::Developer).await?;
     let document = Value::Object(stored.document(&state.catalog.get())?);

@@ -145,7 +145,7 @@ async fn retry(
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
     let keys = vec![invoice.irn.key()];
-    let all = runs::owned_by_with_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
+    let all = runs::find_owned_by_irn_keys(state.store.reader(), session.taxpayer, keys).await?;
     let pauses = OperatorPauses::load(&state.store, &all).await?;
     let runs = InvoiceRuns {
         runs: &all,

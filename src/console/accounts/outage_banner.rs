@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::domain::incident::Incident;
+use crate::domain::incident::{Incident, SOME_REPLICAS};
 
 /// The sentences about incidents that delay invoices to the authority, gravest first. `{since}` stands for the time.
 const SENTENCES: [(&str, &str); 5] = [
@@ -28,11 +28,13 @@ const SENTENCES: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the sentences about the gravest of these incidents; `None` if none of them concerns the authority. `waiting`
-/// is the number of the account's waiting invoices.
+/// Returns the sentences about the gravest of these incidents; `None` if none of them concerns the authority. A fault of
+/// some replicas is not told: the others go on. `waiting` is the number of the account's waiting invoices.
 pub(super) fn banner(incidents: &[Incident], waiting: &str) -> Option<String> {
     let known = SENTENCES.iter().find_map(|(name, sentence)| {
-        let incident = incidents.iter().find(|one| one.kind.name == *name)?;
+        let incident = incidents
+            .iter()
+            .find(|one| one.kind.name == *name && one.finding.cause != SOME_REPLICAS)?;
         Some((sentence, incident.since))
     });
     let (sentence, since) = known?;
@@ -52,12 +54,40 @@ fn time_text(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::incident::INCIDENTS;
+    use crate::domain::incident::{Finding, INCIDENTS};
 
     #[test]
     fn each_sentence_is_about_an_incident_of_the_table() {
         for (name, _) in SENTENCES {
             assert!(INCIDENTS.iter().any(|kind| kind.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_some_replicas_is_not_told_to_accounts() {
+        for (name, cause, is_told) in [
+            ("authority-out", "connect", true),
+            ("authority-refuses-key", "", true),
+            ("authority-refuses-key", SOME_REPLICAS, false),
+            ("runs-paused", "", false),
+        ] {
+            let kind = INCIDENTS.iter().find(|kind| kind.name == name);
+            let incident = Incident {
+                kind: kind.unwrap(),
+                finding: Finding {
+                    cause: cause.to_owned(),
+                    may_change_cause: true,
+                    summary: String::new(),
+                    count: 1,
+                    blame: None,
+                    since: None,
+                    until: None,
+                },
+                since: Timestamp::UNIX_EPOCH,
+                is_since_first_sight: false,
+            };
+            let told = banner(&[incident], "0");
+            assert_eq!(told.is_some(), is_told, "{name} {cause}: {told:?}");
         }
     }
 }

@@ -164,7 +164,7 @@ async fn load_invoices(
         ..InvoiceIdentifiers::default()
     };
     let reader = state.store.reader();
-    let found = invoices::owned_by_with_identifiers(reader, taxpayer, names).await?;
+    let found = invoices::find_owned_by_identifiers(reader, taxpayer, names).await?;
     let known = found.into_iter().map(|invoice| {
         let stored = KnownInvoice {
             id: invoice.id,

@@ -202,7 +202,7 @@ async fn add_row(state: &ApiState, integrator: IntegratorId, row: FileRow) -> Re
             outcome: rejection(fault.to_string()),
         };
     }
-    let known = taxpayers::owned_by_with_tin(&state.store, integrator, text("tin_no")).await;
+    let known = taxpayers::find_owned_by_tin(&state.store, integrator, text("tin_no")).await;
     if let Ok(Some(taxpayer)) = known {
         return ResultLine {
             name,

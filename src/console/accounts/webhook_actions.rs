@@ -295,7 +295,7 @@ async fn cancel_replay(
     _: Form<FormValues>,
 ) -> Answer {
     let id = path_ids::uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
-    let found = replays::owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    let found = replays::find_owned_by_id(&state.store, session.taxpayer, id).await?;
     let replay = found.ok_or(Refusal::ReplayNotFound)?;
     if replay.state != ReplayState::Cancelled {
         session.send(&state, CancelReplay(replay.id)).await?;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::console::form_values::{FormState, FormValues};
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::event::EventKind;
 
 /// An event that the endpoint can subscribe to.

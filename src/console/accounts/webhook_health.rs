@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::console::badges::Badge;
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 
 pub(super) struct WebhookHealth {

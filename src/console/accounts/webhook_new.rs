@@ -14,7 +14,7 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner};
-use crate::domain::events::delivery::SecretType;
+use crate::domain::events::endpoint::SecretType;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::{reader, webhook_endpoint};

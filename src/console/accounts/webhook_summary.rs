@@ -88,7 +88,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::domain::events::delivery::Endpoint;
+    use crate::domain::events::endpoint::Endpoint;
 
     const TAXPAYER: TaxpayerId = TaxpayerId(7);
     const ADDED: EndpointKey = EndpointKey(-3);

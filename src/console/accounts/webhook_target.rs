@@ -9,7 +9,7 @@ use crate::console::accounts::navigation::base;
 use crate::console::accounts::webhook_health::WebhookHealth;
 use crate::console::badges::Badge;
 use crate::console::session::accounts::AccountSession;
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::kernel::ids::EndpointKey;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::respond::error::ApiError;
@@ -38,7 +38,7 @@ impl Target {
         let Some(name) = request.match_info().get("endpoint") else {
             return Ok(Self::new(session, session.taxpayer.into()));
         };
-        let found = webhooks::owned_by_with_name(state.store.reader(), session.taxpayer, name);
+        let found = webhooks::find_owned_by_name(state.store.reader(), session.taxpayer, name);
         let (endpoint, _) = found.await?.ok_or(Refusal::EndpointNotFound)?;
         Ok(Self::new(session, endpoint.key))
     }

@@ -20,7 +20,7 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show_with_status};
 use crate::console::session::accounts::{AccountSession, Owner, Reader};
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::replay::Replay;
 use crate::domain::party::settings::Change;
 use crate::http::endpoint::{Path, path};

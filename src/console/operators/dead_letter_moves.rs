@@ -77,7 +77,7 @@ impl BulkList for DeadLetterMoves {
         } in subjects
         {
             let logged =
-                delivery_log::logged_owned_by_with_id(&state.store, *taxpayer_id, *id).await?;
+                delivery_log::find_logged_owned_by_id(&state.store, *taxpayer_id, *id).await?;
             lines.push(SubjectLine {
                 taxpayer: name_or_number(&owners, *taxpayer_id),
                 cause: logged.as_ref().map(last_failure).unwrap_or_default(),

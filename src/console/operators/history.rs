@@ -126,7 +126,7 @@ async fn render(
         irn,
         as_of,
     } = subject;
-    let events = events::owned_by_with_irn(&state.store, taxpayer.id, &irn).await?;
+    let events = events::find_owned_by_irn(&state.store, taxpayer.id, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
     let entry = history
         .entry_at(as_of)

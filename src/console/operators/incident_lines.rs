@@ -12,6 +12,8 @@ pub(crate) struct IncidentLine {
     pub(crate) title: &'static str,
     pub(crate) summary: String,
     pub(crate) effect: &'static str,
+    /// The word before the time: `Since`, or `Seen since` if the incident may be older.
+    pub(crate) since_label: &'static str,
     pub(crate) since: String,
     pub(crate) ends: String,
     pub(crate) to_do: &'static str,
@@ -38,6 +40,11 @@ impl IncidentLine {
             title: kind.title,
             summary: incident.finding.summary.clone(),
             effect: kind.effect,
+            since_label: if incident.is_since_first_sight {
+                "Seen since"
+            } else {
+                "Since"
+            },
             since: format!(
                 "{} UTC, {}",
                 plain_time(incident.since),
@@ -100,6 +107,7 @@ mod tests {
             kind: kind.unwrap(),
             finding: Finding {
                 cause: String::new(),
+                may_change_cause: false,
                 summary: "3 wait.".to_owned(),
                 count: 3,
                 blame: None,
@@ -107,6 +115,19 @@ mod tests {
                 until: None,
             },
             since: Timestamp::UNIX_EPOCH,
+            is_since_first_sight: false,
+        }
+    }
+
+    #[test]
+    fn a_beginning_that_is_only_the_first_sight_is_called_so() {
+        for (is_since_first_sight, label) in [(true, "Seen since"), (false, "Since")] {
+            let incident = Incident {
+                is_since_first_sight,
+                ..incident(Severity::Warning)
+            };
+            let line = IncidentLine::new(&incident, Timestamp::UNIX_EPOCH);
+            assert_eq!(line.since_label, label);
         }
     }
 

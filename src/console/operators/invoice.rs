@@ -77,7 +77,7 @@ async fn show_invoice(
     let (taxpayer, id) = names.into_inner();
     let taxpayer = find_taxpayer(&state, &taxpayer).await?;
     let id = path_ids::invoice_id(&id)?;
-    let found = invoices::owned_by_with_id(&state.store, taxpayer.id, id).await?;
+    let found = invoices::find_owned_by_id(&state.store, taxpayer.id, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     render(&state, viewer, taxpayer, invoice.irn.clone(), Some(invoice)).await
 }
@@ -94,7 +94,7 @@ async fn show_irn(
     let irn = path_ids::irn(&query.trimmed_text("irn").unwrap_or_default())?;
     let kind = UniqueNoType::Irn;
     let invoice =
-        invoices::owned_by_with_unique_no(&state.store, taxpayer.id, kind, irn.as_str()).await?;
+        invoices::find_owned_by_unique_no(&state.store, taxpayer.id, kind, irn.as_str()).await?;
     render(&state, viewer, taxpayer, irn, invoice).await
 }
 
@@ -106,14 +106,14 @@ async fn render(
     invoice: Option<Invoice>,
 ) -> Answer {
     let store = &state.store;
-    let found = runs::owned_by_with_irn_keys(store.reader(), taxpayer.id, vec![irn.key()]).await?;
+    let found = runs::find_owned_by_irn_keys(store.reader(), taxpayer.id, vec![irn.key()]).await?;
     if found.is_empty() && invoice.is_none() {
         return Err(ApiError::invoice_not_found());
     }
-    let timeline = timeline::owned_by_with_irn(store, taxpayer.id, &irn).await?;
+    let timeline = timeline::find_owned_by_irn(store, taxpayer.id, &irn).await?;
     let invoice = match invoice {
         Some(invoice) => Some(InvoiceFacts {
-            ledger: payments::owned_by_with_invoice(store, taxpayer.id, invoice.id).await?,
+            ledger: payments::find_owned_by_invoice(store, taxpayer.id, invoice.id).await?,
             authority: invoice.authority.status.into(),
             line: invoice.into(),
         }),

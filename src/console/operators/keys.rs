@@ -93,7 +93,7 @@ async fn revoke(
     let id = parse_number(&owner).ok_or_else(ApiError::route_not_found)?;
     let owner = KeyOwner { kind, id };
     let reason = form.0.read_required(&state)?;
-    let found = key_list::owned_by_with_id(&state.store, owner, &key).await?;
+    let found = key_list::find_owned_by_id(&state.store, owner, &key).await?;
     let key = found.ok_or_else(ApiError::route_not_found)?;
     let notice = if kind == KeyKind::Taxpayer {
         let command = RevokeKey {

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::actors::pipeline::run_holds::HeldRuns;
 use crate::console::badges::Badge;
-use crate::console::chart::Chart;
+use crate::console::chart::{Chart, MICROSECONDS};
 use crate::console::filters;
 use crate::console::frame::{Frame, OVERVIEW};
 use crate::console::live::LiveParts;
@@ -318,7 +318,7 @@ fn charts(seconds: &[CountedRequests]) -> Vec<Chart> {
         ),
         Chart::new(
             "99 of 100 answers within",
-            "µs",
+            MICROSECONDS,
             seconds.iter().map(|second| second.p99_us).collect(),
         ),
         Chart::new(

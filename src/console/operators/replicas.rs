@@ -1,4 +1,4 @@
-//! The replicas, live: which process is ready, stopping or missing, and its load. An operator can forget a missing one.
+//! The replicas, live: which process is ready, degraded, stopping or missing, and its load. An operator can forget a missing one.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
@@ -48,7 +48,7 @@ struct ReplicasPart {
 struct ReplicaLine {
     replica: Replica,
     badge: Badge,
-    /// The reason why the replica is not ready, or the time since when it is missing.
+    /// The reason why the replica is not ready or degraded, or the time since when it is missing.
     note: String,
     /// The microseconds since the replica's last sign of life, and since its start.
     silent_us: u64,
@@ -63,6 +63,7 @@ impl From<ReplicaState> for Badge {
     fn from(state: ReplicaState) -> Self {
         let (class, text) = match state {
             ReplicaState::Ready => ("ok", "Ready"),
+            ReplicaState::Degraded => ("warn", "Degraded"),
             ReplicaState::NotReady => ("bad", "Not ready"),
             ReplicaState::Stopping => ("idle", "Stopping"),
             ReplicaState::Missing => ("bad", "Missing"),
@@ -155,9 +156,9 @@ impl ReplicaLine {
                         .to_owned()
                 }
                 ReplicaState::Stopping => "It finishes its work and takes no more.".to_owned(),
-                ReplicaState::Ready | ReplicaState::NotReady => {
-                    figures.not_ready.clone().unwrap_or_default()
-                }
+                ReplicaState::NotReady => figures.not_ready.clone().unwrap_or_default(),
+                ReplicaState::Degraded => figures.degraded.clone().unwrap_or_default(),
+                ReplicaState::Ready => String::new(),
             },
             memory: figures
                 .resident_bytes
@@ -184,6 +185,40 @@ fn clock_words(ahead_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::replica::{ReplicaFigures, ReplicaIdentity};
+
+    #[test]
+    fn the_line_of_a_replica_shows_its_own_word_about_its_readiness() {
+        let reason = |text: &str| Some(text.to_owned());
+        let cases = [
+            (None, None, "Ready", ""),
+            (None, reason("a wrong key"), "Degraded", "a wrong key"),
+            (reason("no database"), None, "Not ready", "no database"),
+            (
+                reason("no database"),
+                reason("a wrong key"),
+                "Not ready",
+                "no database",
+            ),
+        ];
+        for (not_ready, degraded, badge, note) in cases {
+            let replica = Replica {
+                identity: ReplicaIdentity {
+                    id: "1".into(),
+                    name: "a:1".into(),
+                },
+                seen_at: Timestamp::UNIX_EPOCH,
+                leases: 0,
+                figures: ReplicaFigures {
+                    not_ready,
+                    degraded,
+                    ..ReplicaFigures::default()
+                },
+            };
+            let line = ReplicaLine::new(&ReplicaList::default(), &replica);
+            assert_eq!((line.badge.text, line.note.as_str()), (badge, note));
+        }
+    }
 
     #[test]
     fn a_clock_is_ahead_or_behind_or_agrees() {

@@ -134,7 +134,7 @@ async fn render(
             disabled_reason: endpoint.disabled_reason,
         }),
         pause: state.taxpayers.paused_taxpayers().find(id),
-        accepts_panics: state.taxpayers.panic_orders().are_accepted(),
+        accepts_panics: state.taxpayers.ordered_panics().are_accepted(),
         integration: integrations::kinds_owned_by(store.reader(), id).await?,
         invoices_total: invoices.total,
         invoices: invoices

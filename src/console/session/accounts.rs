@@ -101,7 +101,7 @@ async fn account_session(
         SessionOwner::Contact { taxpayer: own, .. } if own == taxpayer => {
             taxpayers::with_id(store.reader(), taxpayer).await
         }
-        SessionOwner::Integrator(id) => taxpayers::owned_by_with_id(store, id, taxpayer).await,
+        SessionOwner::Integrator(id) => taxpayers::find_owned_by_id(store, id, taxpayer).await,
         SessionOwner::Contact { .. } | SessionOwner::Operator(_) => Ok(None),
     };
     let (Some(found), Rights::Account(role)) = (found.map_err(ApiError::from)?, person.rights)
@@ -169,7 +169,7 @@ pub(crate) async fn may_view_account(
     Ok(match person.owner {
         SessionOwner::Contact { taxpayer: own, .. } => own == taxpayer,
         SessionOwner::Integrator(id) => {
-            let owned = taxpayers::owned_by_with_id(&state.store, id, taxpayer).await?;
+            let owned = taxpayers::find_owned_by_id(&state.store, id, taxpayer).await?;
             owned.is_some()
         }
         SessionOwner::Operator(_) => false,

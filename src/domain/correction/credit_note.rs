@@ -384,6 +384,26 @@ mod tests {
     }
 
     #[test]
+    fn a_line_may_be_a_hundredth_off_or_a_unit_of_a_currency_without_hundredths() {
+        for (digits, stated, may_be) in [
+            (2, "148.29", true),
+            (2, "148.30", false),
+            (3, "148.298", true),
+            (3, "148.299", false),
+            (0, "148", true),
+            (0, "149", true),
+            (0, "150", false),
+            (0, "147", false),
+        ] {
+            let mut credited = lines(&[("148.288", CATEGORIES[0])]);
+            let sums = DividedSums::with_net(Amount::parse(stated).unwrap());
+            let mut all: Vec<_> = credited.iter_mut().collect();
+            let written = write_amounts(&mut all, sums, digits, &catalog());
+            assert_eq!(written.is_some(), may_be, "{digits} {stated}");
+        }
+    }
+
+    #[test]
     fn a_tax_that_does_not_fit_its_lines_is_divided_without_a_negative_part() {
         let exact = [Decimal::from(75), Decimal::from(75)];
         for (tax, expected) in [

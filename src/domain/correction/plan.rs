@@ -8,7 +8,7 @@ use crate::domain::correction::amounts::Amounts;
 use crate::domain::correction::credit_note::CreditNotes;
 use crate::domain::correction::lines::{credited_lines, has_category, remaining_lines};
 use crate::domain::invoice::breakdown::Breakdown;
-use crate::domain::invoice::stored_document::named_type_code;
+use crate::domain::invoice::stored_document::invoice_type_code_for;
 use crate::domain::invoice::totals::TotalTooLarge;
 use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::kernel::codes::DeclaredPaymentStatus;
@@ -190,7 +190,7 @@ impl<'a> CorrectionCase<'a> {
         let type_of = |extras: &Map<String, Value>, text: &str| {
             let stated = extras.get("invoice_type_code").and_then(Value::as_str);
             let stated = stated.map(str::to_owned);
-            stated.or_else(|| named_type_code(text, self.catalog))
+            stated.or_else(|| invoice_type_code_for(text, self.catalog))
         };
         let is_same_type = type_of(&original.extras, &original.invoice_type)
             == type_of(&wanted.extras, &wanted.invoice_type);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::selection::DeliverySelection;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};

@@ -11,7 +11,7 @@ use crate::domain::import::table::{
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::formula_mark::{mark, unmark};
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
 /// Reads a table. The number of a row is the number of the line in which it begins.
@@ -84,6 +84,11 @@ impl<'b> Records<'b> {
             delimiter,
             record: ByteRecord::new(),
         }
+    }
+
+    /// True if semicolons stand between the cells.
+    pub fn has_semicolons(&self) -> bool {
+        self.delimiter == b';'
     }
 
     /// Returns the next record, or `None` at the end of the text.

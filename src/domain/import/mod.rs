@@ -7,6 +7,7 @@
 //! | the sums that a file states, compared with the computed ones | `stated_sums`, `table_sums` |
 //! | tables, and documents in tables | `table`, `table_documents` |
 //! | tables from CSV and XLSX | `csv_table`, `xlsx_table` |
+//! | numbers of a CSV that may be meant otherwise | `thousands` |
 //! | bodies of the API in JSON and NDJSON | `json_documents`, `array_elements` |
 //! | a large file in pieces | `pieces` |
 //! | documents from UBL, their parties, and the parts without a field | `ubl_document`, `ubl_standard`, `ubl_full`, `ubl_parties`, `ubl_beside` |
@@ -28,6 +29,7 @@ pub mod stated_sums;
 pub mod table;
 pub mod table_documents;
 pub mod table_sums;
+pub mod thousands;
 mod ubl_beside;
 pub mod ubl_document;
 mod ubl_full;

@@ -71,6 +71,14 @@ impl ColumnField {
         field.or(is_sum.then_some(Self::LineSum))
     }
 
+    fn is_number(self) -> bool {
+        match self {
+            Self::Invoice(_) => false,
+            Self::Line(name) => NUMBER_COLUMNS.contains(&name),
+            Self::Sum(_) | Self::LineSum => true,
+        }
+    }
+
     fn name(self) -> String {
         match self {
             Self::Invoice(name) | Self::Sum(name) => name.to_owned(),
@@ -139,6 +147,20 @@ pub fn number_column(header: &[String], names: &BTreeMap<String, String>) -> Res
         .iter()
         .find(|column| column.field == ColumnField::Invoice(NUMBER_FIELD));
     Ok(found.map_or(0, |column| column.index))
+}
+
+/// Returns the index and the header of each column whose cells are numbers.
+pub fn numeric_columns(
+    header: &[String],
+    names: &BTreeMap<String, String>,
+) -> Result<Vec<(usize, String)>, Fault> {
+    let (columns, _) = columns(header, names)?;
+    let numeric = columns
+        .into_iter()
+        .filter(|column| column.field.is_number());
+    Ok(numeric
+        .map(|column| (column.index, column.header))
+        .collect())
 }
 
 /// Finds the field of each column. Also returns warnings about columns that are ignored.

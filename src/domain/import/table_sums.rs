@@ -10,7 +10,7 @@ use serde_json::{Number, json};
 use crate::domain::import::stated_sums::{SUM_RULE, is_rounding};
 use crate::domain::invoice::breakdown::{Breakdown, DocumentTotals, TaxSubtotal};
 use crate::domain::invoice::document_amounts::sum_members;
-use crate::domain::invoice::stored_document::named_type_code;
+use crate::domain::invoice::stored_document::invoice_type_code_for;
 use crate::domain::invoice::table_columns::{LINE_PREFIX, LINE_SUM_COLUMN};
 use crate::domain::invoice::totals::net;
 use crate::domain::invoice::{Draft, Line};
@@ -256,7 +256,7 @@ fn write_amounts(draft: &mut Draft, amounts: &Breakdown, catalog: &Catalog) {
     draft.payable = amounts.totals.payable_amount;
     draft.extras.extend(sum_members(amounts));
     // An invoice that states its sums goes to the authority with its type as it is written, which must be a code.
-    if let Some(code) = named_type_code(&draft.invoice_type, catalog) {
+    if let Some(code) = invoice_type_code_for(&draft.invoice_type, catalog) {
         let stated = draft.extras.entry("invoice_type_code");
         stated.or_insert_with(|| json!(code));
     }

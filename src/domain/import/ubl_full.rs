@@ -58,10 +58,12 @@ pub(super) fn body(
 ) -> Map<String, Value> {
     let mut body = Map::new();
     let date = |date: Option<Date>| date.map(|date| json!(date.to_string()));
-    let taxes = line_taxes(document, catalog.currency_digits(&document.currency));
-    let lines = document.lines.iter().zip(taxes).enumerate();
+    let digits = catalog.currency_digits(&document.currency);
+    let unit = Decimal::new(1, digits);
+    let lines = document.lines.iter().zip(line_taxes(document, digits));
     let lines: Vec<_> = lines
-        .map(|(index, (one, tax))| line(index, one, tax, warnings))
+        .enumerate()
+        .map(|(index, (one, tax))| line(index, one, tax, unit, warnings))
         .collect();
     if document
         .references
@@ -236,12 +238,53 @@ fn add_up(amounts: &[Decimal]) -> Option<Decimal> {
     amounts.try_fold(Decimal::ZERO, |sum, amount| sum.checked_add(*amount))
 }
 
-fn line(index: usize, line: &Line, tax: Option<Amount>, warnings: &mut Vec<String>) -> Value {
-    let sum = |is_fee: bool| {
+/// The discounts of a line, or its fees, as the two members of the body.
+struct ChargeMembers {
+    rate: Option<Value>,
+    amount: Option<Value>,
+}
+
+impl ChargeMembers {
+    /// Takes the rate of the first charge that follows from its rate, and the sum of the others. `unit` is the smallest
+    /// amount of the currency.
+    fn from_line(line: &Line, is_fee: bool, unit: Decimal) -> Self {
         let charges = line.charges.iter().filter(|charge| charge.is_fee == is_fee);
-        let sum: Decimal = charges.map(|charge| charge.amount).sum();
-        (!sum.is_zero()).then(|| json_number(sum))
+        let charges: Vec<_> = charges.collect();
+        let rated = charges
+            .iter()
+            .position(|charge| follows_from_rate(line, charge, unit));
+        let others = charges.iter().enumerate();
+        let others = others.filter(|(index, _)| Some(*index) != rated);
+        let flat: Decimal = others.map(|(_, charge)| charge.amount).sum();
+        let rated = rated.and_then(|index| charges.get(index));
+        Self {
+            rate: rated.and_then(|charge| charge.rate.map(json_number)),
+            amount: (!flat.is_zero()).then(|| json_number(flat)),
+        }
+    }
+}
+
+/// True if the charge has a rate that the form takes, and its amount is this percentage of quantity × price, rounded.
+fn follows_from_rate(line: &Line, charge: &Charge, unit: Decimal) -> bool {
+    let Some(rate) = charge.rate else {
+        return false;
     };
+    let gross = line.quantity.checked_mul(line.price);
+    let gross = gross.and_then(|product| product.checked_div(line.base_quantity));
+    let exact = gross.and_then(|gross| gross.checked_mul(rate)?.checked_div(Decimal::ONE_HUNDRED));
+    let is_percentage = rate > Decimal::ZERO && rate <= Decimal::ONE_HUNDRED;
+    is_percentage && exact.is_some_and(|exact| (exact - charge.amount).abs() <= unit)
+}
+
+fn line(
+    index: usize,
+    line: &Line,
+    tax: Option<Amount>,
+    unit: Decimal,
+    warnings: &mut Vec<String>,
+) -> Value {
+    let discount = ChargeMembers::from_line(line, false, unit);
+    let fee = ChargeMembers::from_line(line, true, unit);
     let (item_type, category_name, code_name, pattern) = match line.item_kind {
         ItemKind::Product => (ItemType::Product, "product_category", "hsn_code", "9999.99"),
         ItemKind::Service => (ItemType::Service, "service_category", "isic_code", "9999"),
@@ -276,8 +319,10 @@ fn line(index: usize, line: &Line, tax: Option<Amount>, warnings: &mut Vec<Strin
             ("line_extension_amount", Some(json_number(line.amount))),
             ("tax_category", value_if_filled(&line.tax.category.code)),
             ("total_tax", tax.map(|tax| json_number(tax.into()))),
-            ("discount_amount", sum(false)),
-            ("fee_amount", sum(true)),
+            ("discount_rate", discount.rate),
+            ("discount_amount", discount.amount),
+            ("fee_rate", fee.rate),
+            ("fee_amount", fee.amount),
             ("item", Some(Value::Object(item))),
             (
                 "price",
@@ -463,6 +508,59 @@ mod tests {
         let found = line_taxes(&document(&lines, &taxes), 2);
         let found = found.into_iter().map(|tax| tax.unwrap().to_string());
         assert_eq!(found.collect::<Vec<_>>(), ["0.08", "0.00", "0.07"]);
+    }
+
+    #[test]
+    fn a_rate_from_which_its_amount_follows_is_kept() {
+        let one = |is_fee, amount: &str, rate: Option<&str>| Charge {
+            is_fee,
+            amount: amount.parse().unwrap(),
+            rate: rate.map(|rate| rate.parse().unwrap()),
+            reason: None,
+            tax: None,
+        };
+        // The charges of a line of 3 × 33.33, and the members of the body.
+        for (charges, expected) in [
+            (vec![], json!({})),
+            (
+                vec![one(false, "10.00", Some("10"))],
+                json!({ "discount_rate": 10 }),
+            ),
+            (
+                vec![one(true, "2.5", Some("2.5")), one(true, "1", None)],
+                json!({ "fee_rate": 2.5, "fee_amount": 1 }),
+            ),
+            (
+                vec![one(false, "10", Some("10")), one(false, "5", Some("5"))],
+                json!({ "discount_rate": 10, "discount_amount": 5 }),
+            ),
+            (
+                vec![one(false, "5", None), one(false, "10.00", Some("10"))],
+                json!({ "discount_rate": 10, "discount_amount": 5 }),
+            ),
+            // The amount counts where it does not follow from the rate, or where the form has no such rate.
+            (
+                vec![one(false, "9", Some("10"))],
+                json!({ "discount_amount": 9 }),
+            ),
+            (
+                vec![one(true, "149.99", Some("150"))],
+                json!({ "fee_amount": 149.99 }),
+            ),
+            (vec![one(true, "0.00", Some("0"))], json!({})),
+        ] {
+            let mut body = document(&[("100", "7.5")], &[]);
+            let mut own = body.lines.swap_remove(0);
+            own.price = "33.33".parse().unwrap();
+            own.quantity = Decimal::from(3);
+            own.base_quantity = Decimal::ONE;
+            own.charges = charges;
+            let found = line(0, &own, None, Decimal::new(1, 2), &mut Vec::new());
+            for name in ["discount_rate", "discount_amount", "fee_rate", "fee_amount"] {
+                let texts = [&found, &expected].map(|body| body.get(name).map(ToString::to_string));
+                assert_eq!(texts[0], texts[1], "{name} {:?}", own.charges);
+            }
+        }
     }
 
     #[test]

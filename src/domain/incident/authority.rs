@@ -1,6 +1,7 @@
 //! Incidents of the authority, and of our own connection to it. A refused key and a failed TLS handshake are our own
 //! faults: the authority is not out, and waiting does not help.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::domain::incident::situation::{AuthorityFacts, Situation};
@@ -19,11 +20,12 @@ pub(super) const AUTHORITY_OUT: IncidentKind = IncidentKind {
     name: "authority-out",
     severity: Severity::Warning,
     title: "The authority is out",
-    effect: "Invoices are accepted, and their runs wait. Taxpayers that subscribed are told.",
+    effect: "Invoices are accepted, and their runs wait.",
     ends: "By itself: a probe finds out when the authority answers, and then the earliest deadlines go first.",
     to_do: "Nothing here. If it lasts, call the authority.",
-    look_at: "`/ops/outages` for the beginning, `/ops/breakers` for the operations, and `authority_calls_total` by \
-              outcome. With cause `connect` for a long time look at our own network and name server too.",
+    look_at: "`/ops/outages` for the beginning: taxpayers that subscribed are told of each outage that is there. \
+              `/ops/breakers` for the operations, and `authority_calls_total` by outcome. With cause `connect` for a \
+              long time look at our own network and name server too.",
     page: "/console/breakers",
     find: authority_out,
 };
@@ -39,7 +41,7 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     if upstream.is_none() && causes.clone().next().is_some() {
         return Vec::new();
     }
-    let answers = facts.calls.iter().any(|calls| calls.answered > 0);
+    let answers = facts.throttled_calls > 0 || facts.calls.iter().any(|calls| calls.answered > 0);
     let (cause, summary) = match upstream {
         _ if facts.held_operations.is_empty() && answers => (
             "recovering",
@@ -62,13 +64,16 @@ fn authority_out(situation: &Situation) -> Vec<Finding> {
     };
     let held = u64::try_from(facts.held_operations.len()).unwrap_or(u64::MAX);
     let blame = outage_blame(facts, upstream);
-    let summary = match blame {
-        Blame::OurNetwork => format!("{summary} {}", blame.sentence()),
-        _ => summary,
-    };
+    let sentences = [
+        Some(summary.as_str()),
+        (blame == Blame::OurNetwork).then(|| blame.sentence()),
+        // Only an outage that is recorded is told to anybody.
+        since.map(|_| "Taxpayers that subscribed are told."),
+    ];
+    let sentences: Vec<_> = sentences.into_iter().flatten().collect();
     vec![
-        Finding::new(held.max(1), summary)
-            .caused_by(cause)
+        Finding::new(held.max(1), sentences.join(" "))
+            .now_caused_by(cause)
             .blamed_on(blame)
             .since(since)
             .until(facts.next_probe_at),
@@ -101,24 +106,50 @@ pub(super) const AUTHORITY_REFUSES_KEY: IncidentKind = IncidentKind {
     name: "authority-refuses-key",
     severity: Severity::Page,
     title: "The authority refuses our key",
-    effect: "No invoice reaches the authority. Runs wait; taxpayers are not told of an outage, for it is ours.",
+    effect: "What the named replicas are to send waits; taxpayers are not told of an outage, for it is ours.",
     ends: "Never by itself: somebody has to set a key that the authority accepts.",
     to_do: "Set authority.api_key and authority.api_secret to a valid pair, and restart the replicas one by one.",
-    look_at: "`authority.api_key` and `authority.api_secret` on each replica, and whether the authority has \
-              expired or revoked them.",
+    look_at: "`authority.api_key` and `authority.api_secret` on the named replicas, and whether the authority has \
+              expired or revoked them. With cause `some-replicas` the other replicas go on.",
     page: "/console/breakers",
     find: authority_refuses_key,
 };
 
+/// The cause of a finding that concerns only some of the replicas: the service as a whole goes on.
+pub const SOME_REPLICAS: &str = "some-replicas";
+
 fn authority_refuses_key(situation: &Situation) -> Vec<Finding> {
-    own_fault(
-        situation,
-        UpstreamCause::Credentials,
-        "The authority does not accept this service's key",
-    )
-    .into_iter()
-    .map(|finding| finding.blamed_on(Blame::OurKey))
-    .collect()
+    let refused = &situation.authority.refused_keys;
+    let since = refused.iter().map(|(_, key)| key.since).min();
+    if since.is_none() {
+        return Vec::new();
+    }
+    let names: Vec<_> = refused.iter().map(|(name, _)| name.as_str()).collect();
+    let keys = refused.iter().map(|(_, key)| &key.operations);
+    let operations: BTreeSet<_> = keys.flatten().map(String::as_str).collect();
+    let operations: Vec<_> = operations.into_iter().collect();
+    let present = situation.replicas.present_replicas().count();
+    let concerned = names.join(", ");
+    let (cause, extent) = if names.len() < present {
+        let extent = format!("Only the calls of {concerned} are refused.");
+        (SOME_REPLICAS, extent)
+    } else {
+        let extent =
+            format!("No invoice reaches the authority: the calls of {concerned} are refused.");
+        ("", extent)
+    };
+    let summary = format!(
+        "The authority does not accept this service's key, at the last calls to {}. {extent}",
+        operations.join(", ")
+    );
+    let count = u64::try_from(names.len()).unwrap_or(u64::MAX);
+    vec![
+        Finding::new(count, summary)
+            .now_caused_by(cause)
+            .blamed_on(Blame::OurKey)
+            .since(since)
+            .until(situation.authority.next_probe_at),
+    ]
 }
 
 pub(super) const AUTHORITY_TLS: IncidentKind = IncidentKind {
@@ -135,22 +166,17 @@ pub(super) const AUTHORITY_TLS: IncidentKind = IncidentKind {
 };
 
 fn authority_tls(situation: &Situation) -> Vec<Finding> {
-    own_fault(
-        situation,
-        UpstreamCause::Tls,
-        "The authority's certificate is not accepted here",
-    )
-}
-
-/// Returns a finding if the last call of an operation failed for this cause, which is a fault on our side.
-fn own_fault(situation: &Situation, cause: UpstreamCause, sentence: &str) -> Vec<Finding> {
     let facts = &situation.authority;
-    let failing = facts.last_causes.iter().filter(|(_, last)| *last == cause);
+    let causes = facts.last_causes.iter();
+    let failing = causes.filter(|(_, last)| *last == UpstreamCause::Tls);
     let failing: Vec<_> = failing.map(|(operation, _)| *operation).collect();
     if failing.is_empty() {
         return Vec::new();
     }
-    let summary = format!("{sentence}, at the last calls to {}.", failing.join(", "));
+    let summary = format!(
+        "The authority's certificate is not accepted here, at the last calls to {}.",
+        failing.join(", ")
+    );
     let count = u64::try_from(failing.len()).unwrap_or(u64::MAX);
     vec![Finding::new(count, summary).until(facts.next_probe_at)]
 }
@@ -253,12 +279,13 @@ fn breaker_tripped(situation: &Situation) -> Vec<Finding> {
     let tripped = &situation.authority.tripped_operations;
     tripped
         .iter()
-        .map(|operation| {
+        .map(|(operation, since)| {
             Finding::new(
                 1,
                 format!("An operator holds back all calls to {operation}."),
             )
             .caused_by(*operation)
+            .since(*since)
         })
         .collect()
 }

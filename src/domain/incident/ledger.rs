@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use crate::domain::incident::situation::Situation;
-use crate::domain::incident::work::find_in_work;
+use crate::domain::incident::work::{find_in_work, group_finding};
 use crate::domain::incident::{Finding, IncidentKind, Severity, count_phrase};
 
 /// Reference lists that were fetched longer ago than this are old, because they are fetched several times a day.
@@ -28,13 +28,11 @@ fn invoices_missing_remotely(situation: &Situation) -> Vec<Finding> {
             .iter()
             .filter(|(kind, _)| kind == MISSING_REMOTELY);
         missing
-            .filter(|(_, count)| *count > 0)
-            .map(|(_, count)| {
-                let invoices = count_phrase(*count, "invoice", "invoices");
-                Finding::new(
-                    *count,
-                    format!("The authority does not have {invoices} that it accepted."),
-                )
+            .flat_map(|(_, group)| {
+                group_finding(*group, |count| {
+                    let invoices = count_phrase(count, "invoice", "invoices");
+                    format!("The authority does not have {invoices} that it accepted.")
+                })
             })
             .collect()
     })
@@ -61,15 +59,19 @@ fn ledger_differs(situation: &Situation) -> Vec<Finding> {
         let others = work
             .differences
             .iter()
-            .filter(|(kind, count)| kind != MISSING_REMOTELY && *count > 0);
+            .filter(|(kind, _)| kind != MISSING_REMOTELY);
         others
-            .map(|(kind, count)| {
-                let differences = count_phrase(*count, "difference", "differences");
-                let summary = format!(
-                    "{differences} from the authority's ledger to decide: {}.",
-                    kind.replace('_', " ")
-                );
-                Finding::new(*count, summary).caused_by(kind.clone())
+            .flat_map(|(kind, group)| {
+                let found = group_finding(*group, |count| {
+                    let differences = count_phrase(count, "difference", "differences");
+                    format!(
+                        "{differences} from the authority's ledger to decide: {}.",
+                        kind.replace('_', " ")
+                    )
+                });
+                found
+                    .into_iter()
+                    .map(move |finding| finding.caused_by(kind.clone()))
             })
             .collect()
     })

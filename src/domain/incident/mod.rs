@@ -30,6 +30,7 @@ use jiff::Timestamp;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::upstream::Blame;
 
+pub use authority::SOME_REPLICAS;
 pub use refusal_reason::reason_pattern;
 pub use situation::{
     ActorFacts, AuthorityFacts, CallFacts, CountAndOldest, DatabaseFacts, DatabaseFault,
@@ -69,6 +70,8 @@ pub struct IncidentKind {
 pub struct Finding {
     /// The cause: a word from a small set, such as `timed_out`; empty if the kind has only one cause.
     pub cause: String,
+    /// True if the kind is one incident whatever its cause: another cause does not begin another incident.
+    pub may_change_cause: bool,
     /// A sentence for operators that describes the incident, with numbers.
     pub summary: String,
     pub count: u64,
@@ -87,12 +90,15 @@ pub struct Incident {
     pub finding: Finding,
     /// The time at which the incident began, or at which it was first seen.
     pub since: Timestamp,
+    /// True if `since` is only the time at which this process first saw the incident.
+    pub is_since_first_sight: bool,
 }
 
 impl Finding {
     fn new(count: u64, summary: impl Into<String>) -> Self {
         Self {
             cause: String::new(),
+            may_change_cause: false,
             summary: summary.into(),
             count,
             blame: None,
@@ -105,6 +111,14 @@ impl Finding {
         Self {
             cause: cause.into(),
             ..self
+        }
+    }
+
+    /// Adds a cause that may change while the incident lasts.
+    fn now_caused_by(self, cause: impl Into<String>) -> Self {
+        Self {
+            may_change_cause: true,
+            ..self.caused_by(cause)
         }
     }
 

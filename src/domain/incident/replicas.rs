@@ -20,7 +20,8 @@ pub(super) const REPLICA_MISSING: IncidentKind = IncidentKind {
     severity: Severity::Warning,
     title: "A replica is missing",
     effect: "The others take over its work when its leases end. They carry its load.",
-    ends: "When a replica of this name starts again, when an operator forgets it, or an hour after its last sign.",
+    ends: "When it gives signs again, when a replica of this name starts, when an operator forgets it, or an hour after its \
+           last sign.",
     to_do: "Look at its last log lines and start it again, or forget it on the page Replicas if it does not come back.",
     look_at: "The page Replicas or `/ops/replicas`; the machine and the last log lines of the replica. A replica that \
               stops in order says so and is not missed; one that was killed, or that cannot reach the database, is.",
@@ -29,6 +30,10 @@ pub(super) const REPLICA_MISSING: IncidentKind = IncidentKind {
 };
 
 fn replica_missing(situation: &Situation) -> Vec<Finding> {
+    // A paused process works on a copy of the database. The replicas that the copy lists run elsewhere.
+    if situation.process.is_paused {
+        return Vec::new();
+    }
     let missing: Vec<_> = situation.replicas.missing_replicas().collect();
     let last_sign = missing.iter().map(|replica| replica.seen_at).min();
     let Some(last_sign) = last_sign else {

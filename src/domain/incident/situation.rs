@@ -8,7 +8,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::quarantine::WorkKind;
-use crate::domain::replica::ReplicaList;
+use crate::domain::replica::{RefusedKey, ReplicaList};
 use crate::domain::taxpayer_pause::TaxpayerPause;
 
 #[derive(Debug, Clone)]
@@ -70,8 +70,9 @@ pub struct WorkFacts {
     pub endpoints_disabled: u64,
     /// The deliveries that became dead letters within the last 24 hours.
     pub dead_letters: CountAndOldest,
-    /// The number of differences from the authority's ledger that await an operator, by kind.
-    pub differences: Vec<(String, u64)>,
+    /// The differences from the authority's ledger that await an operator, by kind. `since` is the time of the oldest
+    /// comparison that found them.
+    pub differences: Vec<(String, CountAndOldest)>,
     pub oldest_list_fetched_at: Option<Timestamp>,
     /// The time at which the open outage of the authority began; `None` if there is no outage.
     pub outage_since: Option<Timestamp>,
@@ -122,7 +123,8 @@ words! {
 #[derive(Debug, Clone, Default)]
 pub struct DatabaseFacts {
     pub fault: Option<DatabaseFault>,
-    /// The number of queries within the last minute that waited for a connection for more than a second.
+    /// The number of queries within the last minute that waited for a connection for more than a second. Waits during an
+    /// outage of the database do not count.
     pub slow_read_waits: u64,
 }
 
@@ -141,13 +143,15 @@ pub struct AuthorityFacts {
     pub is_silent: bool,
     /// The cause of each operation's last failure. An operation whose last call was answered is left out.
     pub last_causes: Vec<(&'static str, UpstreamCause)>,
+    /// The replicas whose key the authority refuses, by name: this one as it is now, the others as they last reported.
+    pub refused_keys: Vec<(String, RefusedKey)>,
     /// The number of recent calls that the authority throttled.
     pub throttled_calls: u64,
     pub calls: Vec<CallFacts>,
     /// The operations whose breaker is open for all accounts.
     pub held_operations: Vec<&'static str>,
-    /// The operations whose breaker an operator has tripped.
-    pub tripped_operations: Vec<&'static str>,
+    /// The operations whose breaker an operator has tripped, each with the time of the order.
+    pub tripped_operations: Vec<(&'static str, Option<Timestamp>)>,
     /// True if any breaker is open, even if it blocks only one integrator.
     pub is_held_for_some: bool,
     pub next_probe_at: Option<Timestamp>,
@@ -195,7 +199,7 @@ pub struct ProcessFacts {
 #[cfg(test)]
 impl Situation {
     /// A situation in which nothing is the matter.
-    pub(super) fn calm() -> Self {
+    pub(crate) fn calm() -> Self {
         Self {
             now: Timestamp::from_second(1_800_000_000).expect("a valid time"),
             work: Some(WorkFacts::default()),

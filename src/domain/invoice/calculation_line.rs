@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-use crate::domain::invoice::calculation_terms::amount_member;
+use crate::domain::invoice::calculation_terms::{amount_member, is_stated, read_amount};
 use crate::domain::invoice::line_terms::{LineTerms, RateAndAmount};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -27,7 +27,7 @@ pub(super) struct LineInput {
 /// The amounts of a line.
 pub(super) struct LineSums {
     pub(super) net: Amount,
-    pub(super) exact_tax: Decimal,
+    pub(super) tax_before_rounding: Decimal,
     /// The line's part of the rounded tax of its category.
     pub(super) tax: Amount,
     pub(super) price_before_tax: Option<Amount>,
@@ -45,26 +45,15 @@ impl LineInput {
         catalog: &Catalog,
     ) -> Result<Self, Fault> {
         let path = format!("invoice_line.{at}");
-        let in_price = |name: &str| amount_member(line.get("price")?, name);
         let Some(quantity) = amount_member(line, "invoiced_quantity") else {
             let name = format!("{path}.invoiced_quantity");
             return Err(Fault::field(name, FieldRule::Required));
         };
-        let (price, is_with_tax) =
-            match (in_price("price_amount"), in_price("price_amount_with_tax")) {
-                (Some(price), None) => (price, false),
-                (None, Some(price)) => (price, true),
-                (None, None) => {
-                    let name = format!("{path}.price.price_amount");
-                    return Err(Fault::field(name, FieldRule::Required));
-                }
-                (Some(_), Some(_)) => {
-                    let name = format!("{path}.price.price_amount_with_tax");
-                    let sentence = "must not stand beside price_amount: send one of the two";
-                    return Err(Fault::field(name, FieldRule::other("prohibited", sentence)));
-                }
-            };
-        let base_quantity = in_price("base_quantity").unwrap_or(1.into());
+        let price = StatedPrice::read(line, &path)?;
+        let base_quantity = line
+            .get("price")
+            .and_then(|price| amount_member(price, "base_quantity"))
+            .unwrap_or(1.into());
         if base_quantity.is_zero() {
             let rule = FieldRule::Above(Amount::ZERO);
             return Err(Fault::field(format!("{path}.price.base_quantity"), rule));
@@ -77,12 +66,12 @@ impl LineInput {
         let input = Self {
             terms: LineTerms {
                 quantity,
-                price,
+                price: price.amount,
                 base_quantity,
                 discount: part("discount"),
                 fee: part("fee"),
             },
-            is_with_tax,
+            is_with_tax: price.is_with_tax,
             category,
             percent,
             stated_net: amount_member(line, "line_extension_amount"),
@@ -135,7 +124,7 @@ impl LineInput {
 
     /// Returns the unrounded tax of a line whose rounded amount before tax is `net`. If the price includes tax, the tax
     /// is the rest of the amount with tax, so that amount and tax add up to what the caller stated.
-    pub(super) fn exact_tax(&self, net: Amount, digits: u32) -> Option<Decimal> {
+    pub(super) fn tax_before_rounding(&self, net: Amount, digits: u32) -> Option<Decimal> {
         if !self.is_with_tax {
             return Decimal::from(net)
                 .checked_mul(self.percent.into())?
@@ -171,6 +160,54 @@ impl LineInput {
             let _ = write!(text, " without {} % tax", self.percent);
         }
         text
+    }
+}
+
+/// The price that a line states.
+struct StatedPrice {
+    amount: Amount,
+    is_with_tax: bool,
+}
+
+impl StatedPrice {
+    /// Reads the price, before tax or with it. A fault names the one of the two fields that was sent.
+    fn read(line: &Value, path: &str) -> Result<Self, Fault> {
+        let in_price = |name: &str| {
+            line.get("price")?
+                .get(name)
+                .filter(|value| is_stated(value))
+        };
+        let before_tax = in_price("price_amount");
+        let with_tax = in_price("price_amount_with_tax");
+        let before_tax_path = format!("{path}.price.price_amount");
+        let with_tax_path = format!("{before_tax_path}_with_tax");
+        match (before_tax, with_tax) {
+            (Some(price), None) => match read_amount(price) {
+                Ok(amount) => Ok(Self {
+                    amount,
+                    is_with_tax: false,
+                }),
+                Err(rule) => Err(Fault::field(before_tax_path, rule)),
+            },
+            (None, Some(price)) => match read_amount(price) {
+                // The form checks the price before tax only, which the caller has not sent.
+                Ok(amount) if amount.is_negative() => {
+                    let rule = FieldRule::AtLeast(Amount::ZERO);
+                    Err(Fault::field(with_tax_path, rule))
+                }
+                Ok(amount) => Ok(Self {
+                    amount,
+                    is_with_tax: true,
+                }),
+                Err(rule) => Err(Fault::field(with_tax_path, rule)),
+            },
+            (None, None) => Err(Fault::field(before_tax_path, FieldRule::Required)),
+            (Some(_), Some(_)) => {
+                let sentence = "must not stand beside price_amount: send one of the two";
+                let rule = FieldRule::other("prohibited", sentence);
+                Err(Fault::field(with_tax_path, rule))
+            }
+        }
     }
 }
 

@@ -1,10 +1,14 @@
 //! The taxes of a document whose amounts are computed: a tax divided among lines, and the members of `tax_total` that
 //! the document leaves out.
 
+use std::collections::BTreeMap;
+
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Value, json};
 
-use crate::domain::invoice::calculation_terms::amount_member;
+use crate::domain::invoice::calculation_terms::{amount_member, is_stated, off_fault};
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::{Amount, FRACTION_DIGITS_MAX, apportion};
 
 /// The tax of one category.
@@ -34,6 +38,20 @@ pub(crate) fn divide_tax(tax: Amount, exact: &[Decimal], digits: u32) -> Option<
     )
 }
 
+/// Returns the tax category of all lines, if the document states its taxes with one category only.
+pub(super) fn only_tax_category(document: &Map<String, Value>) -> Option<String> {
+    let totals = document.get("tax_total")?.as_array()?;
+    let subtotals = totals
+        .iter()
+        .filter_map(|total| total.get("tax_subtotal")?.as_array())
+        .flatten();
+    let mut categories = subtotals.filter_map(|part| part.pointer("/tax_category/id")?.as_str());
+    let first = categories.next()?;
+    categories
+        .all(|other| other == first)
+        .then(|| first.to_owned())
+}
+
 /// Returns the subtotal of a tax as a document states it.
 pub(super) fn subtotal(part: &CategoryTax) -> Value {
     json!({
@@ -46,12 +64,7 @@ pub(super) fn subtotal(part: &CategoryTax) -> Value {
 /// Fills in the members that the taxes of a document leave out. A category that several subtotals name stays as it is
 /// stated, because nothing says how its tax is divided among them.
 pub(super) fn complete_tax_totals(totals: &mut [Value], taxes: &[CategoryTax], digits: u32) {
-    let named: Vec<_> = totals
-        .iter()
-        .filter_map(|total| total.get("tax_subtotal")?.as_array())
-        .flatten()
-        .filter_map(|part| category_id(part).map(str::to_owned))
-        .collect();
+    let uses = count_uses(totals);
     let is_only = totals.len() == 1;
     for total in totals.iter_mut().filter_map(Value::as_object_mut) {
         if is_only && has_no_subtotal(total) {
@@ -60,11 +73,8 @@ pub(super) fn complete_tax_totals(totals: &mut [Value], taxes: &[CategoryTax], d
         }
         let parts = total.get_mut("tax_subtotal").and_then(Value::as_array_mut);
         for part in parts.into_iter().flatten() {
-            let found = taxes.iter().find(|tax| {
-                let is_named_twice = named.iter().filter(|name| **name == tax.category).count() > 1;
-                category_id(part) == Some(tax.category.as_str()) && !is_named_twice
-            });
-            if let Some(tax) = found {
+            let tax = find_tax(part, taxes);
+            if let Some(tax) = tax.filter(|tax| uses.get(&tax.category) == Some(&1)) {
                 complete_subtotal(part, tax);
             }
         }
@@ -76,13 +86,84 @@ pub(super) fn complete_tax_totals(totals: &mut [Value], taxes: &[CategoryTax], d
     }
 }
 
+/// Returns the faults of stated percents, bases and taxes that are not those of the lines. The amounts of a category
+/// that several subtotals name are not compared, because nothing says how they are divided.
+pub(super) fn subtotal_faults(totals: &[Value], taxes: &[CategoryTax]) -> Faults {
+    let uses = count_uses(totals);
+    let mut faults = Faults::default();
+    for (at, total) in totals.iter().enumerate() {
+        let parts = total.get("tax_subtotal").and_then(Value::as_array);
+        for (index, part) in parts.into_iter().flatten().enumerate() {
+            let Some(tax) = find_tax(part, taxes) else {
+                continue;
+            };
+            let path = format!("tax_total.{at}.tax_subtotal.{index}");
+            if let Some(fault) = percent_fault(part, tax, &path) {
+                faults.push(fault);
+            }
+            if uses.get(&tax.category) == Some(&1) {
+                for fault in amount_faults(part, tax, &path).into_iter().flatten() {
+                    faults.push(fault);
+                }
+            }
+        }
+    }
+    faults
+}
+
+fn percent_fault(part: &Value, tax: &CategoryTax, path: &str) -> Option<Fault> {
+    let stated = amount_member(part.get("tax_category")?, "percent")?;
+    let sentence = format!(
+        "is off: {stated} ≠ {}, the percent of {}",
+        tax.percent, tax.category
+    );
+    let rule = FieldRule::other("same", sentence);
+    (stated != tax.percent).then(|| Fault::field(format!("{path}.tax_category.percent"), rule))
+}
+
+fn amount_faults(part: &Value, tax: &CategoryTax, path: &str) -> [Option<Fault>; 2] {
+    let base = tax.base.to_grouped_text();
+    let of_base = amount_member(part, "taxable_amount").and_then(|stated| {
+        let path = format!("{path}.taxable_amount");
+        off_fault(path, stated, tax.base.into(), || {
+            format!("{base}, the lines of {}", tax.category)
+        })
+    });
+    let of_tax = amount_member(part, "tax_amount").and_then(|stated| {
+        let path = format!("{path}.tax_amount");
+        off_fault(path, stated, tax.tax.into(), || {
+            format!("{} % of {base}", tax.percent)
+        })
+    });
+    [of_base, of_tax]
+}
+
+/// Returns the number of subtotals that name each category.
+fn count_uses(totals: &[Value]) -> BTreeMap<String, usize> {
+    let parts = totals
+        .iter()
+        .filter_map(|total| total.get("tax_subtotal")?.as_array())
+        .flatten();
+    let mut uses = BTreeMap::new();
+    for id in parts.filter_map(category_id) {
+        *uses.entry(id.to_owned()).or_default() += 1;
+    }
+    uses
+}
+
+/// Returns the computed tax of the category that a subtotal names; `None` if no line has that category.
+fn find_tax<'t>(part: &Value, taxes: &'t [CategoryTax]) -> Option<&'t CategoryTax> {
+    let id = category_id(part)?;
+    taxes.iter().find(|tax| tax.category == id)
+}
+
 fn category_id(subtotal: &Value) -> Option<&str> {
     let id = subtotal.pointer("/tax_category/id")?;
     id.as_str().map(str::trim)
 }
 
 fn is_left_out(object: &Map<String, Value>, name: &str) -> bool {
-    object.get(name).is_none_or(Value::is_null)
+    !object.get(name).is_some_and(is_stated)
 }
 
 fn has_no_subtotal(total: &Map<String, Value>) -> bool {
@@ -101,7 +182,8 @@ fn complete_subtotal(subtotal: &mut Value, tax: &CategoryTax) {
     }
 }
 
-fn put_left_out(object: &mut Map<String, Value>, amounts: &[(&str, Amount)]) {
+/// Writes the amounts that an object does not state.
+pub(super) fn put_left_out(object: &mut Map<String, Value>, amounts: &[(&str, Amount)]) {
     for (name, amount) in amounts {
         if is_left_out(object, name) {
             object.insert((*name).to_owned(), json!(amount));
@@ -179,6 +261,10 @@ mod tests {
                 format!(r#"[{{"tax_amount":7.50,"tax_subtotal":[{{{vat},"tax_amount":7.50}}]}}]"#),
                 &whole,
             ),
+            (
+                r#"[{"tax_amount":" ","tax_subtotal":""}]"#.to_owned(),
+                &whole,
+            ),
             // Nothing says how the tax is divided between two subtotals of one category.
             (twice.clone(), &twice),
         ] {
@@ -186,6 +272,43 @@ mod tests {
             complete_tax_totals(&mut totals, &[tax("VAT", "100.00", "7.50")], 2);
             let expected: Vec<Value> = strict_json::from_trusted(expected).unwrap();
             assert_eq!(totals, expected, "{sent}");
+        }
+    }
+
+    #[test]
+    fn each_stated_member_that_is_not_of_the_lines_is_a_fault() {
+        let part = |percent: &str, base: &str, tax: &str| {
+            format!(
+                r#"{{"tax_category":{{"id":" VAT ","percent":{percent}}},"taxable_amount":{base},"tax_amount":{tax}}}"#
+            )
+        };
+        let field = |name: &str, sentence: &str| {
+            format!("The tax_total.0.tax_subtotal.0.{name} field is off: {sentence}.")
+        };
+        let percent = field("tax_category.percent", "5 ≠ 7.5, the percent of VAT");
+        let base = field("taxable_amount", "50.00 ≠ 100.00, the lines of VAT");
+        let due = field("tax_amount", "5.00 ≠ 7.5 % of 100.00");
+        let twice = format!("{},{}", part("5", "50", "3"), part("7.50", "50", "3"));
+        for (parts, expected) in [
+            (part("7.50", "100", "7.51"), vec![]),
+            (part("null", "null", "null"), vec![]),
+            (part("5", "null", "null"), vec![&percent]),
+            (part("7.5", "50", "7.5"), vec![&base]),
+            (part("7.5", "100", "5"), vec![&due]),
+            (part("5", "50", "5"), vec![&percent, &base, &due]),
+            // Nothing says how the base and the tax are divided between two subtotals of one category.
+            (twice, vec![&percent]),
+            (
+                r#"{"tax_category":{"id":"ODD","percent":5}}"#.to_owned(),
+                vec![],
+            ),
+        ] {
+            let totals = format!(r#"[{{"tax_subtotal":[{parts}]}}]"#);
+            let totals: Vec<Value> = strict_json::from_trusted(&totals).unwrap();
+            let found = subtotal_faults(&totals, &[tax("VAT", "100.00", "7.50")]);
+            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+            let expected: Vec<_> = expected.into_iter().cloned().collect();
+            assert_eq!(found, expected, "{parts}");
         }
     }
 }

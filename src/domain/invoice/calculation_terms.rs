@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
+use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 
+use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::invisible;
 use crate::domain::money::Amount;
 
 /// The maximum number of terms of a sum that a fault shows.
@@ -39,7 +43,37 @@ pub(super) fn amount_member(object: &Value, name: &str) -> Option<Amount> {
 
 /// Returns a JSON number as an amount; `None` if it is not an amount.
 pub(super) fn to_amount(value: &Value) -> Option<Amount> {
-    Amount::parse(&value.as_number()?.to_string()).ok()
+    read_amount(value).ok()
+}
+
+/// Returns a value as an amount, or the rule that it breaks.
+pub(super) fn read_amount(value: &Value) -> Result<Amount, FieldRule> {
+    let Value::Number(number) = value else {
+        return Err(FieldRule::Type("a number"));
+    };
+    let amount = Amount::parse(&number.to_string());
+    amount.map_err(|fault| FieldRule::other("digits", fault.to_string()))
+}
+
+/// True if the caller states this value. Null and a blank text mean the same as leaving the field out.
+pub(super) fn is_stated(value: &Value) -> bool {
+    !value.is_null() && !value.as_str().is_some_and(invisible::is_blank)
+}
+
+/// Returns the fault of a stated amount that is off by more than the tolerance. It shows the terms of the correct sum.
+pub(super) fn off_fault(
+    path: impl Into<String>,
+    stated: Amount,
+    exact: Decimal,
+    terms: impl FnOnce() -> String,
+) -> Option<Fault> {
+    let difference = Decimal::from(stated).checked_sub(exact);
+    let tolerance = Decimal::from(Amount::HUNDREDTH);
+    if difference.is_some_and(|difference| difference.abs() <= tolerance) {
+        return None;
+    }
+    let sentence = format!("is off: {} ≠ {}", stated.to_grouped_text(), terms());
+    Some(Fault::field(path, FieldRule::other("sum", sentence)))
 }
 
 pub(super) fn join_terms(terms: &[String]) -> String {

@@ -8,6 +8,7 @@ pub mod calculation;
 mod calculation_line;
 pub(crate) mod calculation_taxes;
 mod calculation_terms;
+pub mod corrected_reference;
 pub mod document_amounts;
 pub mod document_difference;
 pub mod history;
@@ -204,36 +205,26 @@ impl Invoice {
         Ok(self)
     }
 
-    /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as it was sent.
-    /// An IRN is returned as its key.
+    /// Returns the reference by which a credit note or debit note names the invoice that it corrects, as
+    /// `corrected_reference::to_stored` spells it.
     pub fn corrected_reference(&self) -> Option<String> {
         let standard = self.extras.get("original_invoice_reference");
         let full = || self.extras.get("billing_reference")?.get(0)?.get("irn");
         let text = standard.or_else(full)?.as_str()?;
-        let irn = Irn::parse(text).map(|irn| irn.key());
-        Some(irn.unwrap_or_else(|_| text.to_owned()))
+        let stated = self.extras.get("original_invoice_reference_type");
+        let kind = stated.and_then(Value::as_str).and_then(UniqueNoType::parse);
+        corrected_reference::to_stored(kind.unwrap_or(UniqueNoType::Irn), text)
     }
 
     /// Returns all references by which a credit note or debit note may name this invoice.
-    pub fn own_references(&self) -> Vec<String> {
-        vec![self.irn.key(), self.invoice_no.clone(), self.id.to_string()]
+    pub fn own_references(&self) -> [String; 3] {
+        corrected_reference::all_for(&self.irn.key(), &self.invoice_no, self.id)
     }
 
     /// True if this invoice corrects the other one, by any of the references that name it.
     pub fn corrects(&self, other: &Self) -> bool {
-        let stated = self.extras.get("original_invoice_reference_type");
-        let kind = stated
-            .and_then(Value::as_str)
-            .and_then(UniqueNoType::parse)
-            .unwrap_or(UniqueNoType::Irn);
-        let own = match kind {
-            UniqueNoType::Irn => other.irn.key(),
-            UniqueNoType::PortalId => other.id.to_string(),
-            UniqueNoType::ExternalInvoiceNo | UniqueNoType::InternalInvoiceNo => {
-                other.invoice_no.clone()
-            }
-        };
-        self.corrected_reference() == Some(own)
+        let reference = self.corrected_reference();
+        reference.is_some_and(|reference| other.own_references().contains(&reference))
     }
 
     /// Applies a payment change. If the invoice is then fully paid, its workflow status changes, too. Also returns the

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 
+use crate::domain::invoice::corrected_reference;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::money::Amount;
 use crate::domain::party::InvoiceCustomer;
@@ -26,6 +27,11 @@ pub struct OwedInvoice {
 }
 
 impl OwedInvoice {
+    /// Returns all references by which a credit note may name the document.
+    fn references(&self) -> [String; 3] {
+        corrected_reference::all_for(&self.irn_key, &self.invoice_no, self.id)
+    }
+
     /// Returns the amount that the customer owes because of the document; usually negative for a credit note.
     pub fn amount_due(&self) -> Amount {
         if self.is_credit_note {
@@ -48,12 +54,12 @@ pub fn set_off(mut documents: Vec<OwedInvoice>) -> Vec<OwedInvoice> {
     let with_places = documents.iter().enumerate();
     let invoices = with_places.filter(|(_, one)| !one.is_credit_note);
     let places: HashMap<String, usize> = invoices
-        .map(|(at, one)| (one.irn_key.clone(), at))
+        .flat_map(|(at, one)| one.references().map(|reference| (reference, at)))
         .collect();
     for at in 0..documents.len() {
         let note = &documents[at];
         let credited = note.corrects.as_ref().filter(|_| note.is_credit_note);
-        let Some(&place) = credited.and_then(|irn_key| places.get(irn_key)) else {
+        let Some(&place) = credited.and_then(|reference| places.get(reference)) else {
             continue;
         };
         let invoice = &documents[place];
@@ -217,7 +223,9 @@ mod tests {
 
     fn credit_note(invoice: &OwedInvoice, left: &str) -> OwedInvoice {
         OwedInvoice {
+            id: InvoiceId(2),
             irn_key: format!("{}CN1", invoice.irn_key),
+            invoice_no: format!("{}CN1", invoice.invoice_no),
             left: Amount::parse(left).unwrap(),
             is_credit_note: true,
             corrects: Some(invoice.irn_key.clone()),
@@ -259,6 +267,22 @@ mod tests {
             assert_eq!(texts.join(" "), owed, "{left}");
             let texts: Vec<_> = totals.iter().map(|one| one.overdue.to_string()).collect();
             assert_eq!(texts.join(" "), overdue, "{left}");
+        }
+    }
+
+    #[test]
+    fn a_credit_note_may_name_its_invoice_by_each_reference() {
+        let due = invoice(1, "NGN", "100", "2026-03-01", "381");
+        for reference in due.references() {
+            let note = OwedInvoice {
+                corrects: Some(reference.clone()),
+                ..credit_note(&due, "30")
+            };
+            let rests: Vec<_> = set_off(vec![due.clone(), note])
+                .iter()
+                .map(|one| one.left.to_string())
+                .collect();
+            assert_eq!(rests, ["70"], "{reference}");
         }
     }
 

@@ -124,11 +124,11 @@ pub fn type_code(invoice: &Invoice, catalog: &Catalog) -> Option<String> {
     if invoice.is_full() {
         return Some(invoice.invoice_type.clone());
     }
-    named_type_code(&invoice.invoice_type, catalog)
+    invoice_type_code_for(&invoice.invoice_type, catalog)
 }
 
 /// Returns the code for a text that is the code or the name of an invoice type; `None` if it is neither.
-pub fn named_type_code(text: &str, catalog: &Catalog) -> Option<String> {
+pub fn invoice_type_code_for(text: &str, catalog: &Catalog) -> Option<String> {
     if catalog.has(ReferenceList::InvoiceTypes, text) == Some(true) {
         return Some(text.to_owned());
     }

@@ -5,9 +5,10 @@
 //! payable amount and the tax do not change, and the totals before and with tax include them.
 
 use rust_decimal::{Decimal, RoundingStrategy};
-use trade_document::{Charge, Coded, Tax, TaxSubtotal, Totals};
+use trade_document::{Charge, Coded, ROUNDING, Tax, TaxSubtotal, Totals};
 
 use crate::domain::invoice::trade::Node;
+use crate::domain::money::{Amount, TOLERANCE};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 
 /// The authority's tax category for items without tax.
@@ -66,9 +67,8 @@ impl Node<'_> {
         })
     }
 
-    /// Returns the discounts and fees of a line. Each is stated as a percentage, an amount, or both. They are rounded
-    /// to the digits of the currency. The first rounded one takes the rounding difference, so that they lead to the
-    /// amount of the line.
+    /// Returns the discounts and fees of a line. Each is stated as a percentage, an amount, or both. They are changed
+    /// so that they lead to the amount of the line (`fit_charges`).
     pub(super) fn line_charges(self, digits: u32) -> Vec<Charge> {
         let gross = self.gross();
         let names = [
@@ -95,7 +95,7 @@ impl Node<'_> {
         }
         let amount = self.amount("line_extension_amount");
         if let Some((gross, amount)) = gross.zip(amount) {
-            round_charges(&mut charges, gross, amount, digits);
+            fit_charges(&mut charges, gross, amount, digits);
         }
         charges
     }
@@ -183,11 +183,16 @@ fn split_open(open: Decimal) -> (Decimal, Decimal) {
     }
 }
 
-/// Rounds the charges of a line so that, together with the rounded `gross`, they lead to its amount. A difference that
-/// is larger than rounding explains stays.
-fn round_charges(charges: &mut [Charge], gross: Decimal, amount: Decimal, digits: u32) {
+/// Makes the charges of a line lead from the rounded `gross` to `line_amount`. Each is rounded to the digits of the
+/// currency, or to those of the amount if it has more. A discount counts only as far as it takes effect. The first
+/// charge that was rounded takes the rounding difference. What then still differs by rounding, because the amounts of
+/// all lines are rounded together, becomes a charge of its own. A larger difference stays.
+fn fit_charges(charges: &mut Vec<Charge>, gross: Decimal, line_amount: Decimal, digits: u32) {
+    let tolerance = Decimal::from(TOLERANCE.max(Amount::unit(digits)));
+    let digits = digits.max(line_amount.normalize().scale());
     let round =
         |sum: Decimal| sum.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero);
+    let gross = round(gross);
     let mut first = None;
     for (index, charge) in charges.iter_mut().enumerate() {
         let rounded = round(charge.amount);
@@ -196,9 +201,11 @@ fn round_charges(charges: &mut [Charge], gross: Decimal, amount: Decimal, digits
             charge.amount = rounded;
         }
     }
+    if line_amount.is_zero() {
+        limit_discounts(charges, gross);
+    }
     let unit = Decimal::new(1, digits) * Decimal::from(charges.len() + 1);
-    let missing =
-        net(charges).and_then(|added| amount.checked_sub(round(gross))?.checked_sub(added));
+    let missing = missing_amount(charges, gross, line_amount);
     let charge = first.and_then(|index| charges.get_mut(index));
     if let (Some(charge), Some(missing)) = (charge, missing)
         && missing.abs() <= unit
@@ -207,6 +214,39 @@ fn round_charges(charges: &mut [Charge], gross: Decimal, amount: Decimal, digits
         let whole = charge.amount.checked_add(taken);
         charge.amount = whole.unwrap_or(charge.amount).max(Decimal::ZERO);
     }
+    charges.retain(|charge| charge.rate.is_some() || !charge.amount.is_zero());
+    let rest = missing_amount(charges, gross, line_amount);
+    if let Some(rest) = rest.filter(|rest| !rest.is_zero() && rest.abs() <= tolerance) {
+        charges.push(Charge {
+            is_fee: rest > Decimal::ZERO,
+            amount: rest.abs(),
+            rate: None,
+            reason: Some(ROUNDING.to_owned()),
+            tax: None,
+        });
+    }
+}
+
+/// Lowers discounts that are larger than the rest of the line, because the amount of a line is at least zero. Those
+/// without a rate come first, so that an amount with a rate still follows from it.
+fn limit_discounts(charges: &mut [Charge], gross: Decimal) {
+    let Some(mut excess) = missing_amount(charges, gross, Decimal::ZERO) else {
+        return;
+    };
+    for has_rate in [false, true] {
+        let discounts = charges.iter_mut().filter(|charge| !charge.is_fee);
+        for discount in discounts.filter(|charge| charge.rate.is_some() == has_rate) {
+            let cut = excess.min(discount.amount).max(Decimal::ZERO);
+            discount.amount -= cut;
+            excess -= cut;
+        }
+    }
+}
+
+/// Returns what is missing from `gross` with these charges to the amount of the line; `None` if a sum is too large.
+fn missing_amount(charges: &[Charge], gross: Decimal, line_amount: Decimal) -> Option<Decimal> {
+    let whole = gross.checked_add(net(charges)?)?;
+    line_amount.checked_sub(whole)
 }
 
 /// Returns the usual name of a tax: `VAT` or `GST` for their categories, otherwise the name in the authority's list.
@@ -315,64 +355,103 @@ mod tests {
         assert_eq!(found.totals.tax_exclusive, decimal("90"));
     }
 
+    /// Returns the charges of a line with these members, such as `-3.75`, and `-0.01 Rounding`.
+    fn line_charges(digits: u32, members: &[(&str, &str)]) -> Vec<String> {
+        let mut line = json!({ "price": {} });
+        for (name, text) in members {
+            let number = Value::Number(text.parse().unwrap());
+            match name.strip_prefix("price.") {
+                Some(name) => line["price"][name] = number,
+                None => line[*name] = number,
+            }
+        }
+        let node = Node {
+            value: &line,
+            catalog: &Catalog::default(),
+        };
+        let charges = node.line_charges(digits).into_iter().map(|charge| {
+            let sign = if charge.is_fee { "+" } else { "-" };
+            let reason = charge.reason.map(|reason| format!(" {reason}"));
+            let amount = charge.amount.normalize();
+            format!("{sign}{amount}{}", reason.unwrap_or_default())
+        });
+        charges.collect()
+    }
+
     #[test]
     fn the_charges_of_a_line_have_the_digits_of_the_currency() {
-        let amounts = |members: &[(&str, &str)]| -> Vec<String> {
-            let mut line = json!({ "price": {} });
-            for (name, text) in members {
-                let number = Value::Number(text.parse().unwrap());
-                match name.strip_prefix("price.") {
-                    Some(name) => line["price"][name] = number,
-                    None => line[*name] = number,
-                }
-            }
-            let node = Node {
-                value: &line,
-                catalog: &Catalog::default(),
-            };
-            let charges = node.line_charges(2);
-            charges
-                .iter()
-                .map(|charge| charge.amount.normalize().to_string())
-                .collect()
-        };
-        let gross = [
-            ("price.price_amount", "10.01"),
-            ("invoiced_quantity", "1.125"),
-        ];
-        let rate = ("discount_rate", "33.3333");
-        // 11.26125 less 3.75374624625 is 7.50750375375, rounded 7.51.
-        let exact = [&gross[..], &[rate, ("line_extension_amount", "7.51")]].concat();
-        assert_eq!(amounts(&exact), ["3.75"]);
-        // The line got a unit less, because the lines together are rounded.
-        let short = [&gross[..], &[rate, ("line_extension_amount", "7.50")]].concat();
-        assert_eq!(amounts(&short), ["3.76"]);
-        let both = [
-            &gross[..],
-            &[
-                rate,
-                ("fee_amount", "1.5"),
-                ("line_extension_amount", "9.01"),
-            ],
-        ]
-        .concat();
-        assert_eq!(amounts(&both), ["3.75", "1.5"]);
-        let flat = [
-            &gross[..],
-            &[
-                ("discount_amount", "1.255"),
-                ("line_extension_amount", "10.01"),
-            ],
-        ]
-        .concat();
-        assert_eq!(amounts(&flat), ["1.25"]);
-        // A discount that was not rounded stays, whatever the amount of the line is.
-        let stated = [
-            &gross[..],
-            &[("discount_amount", "1"), ("line_extension_amount", "9")],
-        ]
-        .concat();
-        assert_eq!(amounts(&stated), ["1"]);
+        let (rate, flat, fee) = ("discount_rate", "discount_amount", "fee_amount");
+        // 10.01 × 1.125 is 11.26125; less 33.3333 percent, which are 3.75374624625, it is 7.50750375375.
+        for (charges, amount, expected) in [
+            (&[(rate, "33.3333")][..], "7.51", &["-3.75"][..]),
+            // The line got a unit less, because the lines together are rounded.
+            (&[(rate, "33.3333")], "7.50", &["-3.76"]),
+            (&[(rate, "33.3333")], "7.508", &["-3.753"]),
+            (
+                &[(rate, "33.3333"), (fee, "1.5")],
+                "9.01",
+                &["-3.75", "+1.5"],
+            ),
+            (&[(flat, "1.255")], "10.01", &["-1.25"]),
+            // A charge that was not rounded stays; a difference beyond rounding stays too.
+            (&[(flat, "1")], "10.25", &["-1", "-0.01 Rounding"]),
+            (&[(fee, "1")], "12.27", &["+1", "+0.01 Rounding"]),
+            (&[(flat, "1")], "9", &["-1"]),
+            (&[], "9", &[]),
+        ] {
+            let gross = [
+                ("price.price_amount", "10.01"),
+                ("invoiced_quantity", "1.125"),
+            ];
+            let members = [&gross[..], charges, &[("line_extension_amount", amount)]].concat();
+            assert_eq!(line_charges(2, &members), expected, "{charges:?} {amount}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_a_rounded_charge_says_what_the_rounding_left() {
+        for (digits, price, quantity, amount, expected) in [
+            (2, "0.005", "1", "0.00", &["-0.01 Rounding"][..]),
+            (2, "0.005", "1", "0.01", &[]),
+            (2, "4.756819", "1", "4.75", &["-0.01 Rounding"]),
+            (2, "4.756819", "1", "4.76", &[]),
+            (2, "4.753", "1", "4.76", &["+0.01 Rounding"]),
+            (2, "4.753", "1", "4.77", &[]),
+            (2, "4.753", "1", "4.7", &[]),
+            // An amount with more digits than the currency is compared with all of them.
+            (2, "4.7568", "1", "4.757", &[]),
+            (2, "4.7568", "1", "4.755", &["-0.002 Rounding"]),
+            (0, "37.072", "4", "149", &["+1 Rounding"]),
+            (0, "37.072", "4", "148", &[]),
+            (0, "37.072", "4", "150", &[]),
+            (3, "0.0005", "1", "0", &["-0.001 Rounding"]),
+        ] {
+            let members = [
+                ("price.price_amount", price),
+                ("invoiced_quantity", quantity),
+                ("line_extension_amount", amount),
+            ];
+            let found = line_charges(digits, &members);
+            assert_eq!(found, expected, "{quantity} × {price} = {amount}");
+        }
+    }
+
+    #[test]
+    fn a_discount_is_stated_as_far_as_it_takes_effect() {
+        let (rate, flat, fee) = ("discount_rate", "discount_amount", "fee_amount");
+        for (charges, expected) in [
+            (&[(flat, "15")][..], &["-10"][..]),
+            (&[(flat, "10")], &["-10"]),
+            (&[(flat, "15"), (fee, "3")], &["-13", "+3"]),
+            (&[(rate, "50"), (flat, "15")], &["-5", "-5"]),
+            (&[(rate, "100"), (flat, "15")], &["-10"]),
+            (&[(rate, "33.3333"), (flat, "15")], &["-3.33", "-6.67"]),
+            (&[(flat, "15.005")], &["-10"]),
+        ] {
+            let gross = [("price.price_amount", "10"), ("invoiced_quantity", "1")];
+            let members = [&gross[..], charges, &[("line_extension_amount", "0")]].concat();
+            assert_eq!(line_charges(2, &members), expected, "{charges:?}");
+        }
     }
 
     #[test]

@@ -12,14 +12,13 @@ pub const BYTES_MAX: usize = 256 * 1024;
 /// The children of a UBL document whose parts fit only as long as the amounts of its lines do not change. `ABOUT_TAXES`
 /// fit only as long as its taxes do not change either.
 const ABOUT_LINES: [&str; 2] = ["cac:InvoiceLine", "cac:CreditNoteLine"];
-const ABOUT_TAXES: [&str; 7] = [
+const ABOUT_TAXES: [&str; 6] = [
     "cac:AllowanceCharge",
     "cac:LegalMonetaryTotal",
     "cac:PrepaidPayment",
     "cac:TaxExchangeRate",
     "cac:TaxTotal",
     "cac:WithholdingTaxTotal",
-    "cbc:TaxCurrencyCode",
 ];
 const TAX_OF_LINE: &str = "/cac:ClassifiedTaxCategory";
 const SUPPLIER: &str = "/cac:AccountingSupplierParty/cac:Party";
@@ -69,6 +68,16 @@ impl UblParts {
     }
 }
 
+/// Returns a warning if this UBL does not state the currency of the tax, because EN 16931 demands the tax in it then
+/// (BR-53), and only a file that was imported may have it.
+pub fn tax_currency_warning(tax_currency: Option<&str>, ubl: &str) -> Option<String> {
+    let currency = tax_currency.filter(|_| !ubl.contains("<cbc:TaxCurrencyCode"))?;
+    Some(format!(
+        "tax_currency_code is {currency}: the UBL would need the tax in {currency} beside its TaxCurrencyCode (BR-53 of \
+         EN 16931), so an AdditionalDocumentReference has the code, and an import reads it there"
+    ))
+}
+
 /// The facts about a document that decide which parts fit it.
 struct PartsFit {
     has_lines: bool,
@@ -115,4 +124,22 @@ fn taxes(document: &TradeDocument) -> Vec<String> {
 
 fn digits(amount: Decimal) -> String {
     amount.normalize().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tax_currency_that_the_ubl_does_not_state_is_told() {
+        let stating = "<cbc:TaxCurrencyCode>USD</cbc:TaxCurrencyCode>";
+        for (currency, ubl, is_told) in [
+            (None, "", false),
+            (Some("USD"), "", true),
+            (Some("USD"), stating, false),
+        ] {
+            let told = tax_currency_warning(currency, ubl);
+            assert_eq!(told.is_some(), is_told, "{currency:?} {ubl}: {told:?}");
+        }
+    }
 }

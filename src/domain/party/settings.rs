@@ -19,7 +19,8 @@ pub struct AccountSettings {
     pub accent: Option<Colour>,
     /// The format, size and digest of the logo. The picture is loaded only to print it.
     pub logo: Option<LogoMark>,
-    /// True if a document that differs from the stored invoice with its IRN is refused.
+    /// True if Validate, Submit and Report refuse a document that differs from the stored invoice with the same IRN. If
+    /// false, they only warn.
     pub strict_documents: bool,
     /// True if an invoice number that the authority does not accept is refused when the invoice is created.
     pub strict_numbers: bool,

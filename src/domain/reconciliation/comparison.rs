@@ -25,14 +25,14 @@ pub struct Difference {
 
 /// The result of comparing one invoice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ComparisonResult {
     Agreed,
     /// A run is in progress, so there is no result yet.
     InProgress,
     Differs(Vec<Difference>),
 }
 
-impl Comparison {
+impl ComparisonResult {
     fn without_repair(kind: FindingKind) -> Self {
         Self::Differs(vec![Difference { kind, repair: None }])
     }
@@ -53,48 +53,50 @@ impl Comparison {
 }
 
 /// Compares the two records by the tables in `mod.rs`.
-pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Comparison {
+pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> ComparisonResult {
     match (local, remote) {
-        (None, None) => Comparison::Agreed,
-        (None, Some(_)) => Comparison::without_repair(FindingKind::MissingLocally),
+        (None, None) => ComparisonResult::Agreed,
+        (None, Some(_)) => ComparisonResult::without_repair(FindingKind::MissingLocally),
         (Some(local), None) => local.compare_without_remote(),
         (Some(local), Some(remote)) => local.compare_with(remote),
     }
 }
 
 impl LocalRecord {
-    fn compare_without_remote(&self) -> Comparison {
+    fn compare_without_remote(&self) -> ComparisonResult {
         if self
             .submission
             .as_ref()
             .is_some_and(|run| run.state.is_open())
         {
-            Comparison::InProgress
+            ComparisonResult::InProgress
         } else if self.claims_signature() {
-            Comparison::without_repair(FindingKind::MissingRemotely)
+            ComparisonResult::without_repair(FindingKind::MissingRemotely)
         } else {
-            Comparison::Agreed
+            ComparisonResult::Agreed
         }
     }
 
-    fn compare_with(&self, remote: &RemoteRecord) -> Comparison {
+    fn compare_with(&self, remote: &RemoteRecord) -> ComparisonResult {
         let is_cancelled = self.stored_status == Some(WorkflowStatus::Cancelled);
         match &self.submission {
             None if self.stored_status.is_some() => {
-                Comparison::without_repair(FindingKind::NotSubmittedLocally)
+                ComparisonResult::without_repair(FindingKind::NotSubmittedLocally)
             }
             Some(run) => match run.state {
-                RunState::Running => Comparison::InProgress,
+                RunState::Running => ComparisonResult::InProgress,
                 RunState::Paused if run.is_held => {
-                    Comparison::without_repair(FindingKind::HeldLocally)
+                    ComparisonResult::without_repair(FindingKind::HeldLocally)
                 }
                 RunState::Waiting | RunState::Paused => {
-                    Comparison::with_query(FindingKind::UnfinishedLocally, run)
+                    ComparisonResult::with_query(FindingKind::UnfinishedLocally, run)
                 }
-                RunState::Refused => Comparison::without_repair(FindingKind::RefusedLocally),
-                RunState::Cancelled => Comparison::without_repair(FindingKind::CancelledLocally),
+                RunState::Refused => ComparisonResult::without_repair(FindingKind::RefusedLocally),
+                RunState::Cancelled => {
+                    ComparisonResult::without_repair(FindingKind::CancelledLocally)
+                }
                 RunState::Succeeded if is_cancelled => {
-                    Comparison::without_repair(FindingKind::CancelledLocally)
+                    ComparisonResult::without_repair(FindingKind::CancelledLocally)
                 }
                 RunState::Succeeded => self.compare_signed(remote),
             },
@@ -102,7 +104,7 @@ impl LocalRecord {
         }
     }
 
-    fn compare_signed(&self, remote: &RemoteRecord) -> Comparison {
+    fn compare_signed(&self, remote: &RemoteRecord) -> ComparisonResult {
         let found: Vec<_> = [
             self.transit_difference(remote),
             self.payment_difference(remote),
@@ -111,9 +113,9 @@ impl LocalRecord {
         .flatten()
         .collect();
         if found.is_empty() {
-            Comparison::Agreed
+            ComparisonResult::Agreed
         } else {
-            Comparison::Differs(found)
+            ComparisonResult::Differs(found)
         }
     }
 
@@ -203,14 +205,9 @@ impl LocalRecord {
         let here = self.payment?;
         match (payment_rank(here), payment_rank(there)) {
             _ if here == there => None,
-            // A correction that credits an unpaid invoice in full notes so in our books alone. Nothing is owed and nothing
-            // was paid by either record.
-            _ if here == PaymentStatus::Rejected
-                && there == PaymentStatus::Pending
-                && self.relay.is_none() =>
-            {
-                None
-            }
+            // The authority has what it was told. What was recorded here since, by the taxpayer or by a correction, was
+            // never relayed, which is the taxpayer's choice.
+            (here, there_rank) if there_rank < here && self.told_payment == Some(there) => None,
             (here, there) if there > here => listed(FindingKind::PaymentAheadRemotely),
             (here, there) if there < here => listed(FindingKind::PaymentBehindRemotely),
             _ => listed(FindingKind::PaymentDiffers),
@@ -269,14 +266,15 @@ mod tests {
             stored_status: Some(WorkflowStatus::Submitted),
             transit: Transit::default(),
             payment: Some(PaymentStatus::Pending),
+            told_payment: Some(PaymentStatus::Pending),
         }
     }
 
     fn comparison_text(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> String {
         match compare(local, remote) {
-            Comparison::Agreed => "agreed".to_owned(),
-            Comparison::InProgress => "in progress".to_owned(),
-            Comparison::Differs(found) => {
+            ComparisonResult::Agreed => "agreed".to_owned(),
+            ComparisonResult::InProgress => "in progress".to_owned(),
+            ComparisonResult::Differs(found) => {
                 let words = |repair: &Option<Repair>| match repair {
                     None => "listed",
                     Some(Repair::Query(_)) => "asks",
@@ -501,7 +499,7 @@ mod tests {
             PENDING | PAID: payment_ahead_remotely listed
             PENDING | REJECTED: payment_ahead_remotely listed
             PENDING | REFUNDED: payment_differs listed
-            PAID | PENDING: payment_behind_remotely listed
+            PAID | PENDING: agreed
             PAID | PARTIAL: payment_behind_remotely listed
             PAID | PAID: agreed
             PAID | REJECTED: payment_differs listed
@@ -511,11 +509,51 @@ mod tests {
             REJECTED | PAID: payment_differs listed
             REJECTED | REJECTED: agreed
             REJECTED | REFUNDED: payment_differs listed
-            PARTIAL | PENDING: payment_behind_remotely listed
+            PARTIAL | PENDING: agreed
             PARTIAL | PARTIAL: agreed
             PARTIAL | PAID: payment_ahead_remotely listed
             PARTIAL | REJECTED: payment_ahead_remotely listed
             PARTIAL | REFUNDED: payment_differs listed
+        "#);
+    }
+
+    /// The taxpayer decides which payments the authority is told of.
+    #[test]
+    fn a_payment_is_behind_only_if_the_authority_lost_what_it_was_told() {
+        let mut table = Vec::new();
+        let told = [
+            None,
+            Some(PaymentStatus::Pending),
+            Some(PaymentStatus::Partial),
+            Some(PaymentStatus::Paid),
+        ];
+        for told_payment in told {
+            for there in ["PENDING", "PARTIAL"] {
+                let local = LocalRecord {
+                    payment: Some(PaymentStatus::Paid),
+                    told_payment,
+                    ..local()
+                };
+                let remote = RemoteRecord {
+                    payment_status: there.to_owned(),
+                    ..remote()
+                };
+                let word = told_payment.map_or("nothing", PaymentStatus::as_str);
+                table.push(format!(
+                    "told {word} | {there}: {}",
+                    comparison_text(Some(&local), Some(&remote))
+                ));
+            }
+        }
+        insta::assert_snapshot!(table.join("\n"), @r#"
+            told nothing | PENDING: payment_behind_remotely listed
+            told nothing | PARTIAL: payment_behind_remotely listed
+            told PENDING | PENDING: agreed
+            told PENDING | PARTIAL: payment_behind_remotely listed
+            told PARTIAL | PENDING: payment_behind_remotely listed
+            told PARTIAL | PARTIAL: agreed
+            told PAID | PENDING: payment_behind_remotely listed
+            told PAID | PARTIAL: payment_behind_remotely listed
         "#);
     }
 

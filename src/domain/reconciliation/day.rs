@@ -121,7 +121,7 @@ pub struct RecordedFinding {
 }
 
 /// Numbers the findings of a comparison. A finding that describes the same difference as one of `before`, the findings
-/// of the previous comparison of the day, takes over the operator's decision on it.
+/// of earlier comparisons that this one replaces, takes over the operator's decision on it.
 pub fn number_findings(findings: Vec<Finding>, before: &[RecordedFinding]) -> Vec<RecordedFinding> {
     (1..)
         .zip(findings)

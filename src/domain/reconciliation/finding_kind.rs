@@ -63,7 +63,7 @@ impl FindingKind {
                 "The payment was told to the authority by another way: have the taxpayer record it here."
             }
             Self::PaymentBehindRemotely => {
-                "The payment was recorded here only: have the taxpayer relay it, if the authority is to know."
+                "The authority does not show what it was told of the payment, or refused it: have the taxpayer relay it again."
             }
             Self::PaymentDiffers => {
                 "The two ledgers say different things of the payment: ask the taxpayer."

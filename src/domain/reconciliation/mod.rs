@@ -24,8 +24,8 @@
 //! | delivered by our records, not by the authority's | `not_delivered_remotely`, listed |
 //! | our payment run stopped, but the authority has its status | `payment_unfinished_locally`, resumed with a query |
 //! | the authority's payment is further than ours | `payment_ahead_remotely`, listed |
-//! | our payment is further than the authority's, and no run relays it | `payment_behind_remotely`, listed |
-//! | our payment is REJECTED, no run relayed that, and the authority's is PENDING | agreed |
+//! | our payment is further than the authority's, which is the one that the authority was last told | agreed: the taxpayer has not relayed it |
+//! | our payment is further than the authority's, which is not the one that the authority was last told | `payment_behind_remotely`, listed |
 //! | one payment is PAID and the other REJECTED, or their status is unknown | `payment_differs`, listed |
 
 pub mod comparison;

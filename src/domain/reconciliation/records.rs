@@ -44,6 +44,9 @@ pub struct LocalRecord {
     pub stored_status: Option<WorkflowStatus>,
     pub transit: Transit,
     pub payment: Option<PaymentStatus>,
+    /// The payment status that the authority was last told: by the payment run, else by the submission. `None` if it was
+    /// told nothing, or if the payment run has not succeeded.
+    pub told_payment: Option<PaymentStatus>,
 }
 
 impl RunSnapshot {
@@ -79,10 +82,15 @@ impl LocalRecord {
         let relayed = relay
             .as_ref()
             .filter(|(run, _)| run.state == RunState::Succeeded);
+        let declared = submission.map(declared_status);
         let payment = match (invoice, relayed) {
             (Some(invoice), _) => Some(invoice.payment.status),
             (None, Some((_, status))) => Some(*status),
-            (None, None) => submission.map(declared_status),
+            (None, None) => declared,
+        };
+        let told_payment = match &relay {
+            Some(_) => relayed.map(|(_, status)| *status),
+            None => declared,
         };
         Some(Self {
             irn: irn.clone(),
@@ -93,6 +101,7 @@ impl LocalRecord {
             stored_status: invoice.map(|invoice| invoice.status),
             transit: Transit::from_runs(invoice, runs),
             payment,
+            told_payment,
         })
     }
 

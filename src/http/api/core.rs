@@ -59,7 +59,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /v1/core/commons/invoice-categories: needs no key. "Blank" is listed, but no write accepts it.
+/// GET /v1/core/commons/invoice-categories: lists the invoice categories. Needs no key. "Blank" is listed, but no
+/// write accepts it.
 fn list_invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| SelectOption::new(name, name));
     let data = InvoiceCategories {

@@ -30,7 +30,7 @@ async fn received_amount(
     taxpayer: TaxpayerId,
     id: InvoiceId,
 ) -> Result<Amount, StoreError> {
-    let Some(invoice) = invoices::owned_by_with_id(store, taxpayer, id).await? else {
+    let Some(invoice) = invoices::find_owned_by_id(store, taxpayer, id).await? else {
         return Ok(Amount::ZERO);
     };
     let references = invoice.own_references();

@@ -136,7 +136,7 @@ pub(crate) async fn undo_batch_invoices(
             .await?;
         let ids: Vec<_> = page.invoices.iter().map(|invoice| invoice.id).collect();
         let known =
-            corrections::owned_by_with_invoices(state.store.reader(), taxpayer, &ids).await?;
+            corrections::find_owned_by_invoices(state.store.reader(), taxpayer, &ids).await?;
         let corrected: HashSet<_> = known
             .iter()
             .filter(|known| is_undone_by(known))
@@ -243,7 +243,7 @@ async fn is_credited_now(
     invoice: &Invoice,
 ) -> Result<bool, ApiError> {
     let reader = state.store.reader();
-    let known = corrections::owned_by_with_invoices(reader, taxpayer, &[invoice.id]).await?;
+    let known = corrections::find_owned_by_invoices(reader, taxpayer, &[invoice.id]).await?;
     Ok(known.iter().any(is_undone_by))
 }
 

@@ -66,7 +66,7 @@ impl CorrectionWorker {
         let Some(key) = CorrectionKey::parse_lane_key(&lease.key) else {
             return release_lane(&self.store, lease, None).await;
         };
-        let found = corrections::owned_by_with_number(&self.store, key).await;
+        let found = corrections::find_owned_by_number(&self.store, key).await;
         let stored = match found {
             Ok(stored) => stored.filter(|stored| stored.correction.state.is_open()),
             Err(error @ StoreError::Corrupt { .. }) => {
@@ -184,7 +184,7 @@ impl CorrectionWorker {
         taxpayer: TaxpayerId,
         id: InvoiceId,
     ) -> Result<Option<Invoice>, StoreError> {
-        invoices::owned_by_with_id(&self.store, taxpayer, id).await
+        invoices::find_owned_by_id(&self.store, taxpayer, id).await
     }
 
     async fn submission_run(
@@ -193,7 +193,7 @@ impl CorrectionWorker {
         document: &Invoice,
     ) -> Result<Option<Run>, StoreError> {
         let keys = vec![document.irn.key()];
-        let runs = runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, keys).await?;
+        let runs = runs::find_owned_by_irn_keys(self.store.reader(), taxpayer, keys).await?;
         let mut runs = runs.into_iter();
         Ok(runs.find(|run| run.operation() == Operation::Submit))
     }

@@ -119,7 +119,7 @@ impl InvoiceReader {
             let invoices = page.invoices.iter();
             let ids = invoices.map(|invoice| invoice.customer.id);
             let found =
-                customers::owned_by_with_ids(store.reader(), self.list.taxpayer, ids).await?;
+                customers::find_owned_by_ids(store.reader(), self.list.taxpayer, ids).await?;
             let details = found.into_iter().map(|one| (one.id, one.details));
             self.customers = details.collect();
         }
@@ -138,7 +138,7 @@ impl InvoiceReader {
         self.long_room = Some(reserve(&self.state, self.holder, bytes).await?);
         let _turn = self.state.answers.wait_for_rendering_turn().await;
         let owner = self.list.taxpayer;
-        let found = invoices::owned_by_with_id(&self.state.store, owner, invoice.id).await?;
+        let found = invoices::find_owned_by_id(&self.state.store, owner, invoice.id).await?;
         found.ok_or_else(|| ApiError::internal("an invoice of a list is gone"))
     }
 }

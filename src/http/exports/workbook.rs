@@ -14,7 +14,8 @@ use crate::http::respond::error::ApiError;
 
 /// The rows that a sheet can hold below its header.
 pub(super) const ROWS_MAX: u32 = 1_048_575;
-/// A workbook with more rows is written so that its parts may be larger than 4 GB.
+/// A workbook with more rows is written with ZIP64, so that its parts may be larger than 4 GB. Not every program reads
+/// ZIP64.
 const SMALL_ROWS_MAX: u32 = 200_000;
 /// The significant digits that a spreadsheet keeps of a number. A longer number is written as text.
 const NUMBER_DIGITS_MAX: usize = 15;

@@ -49,7 +49,7 @@ pub(crate) async fn for_irn(
     let found = match caller {
         Caller::Taxpayer(id) => find_own(state, id).await?,
         Caller::Integrator(integrator) => {
-            taxpayers::owned_by_with_service_id(&state.store, integrator, irn.service_id()).await?
+            taxpayers::find_owned_by_service_id(&state.store, integrator, irn.service_id()).await?
         }
     };
     let found = found.filter(|taxpayer| irn.has_service_id(&taxpayer.service_id));
@@ -97,16 +97,16 @@ async fn find_by_reference(
     let store = &state.store;
     match name {
         TaxpayerReference::BusinessId(id) => {
-            taxpayers::owned_by_with_business_id(store, integrator, id).await
+            taxpayers::find_owned_by_business_id(store, integrator, id).await
         }
         TaxpayerReference::Irn(irn) => {
-            taxpayers::owned_by_with_service_id(store, integrator, irn.service_id()).await
+            taxpayers::find_owned_by_service_id(store, integrator, irn.service_id()).await
         }
         TaxpayerReference::ServiceId(id) => {
-            taxpayers::owned_by_with_service_id(store, integrator, id).await
+            taxpayers::find_owned_by_service_id(store, integrator, id).await
         }
-        TaxpayerReference::Tin(tin) => taxpayers::owned_by_with_tin(store, integrator, tin).await,
-        TaxpayerReference::Id(id) => taxpayers::owned_by_with_id(store, integrator, id).await,
+        TaxpayerReference::Tin(tin) => taxpayers::find_owned_by_tin(store, integrator, tin).await,
+        TaxpayerReference::Id(id) => taxpayers::find_owned_by_id(store, integrator, id).await,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, ActorWithName};
 use crate::domain::kernel::ids::{IntegratorId, KeyId};
-use crate::http::extract::key_name::KeyName;
+use crate::http::extract::api_key_label::KeyName;
 use crate::http::extract::key_refusal::{missing_key_message, refused_key_message};
 use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
@@ -311,14 +311,15 @@ fn is_wrong_key(request: &HttpRequest) -> bool {
     is_sent && resolved.is_none_or(|ResolvedKey(found)| found.is_none())
 }
 
-/// Logs and counts a failed authentication. Returns the error for a missing or refused key, or for too many failures
-/// from the client's address.
+/// Logs a failed authentication, and counts a wrong key. Returns the error for a missing or refused key, or for too many
+/// wrong keys from the client's address.
 fn authentication_error(request: &HttpRequest, surface: ApiSurface) -> ApiError {
     let counted = ApiState::from_request(request).map(|state| {
         log_failure(request, state);
-        if is_wrong_key(request) {
-            state.traffic.count_failed_authentication();
+        if !is_wrong_key(request) {
+            return Ok(None);
         }
+        state.traffic.count_failed_authentication();
         let peer = client_address(request);
         state
             .limits

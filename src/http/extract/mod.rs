@@ -4,23 +4,23 @@
 //! |---|---|
 //! | the caller, from its API key; the lookup of the key | `callers`, `auth` |
 //! | the taxpayer that a call acts for | `acting_taxpayer` |
+//! | the text by which people recognise the API key | `api_key_label` |
 //! | the body and the JSON object in it; its whole text; the parser | `body`, `body_text`, `json` |
 //! | the form of a page | `form` |
 //! | NUL in addresses and forms | `nul` |
 //! | ids in the path | `path_ids` |
-//! | the name of the key | `key_name` |
 //! | the sentence for a missing or refused key | `key_refusal` |
 //! | how long the caller waits for a run | `prefer` |
 //! | the least role of an operator that a handler asks for | `role` |
 
 pub(crate) mod acting_taxpayer;
+pub(crate) mod api_key_label;
 pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod body_text;
 mod callers;
 pub(crate) mod form;
 pub(crate) mod json;
-pub(crate) mod key_name;
 mod key_refusal;
 pub(crate) mod nul;
 pub(crate) mod path_ids;

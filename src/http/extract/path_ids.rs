@@ -47,7 +47,7 @@ pub(crate) async fn find_batch(
     if batch_no.chars().any(char::is_control) {
         return Err(not_found());
     }
-    let found = batches::owned_by_with_number(&state.store, taxpayer, batch_no).await?;
+    let found = batches::find_owned_by_number(&state.store, taxpayer, batch_no).await?;
     found.ok_or_else(not_found)
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn find_taxpayer(
     let id = parse_number(text)
         .map(TaxpayerId)
         .ok_or_else(ApiError::taxpayer_not_found)?;
-    let found = taxpayers::owned_by_with_id(&state.store, integrator, id).await?;
+    let found = taxpayers::find_owned_by_id(&state.store, integrator, id).await?;
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn find_endpoint(
     ids: &(String, String),
 ) -> Result<EndpointWithStreak, ApiError> {
     let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
-    let found = webhooks::owned_by_with_name(state.store.reader(), taxpayer.id, &ids.1).await?;
+    let found = webhooks::find_owned_by_name(state.store.reader(), taxpayer.id, &ids.1).await?;
     Ok(found.ok_or(Refusal::EndpointNotFound)?)
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn find_delivery(
 ) -> Result<Delivery, ApiError> {
     let taxpayer = find_taxpayer(state, integrator, &ids.0).await?;
     let id = uuid(&ids.1).ok_or(Refusal::DeliveryNotFound)?;
-    let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, id).await?;
+    let found = delivery_log::find_owned_by_id(&state.store, taxpayer.id, id).await?;
     Ok(found.ok_or(Refusal::DeliveryNotFound)?)
 }
 

@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::Draft;
 use crate::domain::invoice::calculation::{self, Calculation, DocumentForm};
-use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::fault::{Fault, Faults, json_pointer};
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::full_invoice::{self, InvoiceContext};
+use crate::http::forms::json_path::{is_absent, is_blank};
 use crate::http::forms::reader::AcceptedForm;
 
 /// A body with the amounts that could be computed.
@@ -38,39 +39,98 @@ pub(crate) fn read_full_invoice(
     }
     let ComputedBody { fields, outcome } = compute_amounts(body, DocumentForm::Full, catalog);
     let form = full_invoice::read_completed(body, &fields, account, catalog);
-    combine_results(form, Some(outcome))
+    combine_results(body, form, Some(outcome))
 }
 
-/// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. A missing
-/// amount that could not be computed is not reported, because the fault that prevented it already is.
+/// Joins what the form found with what was computed; `outcome` is `None` if nothing was to be computed. `sent` is the
+/// body without the computed amounts.
 pub(crate) fn combine_results<T>(
+    sent: &Map<String, Value>,
     read: Result<AcceptedForm<T>, Faults>,
     outcome: Option<Result<Calculation, Faults>>,
 ) -> Result<(AcceptedForm<T>, Option<Calculation>), Faults> {
     match (read, outcome.transpose()) {
         (Ok(form), Ok(calculation)) => Ok((form, calculation)),
-        (Ok(_), Err(faults)) | (Err(faults), Ok(_)) => Err(faults),
-        (Err(of_form), Err(of_sums)) => {
-            let is_cause =
-                |fault: &&Fault| !(fault.rule() == "required" && is_computed(&fault.path));
-            let causes: Vec<_> = of_form.iter().filter(is_cause).collect();
-            let is_new = |fault: &&Fault| !causes.iter().any(|known| known.path == fault.path);
-            let sums = of_sums.iter().filter(is_new);
-            Err(causes.iter().copied().chain(sums).cloned().collect())
-        }
+        (Ok(_), Err(faults)) | (Err(faults), Ok(None)) => Err(faults),
+        (Err(of_form), Ok(Some(_))) => Err(join_faults(sent, &of_form, None)),
+        (Err(of_form), Err(of_sums)) => Err(join_faults(sent, &of_form, Some(&of_sums))),
     }
 }
 
-fn is_computed(path: &str) -> bool {
-    path.starts_with("legal_monetary_total")
+/// Joins the faults of the form with those of the computation, which are `None` if everything was computed. Leaves out
+/// what follows from other faults: the caller is told nothing about a field that was to be computed if what was sent is
+/// the reason.
+fn join_faults(sent: &Map<String, Value>, of_form: &Faults, of_sums: Option<&Faults>) -> Faults {
+    let mut causes: Vec<_> = of_form
+        .iter()
+        .filter(|fault| !is_left_to_compute(sent, &fault.path))
+        .collect();
+    let sums = of_sums.into_iter().flat_map(Faults::iter);
+    let sums: Vec<_> = sums
+        .filter(|fault| !causes.iter().any(|known| covers(known, fault)))
+        .collect();
+    causes.extend(&sums);
+    let told = of_form.iter().filter(|fault| {
+        let is_cause = !is_left_to_compute(sent, &fault.path);
+        is_cause || !is_consequence(fault, &causes, of_sums.is_some())
+    });
+    told.chain(sums).cloned().collect()
+}
+
+/// True if the fault of a computed field follows from another: the field is missing because nothing could be computed,
+/// or it was computed from a line that has a fault.
+fn is_consequence(fault: &Fault, causes: &[&Fault], has_failed: bool) -> bool {
+    if fault.rule() == "required" {
+        return has_failed;
+    }
+    line_start(&fault.path)
+        .is_some_and(|line| causes.iter().any(|cause| cause.path.starts_with(line)))
+}
+
+/// Returns the beginning of a path in a line, such as `invoice_line.0.`.
+fn line_start(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("invoice_line.")?;
+    let (_, in_line) = rest.split_once('.')?;
+    path.strip_suffix(in_line)
+}
+
+/// True if a fault leaves nothing to say with `other`: both are of one field, or the object around the field is missing
+/// or is no object.
+fn covers(known: &Fault, other: &Fault) -> bool {
+    let is_missing = matches!(known.rule(), "required" | "type");
+    let rest = other.path.strip_prefix(known.path.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || is_missing && rest.starts_with('.'))
+}
+
+/// True if the caller leaves the field at this path to the computation.
+fn is_left_to_compute(sent: &Map<String, Value>, path: &str) -> bool {
+    let is_computed = path.starts_with("legal_monetary_total")
         || path.starts_with("tax_total")
         || path.ends_with(".line_extension_amount")
         || path.ends_with(".total_tax")
+        || path.ends_with(".price.price_amount") && has_price_with_tax(sent, path);
+    is_computed && value_at(sent, path).is_none_or(is_absent)
+}
+
+/// True if the line of this price states the price with tax.
+fn has_price_with_tax(sent: &Map<String, Value>, price_path: &str) -> bool {
+    let stated = value_at(sent, &format!("{price_path}_with_tax"));
+    stated.is_some_and(|price| !price.is_null() && !is_blank(price))
+}
+
+fn value_at<'v>(sent: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
+    match path.split_once('.') {
+        Some((name, rest)) => sent.get(name)?.pointer(&json_pointer(rest)),
+        None => sent.get(path),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::http::forms::testing::{catalog, full_invoice, number, object, with_member};
 
     fn faults(all: &[(&str, &'static str)]) -> Faults {
         all.iter()
@@ -83,25 +143,126 @@ mod tests {
         let form = faults(&[
             ("invoice_line.0.invoiced_quantity", "required"),
             ("invoice_line.0.line_extension_amount", "required"),
-            ("legal_monetary_total", "required"),
+            ("invoice_line.1", "type"),
             ("legal_monetary_total.payable_amount", "type"),
             ("legal_monetary_total.tax_inclusive_amount", "required"),
             ("irn", "required"),
         ]);
         let sums = faults(&[
             ("invoice_line.0.invoiced_quantity", "required"),
-            ("legal_monetary_total.tax_inclusive_amount", "sum"),
+            ("invoice_line.1.invoiced_quantity", "required"),
+            ("legal_monetary_total.tax_exclusive_amount", "sum"),
         ]);
-        let joined = combine_results::<()>(Err(form), Some(Err(sums))).unwrap_err();
+        let sent =
+            json!({ "legal_monetary_total": { "payable_amount": "1" }, "invoice_line": [{}, 7] });
+        let joined = combine_results::<()>(&object(sent), Err(form), Some(Err(sums))).unwrap_err();
         let paths: Vec<_> = joined.iter().map(|fault| fault.path.as_str()).collect();
         assert_eq!(
             paths,
             [
                 "invoice_line.0.invoiced_quantity",
+                "invoice_line.1",
                 "legal_monetary_total.payable_amount",
                 "irn",
-                "legal_monetary_total.tax_inclusive_amount",
+                "legal_monetary_total.tax_exclusive_amount",
             ]
         );
+    }
+
+    /// Reads the sample without its amounts and with these members changed, and returns the violated rules.
+    fn broken(changes: &[(&str, Value)]) -> Vec<String> {
+        let mut body = full_invoice();
+        for path in [
+            "/legal_monetary_total",
+            "/invoice_line/0/line_extension_amount",
+            "/invoice_line/0/total_tax",
+        ] {
+            body = with_member(&body, path, None);
+        }
+        for (path, value) in changes {
+            body = with_member(&body, path, Some(value.clone()));
+        }
+        let account = InvoiceContext {
+            today: "2026-11-21".parse().unwrap(),
+            service_id: None,
+        };
+        let read = read_full_invoice(&object(body), account, &catalog(), true);
+        let faults = read.err().unwrap_or_default();
+        let rules = faults.iter();
+        rules
+            .map(|fault| format!("{}: {}", fault.path, fault.rule()))
+            .collect()
+    }
+
+    #[test]
+    fn a_fault_of_what_was_sent_is_told_alone() {
+        const PRICE: &str = "/invoice_line/0/price";
+        let price = |name: &str, value: Value| {
+            let mut price = json!({ "base_quantity": 1, "price_unit": "KGM" });
+            price[name] = value;
+            (PRICE, price)
+        };
+        let with_tax = |value: Value| price("price_amount_with_tax", value);
+        let of_line = |name: &str, rule: &str| format!("invoice_line.0.{name}: {rule}");
+        let flat = ("/invoice_line/0/fee_amount", json!(1));
+        let rate = ("/invoice_line/0/discount_rate", json!(101));
+        let both = ("/invoice_line/0/price/price_amount_with_tax", json!(107.5));
+        let part = json!({ "tax_category": { "id": "STANDARD_VAT", "percent": 5 } });
+        let taxes = ("/tax_total", json!([{ "tax_subtotal": [part] }]));
+        let in_price = |rule: &str| of_line("price.price_amount_with_tax", rule);
+        let percent = "tax_total.0.tax_subtotal.0.tax_category.percent: same";
+        for (changes, expected) in [
+            (vec![], vec![]),
+            (vec![with_tax(number("107.50"))], vec![]),
+            (vec![with_tax(json!("107.50"))], vec![in_price("type")]),
+            (
+                vec![with_tax(number("1.1234567"))],
+                vec![in_price("digits")],
+            ),
+            (vec![with_tax(json!(-1))], vec![in_price("min")]),
+            (vec![both], vec![in_price("prohibited")]),
+            (
+                vec![with_tax(json!(" "))],
+                vec![of_line("price.price_amount", "required")],
+            ),
+            (
+                vec![price("price_amount", json!("1"))],
+                vec![of_line("price.price_amount", "type")],
+            ),
+            (vec![(PRICE, json!("1"))], vec![of_line("price", "type")]),
+            (
+                vec![with_tax(json!(100)), flat.clone()],
+                vec![of_line("fee_amount", "prohibited")],
+            ),
+            (
+                vec![with_tax(json!("1")), flat, ("/irn", json!("x"))],
+                vec!["irn: irn_malformed".to_owned(), in_price("type")],
+            ),
+            (vec![rate], vec![of_line("discount_rate", "max")]),
+            // Nothing that was sent breaks a rule, so the computed amount is told.
+            (
+                vec![price("price_amount", json!(0))],
+                vec![of_line("line_extension_amount", "min")],
+            ),
+            (
+                vec![("/invoice_line/0/line_extension_amount", json!("200"))],
+                vec![of_line("line_extension_amount", "type")],
+            ),
+            (
+                vec![("/invoice_line/0/total_tax", json!("15"))],
+                vec![of_line("total_tax", "type")],
+            ),
+            (
+                vec![("/legal_monetary_total", json!("215"))],
+                vec!["legal_monetary_total: type".to_owned()],
+            ),
+            (
+                vec![("/tax_total", json!({}))],
+                vec!["tax_total: type".to_owned()],
+            ),
+            (vec![taxes], vec![percent.to_owned()]),
+        ] {
+            assert_eq!(broken(&changes), expected, "{changes:?}");
+        }
     }
 }

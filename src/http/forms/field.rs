@@ -167,11 +167,11 @@ impl<'f> Field<'f> {
     }
 
     pub(crate) fn irn(self) -> Option<Irn> {
-        self.short_irn(IRN_CHARS_MAX)
+        self.irn_up_to(IRN_CHARS_MAX)
     }
 
     /// Reads an IRN of at most `max` characters.
-    pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
+    pub(crate) fn irn_up_to(self, max: usize) -> Option<Irn> {
         self.record_type(|| FieldType::Irn { max })
             .check_trimmed(|text| {
                 check_chars(text, 0, max)?;

@@ -28,6 +28,7 @@ pub(crate) fn warnings(draft: &Draft, sent: &Map<String, Value>, catalog: &Catal
     let all = [
         payable,
         tax_warning(draft, catalog),
+        percent_warning(draft, catalog),
         fraction_warning(draft, catalog),
     ];
     all.into_iter().flatten().collect()
@@ -50,7 +51,7 @@ fn payable_warning(draft: &Draft) -> Option<String> {
     } else {
         format!(" and with allowance_charge {due}")
     };
-    (!payable.is_about(due)).then(|| {
+    (payable != due).then(|| {
         format!(
             "legal_monetary_total.payable_amount is {payable}, but tax_inclusive_amount is {inclusive}{with_charges}; \
              the invoice is stored as sent"
@@ -68,14 +69,11 @@ fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
             .iter()
             .filter_map(|line| amount(line.extras.get("total_tax"))),
     )?;
-    // The tax of each line may be rounded by itself.
-    let lines = i64::try_from(draft.lines.len()).ok()?;
-    let unit = Amount::unit(catalog.currency_digits(&draft.currency).min(2));
     let parts = [
         (
             "the total_tax of the lines",
             Some(of_lines),
-            unit.times(lines.into())?,
+            rounding_tolerance(draft, catalog)?,
         ),
         ("tax_total", summed_tax(draft), Amount::HUNDREDTH),
     ];
@@ -87,6 +85,36 @@ fn tax_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
         "{off}, but legal_monetary_total.tax_inclusive_amount less tax_exclusive_amount is {tax}; \
          the invoice is stored as sent"
     ))
+}
+
+/// Returns the difference that rounding may make, because the tax of each line may be rounded by itself.
+fn rounding_tolerance(draft: &Draft, catalog: &Catalog) -> Option<Amount> {
+    let lines = i64::try_from(draft.lines.len()).ok()?;
+    let unit = Amount::unit(catalog.currency_digits(&draft.currency).min(2));
+    unit.times(lines.into())
+}
+
+/// Returns a warning about the first tax in `tax_total` that is not its percent of its base.
+fn percent_warning(draft: &Draft, catalog: &Catalog) -> Option<String> {
+    let tolerance = rounding_tolerance(draft, catalog)?;
+    let digits = catalog.currency_digits(&draft.currency);
+    let totals = draft.extras.get("tax_total")?.as_array()?;
+    totals.iter().enumerate().find_map(|(at, total)| {
+        let parts = total.get("tax_subtotal")?.as_array()?;
+        parts.iter().enumerate().find_map(|(index, part)| {
+            let percent = amount(part.get("tax_category")?.get("percent"))?;
+            let base = amount(part.get("taxable_amount"))?;
+            let tax = amount(part.get("tax_amount"))?;
+            let due = percent.to_percent(base)?;
+            let shown = due.round_half_up(digits).with_digits(digits);
+            (!tax.is_within(tolerance, due)).then(|| {
+                format!(
+                    "tax_total.{at}.tax_subtotal.{index}.tax_amount is {tax}, but {percent} % of {base} is {shown}; \
+                     the invoice is stored as sent"
+                )
+            })
+        })
+    })
 }
 
 /// Returns the sum of the tax totals that the document states; `None` if it states none.
@@ -237,6 +265,14 @@ mod tests {
         let allowance = |amount| json!([{ "charge_indicator": false, "amount": amount }]);
         let charge = json!([{ "charge_indicator": true, "amount": 5 }]);
         let tax = |amount| json!([{ "tax_amount": amount, "tax_subtotal": [] }]);
+        let part = |percent: &str, amount: &str| {
+            let category = json!({ "id": "STANDARD_VAT", "percent": number(percent) });
+            let part = json!({ "taxable_amount": 200, "tax_amount": number(amount), "tax_category": category });
+            vec![(
+                "/tax_total",
+                json!([{ "tax_amount": 15, "tax_subtotal": [part] }]),
+            )]
+        };
         let cases = [
             (vec![], ""),
             (
@@ -253,6 +289,15 @@ mod tests {
             ),
             (vec![("/allowance_charge", charge)], "allowance_charge 220"),
             (vec![(PAYABLE, json!(200))], "tax_inclusive_amount is 215"),
+            (vec![(PAYABLE, number("215.00"))], ""),
+            (
+                vec![(PAYABLE, number("215.01"))],
+                "payable_amount is 215.01",
+            ),
+            (
+                vec![(PAYABLE, number("214.99"))],
+                "payable_amount is 214.99",
+            ),
             (
                 vec![(INCLUSIVE, json!(216)), (PAYABLE, json!(216))],
                 "lines comes to 15",
@@ -261,6 +306,13 @@ mod tests {
             (vec![("/tax_total", tax(15))], ""),
             (vec![("/tax_total", json!([]))], ""),
             (vec![("/tax_total", tax(14))], "tax_total comes to 14"),
+            (part("7.5", "15"), ""),
+            (part("7.5", "15.01"), ""),
+            (
+                part("5", "15"),
+                "tax_total.0.tax_subtotal.0.tax_amount is 15, but 5 % of 200 is 10.00",
+            ),
+            (part("7.5", "15.02"), "but 7.5 % of 200 is 15.00"),
         ];
         for (changes, told) in cases {
             let warnings = warned(&changes);

@@ -76,24 +76,27 @@ impl<'t> ExpectedParties<'t> {
 }
 
 /// Reads an IRN, which must carry the taxpayer's service id.
-pub(crate) fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
+pub(crate) fn read_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = reader.required("irn").irn();
     check_irn(reader, irn, taxpayer)
 }
 
 /// Reads an IRN of at most `max` characters, which must carry the taxpayer's service id.
-pub(crate) fn short_irn(
+pub(crate) fn read_irn_up_to(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
     max: usize,
 ) -> Option<Irn> {
-    let irn = reader.required("irn").short_irn(max);
+    let irn = reader.required("irn").irn_up_to(max);
     check_irn(reader, irn, taxpayer)
 }
 
 /// Reads an IRN that the authority can sign: its invoice number has letters and digits only.
-pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
-    let irn = irn(reader, taxpayer)?;
+pub(crate) fn read_signable_irn(
+    reader: &mut Reader<'_>,
+    taxpayer: Option<&Taxpayer>,
+) -> Option<Irn> {
+    let irn = read_irn(reader, taxpayer)?;
     if !is_submittable(irn.invoice_no()) {
         let rule = FieldRule::with_expected(
             "irn_invoice_no",

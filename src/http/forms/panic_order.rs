@@ -1,6 +1,6 @@
 //! Reads an operator's order to make the actor of a taxpayer panic, which tests the recovery (development only).
 
-use crate::actors::taxpayer::panic_orders::PANICS_MAX;
+use crate::actors::taxpayer::ordered_panics::PANICS_MAX;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::forms::field::LONG_TEXT_CHARS_MAX;

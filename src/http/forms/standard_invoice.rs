@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::is_submittable;
-use crate::domain::invoice::stored_document::named_type_code;
+use crate::domain::invoice::stored_document::invoice_type_code_for;
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::codes::{
@@ -26,7 +26,7 @@ const NOT_SUBMITTABLE_WARNING: &str = "the authority takes only letters and digi
 
 /// The draft of an invoice, and the reference to the earlier invoice that it corrects (required in a credit note).
 #[derive(Debug, PartialEq)]
-pub(crate) struct StandardInvoice {
+pub(crate) struct StandardInvoiceForm {
     pub(crate) draft: Draft,
     pub(crate) original: Option<InvoiceRef>,
 }
@@ -59,16 +59,19 @@ impl CreateEndpoint {
     }
 }
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoiceForm> {
     read_for_endpoint(reader, CreateEndpoint::Standard)
 }
 
 /// Reads an item of Create Invoices (Bulk).
-pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
+pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoiceForm> {
     read_for_endpoint(reader, CreateEndpoint::Bulk)
 }
 
-fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Option<StandardInvoice> {
+fn read_for_endpoint(
+    reader: &mut Reader<'_>,
+    endpoint: CreateEndpoint,
+) -> Option<StandardInvoiceForm> {
     let invoice_no = reader.required("invoice_no").identifier(TEXT_CHARS_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader
@@ -110,7 +113,7 @@ fn read_for_endpoint(reader: &mut Reader<'_>, endpoint: CreateEndpoint) -> Optio
         extras,
         batch_no: None,
     };
-    Some(StandardInvoice { draft, original })
+    Some(StandardInvoiceForm { draft, original })
 }
 
 /// Warns if the authority would refuse this invoice number. Some callers never submit, so this is no fault here; an
@@ -143,7 +146,10 @@ impl InvoiceType {
     fn warn_of_likely_refusals(&self, reader: &Reader<'_>, has_original: bool) {
         let catalog = reader.catalog();
         let text = self.text.as_deref().unwrap_or_default();
-        let code = self.code.clone().or_else(|| named_type_code(text, catalog));
+        let code = self
+            .code
+            .clone()
+            .or_else(|| invoice_type_code_for(text, catalog));
         match code {
             Some(code) if is_correction(&code) && !has_original => reader.warn(format!(
                 "the authority wants the original_invoice_reference of a document of type {code} when it is submitted"

@@ -192,7 +192,7 @@ fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
         .required("invoice_reference")
         .identifier(TEXT_CHARS_MAX);
     ownership::read_business_id(reader, taxpayer);
-    let irn = ownership::signable_irn(reader, taxpayer)?;
+    let irn = ownership::read_signable_irn(reader, taxpayer)?;
     if reference.is_some_and(|reference| reference != irn.invoice_no()) {
         reader.warn("invoice_reference is not the invoice number of the irn");
     }

@@ -63,7 +63,7 @@ pub(crate) fn read_fields(
     taxpayer: Option<&Taxpayer>,
 ) -> Option<ValidationFields> {
     ownership::read_business_id(reader, taxpayer);
-    let irn = ownership::signable_irn(reader, taxpayer);
+    let irn = ownership::read_signable_irn(reader, taxpayer);
     let issued = document_header::dates(reader, true).issued;
     document_header::compare_irn_date(reader, issued, irn.as_ref());
     let type_code = reader

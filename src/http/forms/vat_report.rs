@@ -27,7 +27,7 @@ pub(crate) fn read(
     ownership::read_business_id_if_any(reader, taxpayer);
     let agent_tin = reader.required("agent_tin").identifier(TIN_CHARS_MAX);
     let beneficiary_tin = reader.required("beneficiary_tin").identifier(TIN_CHARS_MAX);
-    let irn = ownership::short_irn(reader, taxpayer, ID_CHARS_MAX);
+    let irn = ownership::read_irn_up_to(reader, taxpayer, ID_CHARS_MAX);
     let currency = reader.required("currency").currency();
     let item_description = reader
         .required("item_description")

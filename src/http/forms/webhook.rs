@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use address_policy::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
-use crate::domain::events::delivery::{ScheduleChange, SecretType};
+use crate::domain::events::endpoint::{ScheduleChange, SecretType};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::nearest_word::suggestion;

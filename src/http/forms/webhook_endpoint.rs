@@ -4,7 +4,7 @@
 
 use address_policy::AddressPolicy;
 
-use crate::domain::events::delivery::ScheduleChange;
+use crate::domain::events::endpoint::ScheduleChange;
 use crate::domain::party::settings::Change;
 use crate::http::forms::field::TEXT_CHARS_MAX;
 use crate::http::forms::reader::Reader;

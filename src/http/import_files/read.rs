@@ -14,6 +14,7 @@ use crate::domain::import::record::{Import, ImportState, import_number};
 use crate::domain::import::source::{
     FileFormat, ImportForm, SourceFile, TOO_MANY_RULE, file_fault,
 };
+use crate::domain::import::thousands::thousands_warning;
 use crate::domain::import::ubl_parties::ImportAccount;
 use crate::domain::import::{csv_table, json_documents, table_documents, ubl_document, xlsx_table};
 use crate::domain::invoice::batch::INVOICES_MAX;
@@ -77,7 +78,7 @@ pub(crate) async fn read(
     let profile = import_profiles::owned_by(&state.store, id).await?;
     let import_no = import_number(&file_digest(&digest, format, wanted.form, &profile));
     if !wanted.is_preview
-        && let Some(import) = imports::owned_by_with_number(&state.store, id, &import_no).await?
+        && let Some(import) = imports::find_owned_by_number(&state.store, id, &import_no).await?
         && import.state() != ImportState::Stopped
     {
         return Ok(PreparedImport::Imported(import));
@@ -212,6 +213,9 @@ fn sized_file(
     if text.contains('\0') {
         return Err(file_fault("encoding", "The file has a NUL character."));
     }
+    if format == FileFormat::Csv {
+        warnings.extend(thousands_warning(text.as_bytes(), names));
+    }
     Ok(SizedFile::Large(LargeText {
         text,
         cuts,
@@ -260,7 +264,12 @@ impl ImportTask {
         let ImportProfile { columns, units, .. } = &self.profile;
         match self.format {
             FileFormat::Ubl => Ok(ubl_document::read(file, self.form, units, &self.catalog)),
-            FileFormat::Csv => table_documents::read(csv_table::read(file)?, columns),
+            FileFormat::Csv => {
+                let mut source = table_documents::read(csv_table::read(file)?, columns)?;
+                let warning = thousands_warning(file, columns);
+                source.warnings.splice(0..0, warning);
+                Ok(source)
+            }
             FileFormat::Xlsx => {
                 let book = xlsx_table::read(file)?;
                 let mut source = table_documents::read(book.table, columns)?;

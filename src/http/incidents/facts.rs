@@ -12,6 +12,8 @@ use crate::actors::kinds;
 use crate::domain::incident::{
     ActorFacts, AuthorityFacts, CallFacts, DatabaseFacts, ProcessFacts, Situation, TrafficFacts,
 };
+use crate::domain::kernel::upstream::UpstreamCause;
+use crate::domain::replica::RefusedKey;
 use crate::http::incidents::log::lock;
 use crate::http::incidents::samples::{AnsweredCalls, CounterSample};
 use crate::http::metrics::process::ProcessStats;
@@ -21,6 +23,8 @@ use crate::http::state::ApiState;
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 /// The time span over which the breakers count failures.
 const BREAKER_WINDOW: SignedDuration = SignedDuration::from_secs(30);
+/// Queries that began during a fault of the database may wait for so long after it.
+const FAULT_LINGERS: SignedDuration = SignedDuration::from_secs(10);
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 const FIVE_MINUTES: SignedDuration = SignedDuration::from_mins(5);
 const QUARTER_HOUR: SignedDuration = SignedDuration::from_mins(15);
@@ -53,6 +57,9 @@ pub(super) fn take_sample(state: &ApiState) {
         slow_read_waits: state.store.metrics().read_waits.slow.get(),
     };
     lock(&state.incidents.samples).add(state.now(), &sample);
+    if state.health.database_fault().is_some() {
+        state.incidents.record_database_fault(state.now());
+    }
     if let Some(counts) = state.database_counts.last_counts() {
         let untaken = counts.work.untaken.iter().find(|(kind, _)| *kind == "run");
         let length = untaken.map_or(0, |(_, group)| group.count);
@@ -83,7 +90,7 @@ pub(super) fn situation(state: &ApiState) -> Situation {
         now: state.now(),
         database: DatabaseFacts {
             fault: state.health.database_fault(),
-            slow_read_waits: growth(MINUTE).slow_read_waits,
+            slow_read_waits: growth(read_wait_span(state)).slow_read_waits,
         },
         authority: AuthorityFacts {
             receivers_reached: window.receivers_reached,
@@ -113,29 +120,76 @@ pub(super) fn situation(state: &ApiState) -> Situation {
     }
 }
 
+/// Returns the time span of the waits for a connection that count. Waits during a fault of the database, or shortly
+/// after it, come from the fault.
+fn read_wait_span(state: &ApiState) -> SignedDuration {
+    let fault_at = state.incidents.database_fault_at();
+    fault_at.map_or(MINUTE, |at| {
+        span_after_fault(state.now().duration_since(at))
+    })
+}
+
+/// Returns the part of the last minute that lies after the last fault of the database and its after-effects.
+fn span_after_fault(since_fault: SignedDuration) -> SignedDuration {
+    let calm = since_fault.saturating_sub(FAULT_LINGERS);
+    calm.clamp(SignedDuration::ZERO, MINUTE)
+}
+
 fn authority_facts(state: &ApiState, moment: &CounterSample) -> AuthorityFacts {
     let breakers = state.authority.breakers();
     let tripped = breakers.iter().filter(|breaker| breaker.is_tripped);
+    let tripped = tripped.map(|breaker| {
+        let operation = breaker.operation.name();
+        (operation, state.replicas.last_order_at(operation))
+    });
     let last_causes = breakers.iter().filter_map(|breaker| {
         let cause = upstream_cause(breaker.cause?)?;
         Some((breaker.operation.name(), cause))
     });
+    let last_causes: Vec<_> = last_causes.collect();
     let open = breakers
         .iter()
         .filter(|breaker| breaker.state != BreakerState::Closed);
     AuthorityFacts {
         // If the authority still answers calls, it is not silent, even if the probes fail.
-        is_silent: state.health.is_authority_silent()
-            && moment.answered.iter().all(|one| one.calls == 0),
-        last_causes: last_causes.collect(),
+        is_silent: state.health.is_authority_silent() && !moment.has_answers(),
+        refused_keys: refused_keys(state, &last_causes),
+        last_causes,
         throttled_calls: moment.throttled_calls,
         calls: call_facts(moment),
-        tripped_operations: tripped.map(|breaker| breaker.operation.name()).collect(),
+        tripped_operations: tripped.collect(),
         is_held_for_some: open.clone().next().is_some(),
         next_probe_at: open.filter_map(|breaker| breaker.next_probe_at).min(),
         limited_operations: limited_operations(state),
         ..AuthorityFacts::default()
     }
+}
+
+/// Returns the replicas whose key the authority refuses, ordered by name. Records the refusal of this process's key.
+fn refused_keys(
+    state: &ApiState,
+    last_causes: &[(&'static str, UpstreamCause)],
+) -> Vec<(String, RefusedKey)> {
+    let operations = last_causes
+        .iter()
+        .filter(|(_, cause)| *cause == UpstreamCause::Credentials)
+        .map(|(operation, _)| (*operation).to_owned());
+    let own_key = state
+        .incidents
+        .record_refused_key(operations.collect(), state.now());
+    let identity = state.replicas.identity();
+    let own = own_key.map(|key| (identity.name.clone(), key));
+    let list = state.replicas.last_list();
+    let others = list
+        .present_replicas()
+        .filter(|replica| replica.identity.id != identity.id)
+        .filter_map(|replica| {
+            let key = replica.figures.refused_key.clone()?;
+            Some((replica.identity.name.clone(), key))
+        });
+    let mut refused: Vec<_> = own.into_iter().chain(others).collect();
+    refused.sort_by(|(one, _), (other, _)| one.cmp(other));
+    refused
 }
 
 /// Returns the operations whose breaker is open for everybody. Leaves out a breaker without a failure in the last
@@ -201,4 +255,25 @@ fn process_facts(state: &ApiState) -> ProcessFacts {
 fn memory_bytes_max() -> Option<u64> {
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?;
     limit.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_during_a_fault_of_the_database_and_shortly_after_it_do_not_count() {
+        for (since_fault_s, span_s) in [
+            (-5, 0),
+            (0, 0),
+            (10, 0),
+            (11, 1),
+            (69, 59),
+            (70, 60),
+            (999, 60),
+        ] {
+            let span = span_after_fault(SignedDuration::from_secs(since_fault_s));
+            assert_eq!(span.as_secs(), span_s, "{since_fault_s} s after the fault");
+        }
+    }
 }

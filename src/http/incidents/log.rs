@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use authority_client::Operation;
 use jiff::Timestamp;
 
-use crate::domain::incident::{INCIDENTS, Incident, Situation};
+use crate::domain::incident::{Finding, INCIDENTS, Incident, Situation};
+use crate::domain::replica::RefusedKey;
 use crate::http::incidents::samples::{CounterSamples, LastHeldLanes, QueueLengths};
 
 /// The incidents of one moment.
@@ -18,12 +19,27 @@ pub(crate) struct IncidentReport {
     pub(crate) counted_at: Option<Timestamp>,
 }
 
+/// The beginning of an incident.
+#[derive(Debug, Clone, Copy)]
+struct Beginning {
+    at: Timestamp,
+    /// True if the time is only that at which this process first saw the incident.
+    is_first_sight: bool,
+}
+
+/// The kind of an incident, with the cause if each cause is an incident of its own.
+type Case = (&'static str, String);
+
 /// The incidents and samples that this process remembers. Pages and metrics read the last report, without a query.
 #[derive(Debug, Default)]
 pub struct IncidentLog {
     last: Mutex<Arc<IncidentReport>>,
-    /// The time at which each incident was first seen, by its kind and cause. An incident that is over is removed.
-    first_seen: Mutex<HashMap<(&'static str, String), Timestamp>>,
+    /// The beginnings of the present incidents. An incident that is over is removed.
+    beginnings: Mutex<HashMap<Case, Beginning>>,
+    /// Set while the authority refuses the key of this process.
+    refused_key: Mutex<Option<RefusedKey>>,
+    /// The time at which the database last had a fault; `None` if it had none since the process started.
+    database_fault_at: Mutex<Option<Timestamp>>,
     pub(crate) samples: Mutex<CounterSamples>,
     pub(crate) queue_lengths: Mutex<QueueLengths>,
     pub(crate) last_held: Mutex<LastHeldLanes>,
@@ -42,29 +58,62 @@ impl IncidentLog {
         situation: &Situation,
         counted_at: Option<Timestamp>,
     ) -> Arc<IncidentReport> {
-        let mut first_seen = lock(&self.first_seen);
-        let mut still_seen = HashMap::new();
+        let mut beginnings = lock(&self.beginnings);
+        let mut present = HashMap::new();
         let mut incidents = Vec::new();
         for kind in INCIDENTS {
             for finding in (kind.find)(situation) {
-                let case = (kind.name, finding.cause.clone());
-                let seen = first_seen.get(&case).copied().unwrap_or(situation.now);
-                still_seen.insert(case, seen);
+                let case = if finding.may_change_cause {
+                    (kind.name, String::new())
+                } else {
+                    (kind.name, finding.cause.clone())
+                };
+                let known = beginnings.get(&case).copied();
+                let beginning = find_beginning(&finding, known, situation.now);
+                present.insert(case, beginning);
                 incidents.push(Incident {
                     kind,
-                    since: finding.since.unwrap_or(seen).min(situation.now),
+                    since: beginning.at,
+                    is_since_first_sight: beginning.is_first_sight,
                     finding,
                 });
             }
         }
-        *first_seen = still_seen;
-        drop(first_seen);
+        *beginnings = present;
+        drop(beginnings);
         let report = Arc::new(IncidentReport {
             incidents,
             counted_at,
         });
         *lock(&self.last) = Arc::clone(&report);
         report
+    }
+
+    /// Records the operations at whose last calls the authority refused the key of this process; none if it accepts the
+    /// key.
+    pub(crate) fn record_refused_key(
+        &self,
+        operations: Vec<String>,
+        now: Timestamp,
+    ) -> Option<RefusedKey> {
+        let mut refused = lock(&self.refused_key);
+        let since = refused.as_ref().map_or(now, |before| before.since);
+        *refused = (!operations.is_empty()).then_some(RefusedKey { since, operations });
+        refused.clone()
+    }
+
+    /// Returns the refusal of the key of this process, as it was last recorded.
+    pub(crate) fn refused_key(&self) -> Option<RefusedKey> {
+        lock(&self.refused_key).clone()
+    }
+
+    pub(crate) fn record_database_fault(&self, now: Timestamp) {
+        *lock(&self.database_fault_at) = Some(now);
+    }
+
+    /// Returns the time at which the database last had a fault.
+    pub(crate) fn database_fault_at(&self) -> Option<Timestamp> {
+        *lock(&self.database_fault_at)
     }
 
     /// Records the current concurrency limit of an operation. Returns the highest limit so far.
@@ -76,6 +125,143 @@ impl IncidentLog {
     }
 }
 
+/// Returns when an incident began. `known` is what was known of it before: it stays if the data no longer shows the
+/// beginning.
+fn find_beginning(finding: &Finding, known: Option<Beginning>, now: Timestamp) -> Beginning {
+    let from_data = finding.since.map(|at| Beginning {
+        at: at.min(now),
+        is_first_sight: false,
+    });
+    from_data.or(known).unwrap_or(Beginning {
+        at: now,
+        is_first_sight: true,
+    })
+}
+
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::domain::incident::{DatabaseFault, WorkFacts};
+
+    /// A moment of an incident: its second, the change of the facts, and the kind of the incident with its beginning in
+    /// seconds. The last word says if this beginning is only the first sight.
+    type Moment = (i64, fn(&mut Situation), Option<(&'static str, i64, bool)>);
+
+    fn at(second: i64) -> Timestamp {
+        Situation::calm().now + SignedDuration::from_secs(second)
+    }
+
+    fn work(situation: &mut Situation) -> &mut WorkFacts {
+        situation.work.get_or_insert_default()
+    }
+
+    const LIVES: [&[Moment]; 4] = [
+        // Another cause is no other incident.
+        &[
+            (
+                0,
+                |now| now.database.fault = Some(DatabaseFault::Failing),
+                Some(("database-silent", 0, true)),
+            ),
+            (
+                5,
+                |now| now.database.fault = Some(DatabaseFault::Silent),
+                Some(("database-silent", 0, true)),
+            ),
+            (9, |now| now.database.fault = None, None),
+            (
+                12,
+                |now| now.database.fault = Some(DatabaseFault::Silent),
+                Some(("database-silent", 12, true)),
+            ),
+        ],
+        // The stored beginning counts as soon as it is known, and stays.
+        &[
+            (
+                3,
+                |now| now.authority.is_silent = true,
+                Some(("authority-out", 3, true)),
+            ),
+            (
+                5,
+                |now| work(now).outage_since = Some(at(1)),
+                Some(("authority-out", 1, false)),
+            ),
+            (
+                7,
+                |now| now.authority.held_operations = vec!["sign"],
+                Some(("authority-out", 1, false)),
+            ),
+            (
+                9,
+                |now| work(now).outage_since = None,
+                Some(("authority-out", 1, false)),
+            ),
+        ],
+        // Each operation is an incident of its own.
+        &[
+            (
+                0,
+                |now| now.authority.tripped_operations = vec![("sign", Some(at(-60)))],
+                Some(("breaker-tripped", -60, false)),
+            ),
+            (
+                5,
+                |now| now.authority.tripped_operations = vec![("pull", None)],
+                Some(("breaker-tripped", 5, true)),
+            ),
+        ],
+        // A time of the future means that a clock was set back.
+        &[(
+            0,
+            |now| now.authority.tripped_operations = vec![("sign", Some(at(60)))],
+            Some(("breaker-tripped", 0, false)),
+        )],
+    ];
+
+    #[test]
+    fn an_incident_begins_once_and_says_if_it_was_only_seen_then() {
+        for life in LIVES {
+            let log = IncidentLog::default();
+            let mut situation = Situation::calm();
+            for (second, change, expected) in life {
+                situation.now = at(*second);
+                change(&mut situation);
+                let report = log.record_situation(&situation, None);
+                let told = report.incidents.iter().map(|incident| {
+                    let since = incident.since.duration_since(at(0)).as_secs();
+                    (incident.kind.name, since, incident.is_since_first_sight)
+                });
+                let expected: Vec<_> = expected.iter().copied().collect();
+                assert_eq!(told.collect::<Vec<_>>(), expected, "at {second} s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_is_refused_since_the_first_refusal_in_a_row() {
+        let log = IncidentLog::default();
+        for (second, operations, since) in [
+            (0, &[""; 0][..], None),
+            (1, &["pull"], Some(1)),
+            (2, &["pull", "sign"], Some(1)),
+            (3, &[], None),
+            (4, &["sign"], Some(4)),
+        ] {
+            let operations: Vec<_> = operations.iter().map(|name| (*name).to_owned()).collect();
+            let expected = since.map(|since| RefusedKey {
+                since: at(since),
+                operations: operations.clone(),
+            });
+            let recorded = log.record_refused_key(operations, at(second));
+            assert_eq!(recorded, expected);
+            assert_eq!(log.refused_key(), expected);
+        }
+    }
 }

@@ -23,9 +23,11 @@ use crate::http::health::HealthReport;
 use crate::http::incidents::log::IncidentReport;
 use crate::http::state::ApiState;
 
+/// The incident that another replica's key may cause, too.
+const REFUSED_KEY: &str = "authority-refuses-key";
 /// The incidents that say why the authority cannot be used.
 const AUTHORITY_FAILS: [&str; 4] = [
-    "authority-refuses-key",
+    REFUSED_KEY,
     "authority-tls",
     "authority-out",
     "authority-slow",
@@ -74,8 +76,12 @@ pub(crate) async fn readiness(state: &ApiState) -> HealthReport {
         return HealthReport::stopping();
     }
     let report = find_incidents(state);
+    // The key of another replica says nothing about this one.
+    let has_own_key = state.incidents.refused_key().is_none();
     let mut kinds = report.incidents.iter().map(|incident| incident.kind);
-    let authority = kinds.find(|kind| AUTHORITY_FAILS.contains(&kind.name));
+    let authority = kinds.find(|kind| {
+        AUTHORITY_FAILS.contains(&kind.name) && !(has_own_key && kind.name == REFUSED_KEY)
+    });
     state
         .health
         .report(

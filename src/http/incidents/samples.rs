@@ -89,6 +89,11 @@ impl LastHeldLanes {
 pub(crate) struct CounterSamples(VecDeque<(Timestamp, CounterSample)>);
 
 impl CounterSample {
+    /// True if the authority answered any call. A request to call less often is an answer, too.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.throttled_calls > 0 || self.answered.iter().any(|one| one.calls > 0)
+    }
+
     /// Returns how much each counter grew since the earlier sample.
     fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -144,6 +149,23 @@ impl CounterSamples {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_authority_that_asks_to_be_called_less_often_answers() {
+        let mut answered = [AnsweredCalls::default(); Operation::ALL.len()];
+        answered[1].calls = 1;
+        let silent = CounterSample {
+            receivers_unreachable: 9,
+            ..CounterSample::default()
+        };
+        let answering = CounterSample { answered, ..silent };
+        let throttling = CounterSample {
+            throttled_calls: 1,
+            ..silent
+        };
+        let has_answers = [silent, answering, throttling].map(|sample| sample.has_answers());
+        assert_eq!(has_answers, [false, true, true]);
+    }
 
     fn sample(panics: u64) -> CounterSample {
         CounterSample {

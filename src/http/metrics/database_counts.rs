@@ -117,10 +117,6 @@ impl DatabaseCounts {
         now: Timestamp,
     ) -> Result<WorkFacts, StoreError> {
         let outage = outages::open_or_last(store.reader()).await?;
-        let differences = reconciliations::open_findings_by_kind(store).await?;
-        let differences = differences
-            .into_iter()
-            .map(|(kind, count)| (kind, to_unsigned(count)));
         let disabled = endpoints
             .iter()
             .filter(|(health, _)| *health == EndpointHealth::Disabled);
@@ -136,7 +132,8 @@ impl DatabaseCounts {
             quarantined: quarantine_list::counts(store).await?,
             endpoints_active: to_unsigned(all).saturating_sub(endpoints_disabled),
             endpoints_disabled,
-            differences: differences.collect(),
+            differences: reconciliations::open_findings_by_kind(store).await?,
+            reconciled_at: reconciliations::last_completion_time(store).await?,
             oldest_list_fetched_at: reference_lists::oldest_fetch_time(store).await?,
             outage_since: outage
                 .filter(Outage::is_open)

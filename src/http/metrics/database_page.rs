@@ -43,10 +43,10 @@ pub(super) fn register(
         gauges,
     );
     let findings = Family::<LabelPairs, Gauge>::default();
-    for (kind, count) in &counted.work.differences {
+    for (kind, group) in &counted.work.differences {
         findings
             .get_or_create(&vec![("kind", kind.clone())])
-            .set(gauge_value(*count));
+            .set(gauge_value(group.count));
     }
     let help = "Differences from the authority's ledger that are left to an operator";
     registry.register("reconciliation_findings", help, findings);

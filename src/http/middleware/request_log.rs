@@ -24,9 +24,9 @@ use crate::domain::access::payer::PayingAccount;
 use crate::domain::request_log::{
     BODY_BYTES_MAX, LogOwner, LoggedBody, LoggedRequest, PATH_CHARS_MAX, redact,
 };
+use crate::http::extract::api_key_label::api_key_label;
 use crate::http::extract::auth;
 use crate::http::extract::body_text::BodyText;
-use crate::http::extract::key_name::sent_key_label;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::{LoggedFailure, to_printable};
 use crate::http::respond::render::{self, ResponsePrefs};
@@ -249,7 +249,7 @@ pub(crate) fn note_request(
     };
     let call = LoggedCall {
         account,
-        key: sent_key_label(request),
+        key: api_key_label(request),
         method: request.method().clone(),
         path: path_without_secrets(request),
         route,

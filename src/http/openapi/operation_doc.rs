@@ -96,7 +96,7 @@ pub(crate) fn invoice_file(
     let file = if kind == JSON_MEDIA_TYPE {
         doc(name, summary).shows(200, message, schema::object())
     } else {
-        doc(name, summary).shows_text(200, message, kind)
+        doc(name, summary).gives_non_json(200, message, kind)
     };
     file.with_note(
         "With its `ETag` in `If-None-Match`, a file that has \
@@ -304,14 +304,18 @@ impl OperationDoc {
         self
     }
 
-    /// Adds a response that is not JSON. `kind` is the media type.
-    pub(crate) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
-        let schema = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .build()
-            .into();
-        self.answers
-            .insert(status, (message.to_owned(), kind, schema));
+    /// Adds a response that is not JSON.
+    pub(crate) fn gives_non_json(
+        mut self,
+        status: u16,
+        message: &str,
+        media_type: &'static str,
+    ) -> Self {
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        self.answers.insert(
+            status,
+            (message.to_owned(), media_type, text.build().into()),
+        );
         self
     }
 

@@ -11,7 +11,7 @@ use crate::domain::reference::catalog::ReferenceList;
 /// The type of a query parameter.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum QueryKind {
-    /// A text, or the type that the name has in every query string.
+    /// The type that `named_type` has for the name, such as a date for `day`; a text if it has none.
     Text,
     /// One of the words that the function lists, separated by commas.
     Word(fn() -> String),

@@ -1,5 +1,5 @@
 //! The worst actors of all replicas. The figures of this process are current. Those of another replica come from its
-//! last sign, which names only its worst actors.
+//! last heartbeat, which names only its worst actors.
 
 use database::column::json;
 use jiff::Timestamp;
@@ -10,8 +10,8 @@ use supervision::{ActorFigures, Ranking, Tree, choose_worst};
 use crate::domain::replica::{Replica, ReplicaList, ReplicaState};
 use crate::http::state::ApiState;
 
-/// The maximum number of actors in a sign, and their maximum size in bytes. A sign is small because it is written every
-/// second.
+/// The maximum number of actors in a heartbeat, and their maximum size in bytes. A heartbeat is small because it is
+/// written every second.
 const TOLD_MAX: usize = 20;
 const TOLD_BYTES_MAX: usize = 12 * 1_024;
 
@@ -19,8 +19,8 @@ const TOLD_BYTES_MAX: usize = 12 * 1_024;
 #[derive(Debug, Serialize)]
 pub(crate) struct ReplicaActor {
     pub(crate) replica: String,
-    /// The time of the sign that told of the actor; `None` for an actor of the answering process, whose figures are
-    /// current.
+    /// The time of the heartbeat that told of the actor; `None` for an actor of the answering process, whose figures
+    /// are current.
     pub(crate) told_at: Option<Timestamp>,
     /// The age of the figures, in microseconds.
     pub(crate) told_us_ago: u64,
@@ -34,13 +34,13 @@ impl AsRef<ActorFigures> for ReplicaActor {
     }
 }
 
-/// Returns the worst actors of this process, as its sign contains them.
+/// Returns the worst actors of this process, as its heartbeat contains them.
 pub(super) fn own_worst_actors(tree: &Tree) -> Vec<Value> {
     let top = tree.snapshot(TOLD_MAX).top;
     let mut bytes = 0;
     choose_worst(&top, TOLD_MAX)
         .into_iter()
-        .map(to_life_sign)
+        .map(to_heartbeat_entry)
         .take_while(|actor| {
             bytes += json(actor).len();
             bytes <= TOLD_BYTES_MAX
@@ -48,8 +48,9 @@ pub(super) fn own_worst_actors(tree: &Tree) -> Vec<Value> {
         .collect()
 }
 
-/// Returns an actor as a sign contains it: with its last panic only, and without fields that have their default value.
-fn to_life_sign(actor: &ActorFigures) -> Value {
+/// Returns an actor as a heartbeat contains it: with its last panic only, and without fields that have their default
+/// value.
+fn to_heartbeat_entry(actor: &ActorFigures) -> Value {
     let short = ActorFigures {
         panics: actor.panics.iter().take(1).cloned().collect(),
         last_panic: None,
@@ -116,7 +117,7 @@ pub(crate) fn rank(
     ranking.top(own.chain(others).collect(), max)
 }
 
-/// Returns the actors in the last sign of a replica. Leaves out actors that this version cannot read, because the
+/// Returns the actors in the last heartbeat of a replica. Leaves out actors that this version cannot read, because the
 /// replica runs another version.
 fn reported_actors(list: &ReplicaList, replica: &Replica) -> Vec<ReplicaActor> {
     let told_us_ago = list.us_since(replica.seen_at);
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_told_actor_is_read_with_its_last_panic_alone_and_says_whose_it_is_and_how_old() {
-        let written = to_life_sign(&troubled("7"));
+        let written = to_heartbeat_entry(&troubled("7"));
         assert_eq!(
             written["last_hour"],
             serde_json::json!({ "wait_max_us": 9 })
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn twenty_actors_in_trouble_fit_into_a_sign() {
         let bytes: usize = (0..TOLD_MAX)
-            .map(|number| json(&to_life_sign(&troubled(&number.to_string()))).len())
+            .map(|number| json(&to_heartbeat_entry(&troubled(&number.to_string()))).len())
             .sum();
         assert!(bytes <= TOLD_BYTES_MAX, "{bytes}");
     }

@@ -19,8 +19,8 @@ pub struct ReplicaBoard {
     started_at: Timestamp,
     last: Mutex<Arc<ReplicaList>>,
     clock_ahead_ms: AtomicI64,
-    /// The number of the last order about each operation that this process has obeyed.
-    obeyed: Mutex<HashMap<String, i64>>,
+    /// The last order about each operation that this process has obeyed.
+    obeyed: Mutex<HashMap<String, BreakerOrder>>,
 }
 
 impl ReplicaBoard {
@@ -70,8 +70,14 @@ impl ReplicaBoard {
 
     /// Records that this process obeys an order. Returns false if it has obeyed this order before.
     pub(super) fn mark_order_obeyed(&self, order: &BreakerOrder) -> bool {
-        let mut obeyed = lock(&self.obeyed);
-        obeyed.insert(order.operation.clone(), order.number) != Some(order.number)
+        let before = lock(&self.obeyed).insert(order.operation.clone(), order.clone());
+        before.is_none_or(|before| before.number != order.number)
+    }
+
+    /// Returns the time of the last order about an operation that this process has obeyed.
+    pub(crate) fn last_order_at(&self, operation: &str) -> Option<Timestamp> {
+        let obeyed = lock(&self.obeyed);
+        obeyed.get(operation).map(|order| order.ordered_at)
     }
 }
 
@@ -111,6 +117,7 @@ mod tests {
             operation: operation.into(),
             kind: BreakerOrderKind::Trip,
             number,
+            ordered_at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(number),
         };
         for (operation, number, is_new) in [
             ("sign", 1, true),
@@ -118,7 +125,10 @@ mod tests {
             ("health", 1, true),
             ("sign", 2, true),
         ] {
-            assert_eq!(board.mark_order_obeyed(&order(operation, number)), is_new);
+            let order = order(operation, number);
+            assert_eq!(board.mark_order_obeyed(&order), is_new);
+            assert_eq!(board.last_order_at(operation), Some(order.ordered_at));
         }
+        assert_eq!(board.last_order_at("pull"), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The figures that this process puts into its sign. They come from memory, so they are known even if the database and
-//! the authority do not answer.
+//! The figures that this process puts into its heartbeat. They come from memory, so they are known even if the database
+//! and the authority do not answer.
 
 use authority_client::{BreakerState, BreakerView, HeldCallers, LimitView};
 
@@ -16,6 +16,8 @@ pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
         started_at: state.replicas.started_at(),
         is_stopping: state.stopping.is_requested(),
         not_ready: unready_reason(state),
+        degraded: state.health.last_reason_degraded(),
+        refused_key: state.incidents.refused_key(),
         resident_bytes: ProcessStats::read().resident_bytes,
         clock_ahead_ms: state.replicas.clock_ahead_ms(),
         requests: recent.requests,
@@ -28,11 +30,14 @@ pub(super) fn gather_figures(state: &ApiState) -> ReplicaFigures {
     }
 }
 
-/// Returns why the process is not ready; `None` if it is ready, as far as it knows without a probe.
+/// Returns why the process is not ready; `None` if it is ready, as far as it knows without a probe. Its last own report
+/// counts, too, so that the list of replicas says what the replica itself says.
 fn unready_reason(state: &ApiState) -> Option<String> {
     let fault = state.health.database_fault();
     let database = fault.map(|fault| format!("the database is {fault}"));
-    database.or_else(|| state.tree.readiness().err())
+    database
+        .or_else(|| state.tree.readiness().err())
+        .or_else(|| state.health.last_reason_not_ready())
 }
 
 fn actor_totals(state: &ApiState) -> ActorTotals {

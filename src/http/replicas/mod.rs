@@ -1,10 +1,10 @@
-//! The signs of life that the replicas give to each other. Every second, each replica writes its state and figures to
-//! the database, reads those of the others, and obeys the operators' orders about breakers and taxpayers. Pages,
-//! responses and metrics show what was read last, without a query.
+//! The heartbeats of the replicas. Every second, each replica writes its state and figures to the database, reads those
+//! of the others, and obeys the operators' orders about breakers and taxpayers. Pages, responses and metrics show what
+//! was read last, without a query.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the figures of this process, for its sign | `figures` |
+//! | the figures of this process, for its heartbeat | `figures` |
 //! | the worst actors of a replica, and of all | `actors` |
 //! | the state of all replicas as last read | `board` |
 //! | the pause of a taxpayer on all replicas | `taxpayer_pauses` |
@@ -29,56 +29,60 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
 use crate::http::state::ApiState;
 use crate::store::operations::{breaker_orders, replicas};
 
-/// The interval at which a replica gives a sign.
-const SIGN_EVERY: Duration = Duration::from_secs(1);
+/// The interval at which a replica records a heartbeat.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(1);
 
-/// Gives signs until the process stops. The last sign says that it stops.
-pub async fn give_life_signs(state: web::Data<ApiState>) {
-    let mut has_place = false;
+/// Records heartbeats until the process stops. The last heartbeat says that it stops.
+pub async fn record_heartbeats(state: web::Data<ApiState>) {
+    let mut has_removed_predecessors = false;
     while !state.stopping.is_requested() {
-        let exchanged = exchange_with_replicas(&state, &mut has_place).await;
+        let exchanged = exchange_with_replicas(&state, &mut has_removed_predecessors).await;
         if let Err(error) = exchanged {
             // A database that does not answer is an incident of its own.
-            tracing::debug!(%error, "this replica could not give a sign");
+            tracing::debug!(%error, "this replica could not record a heartbeat");
         }
         tokio::select! {
-            () = sleep(SIGN_EVERY) => {}
+            () = sleep(HEARTBEAT_EVERY) => {}
             () = state.stopping.wait_for_stop() => {}
         }
     }
-    if let Err(error) = give_life_sign(&state).await {
+    if let Err(error) = record_heartbeat(&state).await {
         tracing::debug!(%error, "this replica could not say that it stops");
     }
 }
 
-async fn exchange_with_replicas(state: &ApiState, has_place: &mut bool) -> Result<(), StoreError> {
-    if !*has_place {
-        take_over_record(state).await?;
-        *has_place = true;
+async fn exchange_with_replicas(
+    state: &ApiState,
+    has_removed_predecessors: &mut bool,
+) -> Result<(), StoreError> {
+    if !*has_removed_predecessors {
+        remove_predecessors(state).await?;
+        *has_removed_predecessors = true;
     }
-    let now = give_life_sign(state).await?;
+    let now = record_heartbeat(state).await?;
     let listed = replicas::list(&state.store, now).await?;
     state.replicas.record_list(now, listed);
     taxpayer_pauses::load_pauses(state).await?;
     obey_orders(state).await
 }
 
-/// Takes over the record of the process that ran under this name before. Logs a warning if that process did not stop in
+/// Removes the records of the processes that ran under this name before. Logs a warning if the last one did not stop in
 /// order.
-async fn take_over_record(state: &ApiState) -> Result<(), StoreError> {
+async fn remove_predecessors(state: &ApiState) -> Result<(), StoreError> {
     let identity = state.replicas.identity();
-    if let Some(last_sign) = replicas::remove_predecessors(&state.store, identity).await? {
+    if let Some(last_heartbeat) = replicas::remove_predecessors(&state.store, identity).await? {
         tracing::warn!(
             replica = identity.name,
-            %last_sign,
+            last_sign = %last_heartbeat,
             "the process before this one did not stop in order; its work goes on here or elsewhere"
         );
     }
     Ok(())
 }
 
-/// Writes the sign of this replica, and compares its clock with that of the database. Returns the time of the database.
-async fn give_life_sign(state: &ApiState) -> Result<Timestamp, StoreError> {
+/// Writes the heartbeat of this replica, and compares its clock with that of the database. Returns the time of the
+/// database.
+async fn record_heartbeat(state: &ApiState) -> Result<Timestamp, StoreError> {
     let figures = figures::gather_figures(state);
     let before = state.now();
     let now = replicas::record_heartbeat(&state.store, state.replicas.identity(), &figures).await?;

@@ -1,5 +1,5 @@
-//! A webhook delivery with its attempts, whose headers are shown apart. A dead letter also has the reason of the
-//! failure and a remedy.
+//! The views of a webhook delivery and of its attempts. Only the list of attempts (`FullAttemptView`) has their
+//! headers. A dead letter also says why its last attempt failed and what to do.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -36,6 +36,8 @@ pub(crate) struct IncidentView<'a> {
     effect: &'static str,
     /// Time at which it began, or was first seen.
     since: String,
+    /// True if `since` is only the time at which the answering process first saw it.
+    is_since_first_sight: bool,
     /// Time of the next try or of the end, where it is known.
     until: Option<String>,
     ends: &'static str,
@@ -52,6 +54,7 @@ impl<'a> From<&'a Incident> for IncidentView<'a> {
             kind,
             finding,
             since,
+            is_since_first_sight,
         } = incident;
         Self {
             incident: kind.name,
@@ -63,6 +66,7 @@ impl<'a> From<&'a Incident> for IncidentView<'a> {
             count: finding.count,
             effect: kind.effect,
             since: precise_time(*since),
+            is_since_first_sight: *is_since_first_sight,
             until: finding.until.map(precise_time),
             ends: kind.ends,
             to_do: kind.to_do,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::integration::{AuthType, DataFormat, IntegrationSummary};
 use crate::domain::invoice::invoice_view::{plain_time, precise_time};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::replay::{Replay, ReplayScope, ReplayState};
 use crate::domain::integration::IntegrationSummary;
 use crate::domain::invoice::invoice_view::precise_time;

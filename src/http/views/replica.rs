@@ -23,10 +23,12 @@ pub(crate) struct ReplicaView<'a> {
     id: &'a str,
     /// The host and the port, or the name in the settings.
     name: &'a str,
-    /// `ready`, `not-ready`, `stopping` or `missing`.
+    /// `ready`, `degraded`, `not-ready`, `stopping` or `missing`. A degraded replica is ready.
     state: &'static str,
     /// The reason why it is not ready; null if it is.
     not_ready: Option<&'a str>,
+    /// The reason why it is degraded, although it is ready; null if nothing is wrong.
+    degraded: Option<&'a str>,
     version: &'a str,
     started_at: String,
     /// The time of its last sign, by the clock of the database.
@@ -68,7 +70,8 @@ pub(crate) struct ReplicaBreaker<'a> {
     state: &'static str,
     /// True if an operator has stopped the calls.
     is_tripped: bool,
-    /// The reason why the last call failed; null if it was answered.
+    /// The reason why the last call failed, or most calls while the breaker is open; null if the last call was answered
+    /// and the breaker is closed.
     cause: Option<&'a str>,
     /// The calls of the last 30 s, and those of them that failed.
     calls: u32,
@@ -82,6 +85,7 @@ impl ReplicaState {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ready => "ready",
+            Self::Degraded => "degraded",
             Self::NotReady => "not-ready",
             Self::Stopping => "stopping",
             Self::Missing => "missing",
@@ -97,6 +101,7 @@ impl<'a> ReplicaView<'a> {
             name: &replica.identity.name,
             state: list.state(replica).name(),
             not_ready: figures.not_ready.as_deref(),
+            degraded: figures.degraded.as_deref(),
             version: &figures.version,
             started_at: precise_time(figures.started_at),
             seen_at: precise_time(replica.seen_at),

@@ -27,11 +27,11 @@ pub(crate) struct TopTaxpayer {
     taxpayer_id: TaxpayerId,
     /// Null if the database did not say it.
     name: Option<String>,
-    /// Commands that were stored.
+    /// The number of commands that succeeded.
     writes: u64,
     /// The longest time from a command to its answer, in microseconds.
     wait_max_us: u64,
-    /// Runs that the authority took or refused.
+    /// Runs that the authority accepted or refused.
     runs: u64,
     /// Attempts at deliveries to its webhook.
     deliveries: u64,

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::events::replay::Replay;
 use crate::domain::invoice::invoice_view::precise_time;

@@ -76,7 +76,7 @@ pub async fn page(
 }
 
 /// Finds the key with this id (`ApiKey::id`) of an account.
-pub async fn owned_by_with_id(
+pub async fn find_owned_by_id(
     store: &Store,
     owner: KeyOwner,
     id: &str,

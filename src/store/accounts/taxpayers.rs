@@ -24,7 +24,7 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer, whichever integrator it belongs to. `owned_by_with_id` checks the owner.
+/// Loads a taxpayer, whichever integrator it belongs to. `find_owned_by_id` checks the owner.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -75,7 +75,7 @@ pub async fn load_payer(store: &Store, id: TaxpayerId) -> Result<Option<Integrat
     Ok(payer)
 }
 
-pub async fn owned_by_with_id(
+pub async fn find_owned_by_id(
     store: &Store,
     integrator: IntegratorId,
     id: TaxpayerId,
@@ -87,7 +87,7 @@ pub async fn owned_by_with_id(
     found.map(Taxpayer::try_from).transpose()
 }
 
-pub async fn owned_by_with_business_id(
+pub async fn find_owned_by_business_id(
     store: &Store,
     integrator: IntegratorId,
     business_id: &str,
@@ -101,7 +101,7 @@ pub async fn owned_by_with_business_id(
         .transpose()
 }
 
-pub async fn owned_by_with_service_id(
+pub async fn find_owned_by_service_id(
     store: &Store,
     integrator: IntegratorId,
     service_id: &str,
@@ -115,7 +115,7 @@ pub async fn owned_by_with_service_id(
         .transpose()
 }
 
-pub async fn owned_by_with_tin(
+pub async fn find_owned_by_tin(
     store: &Store,
     integrator: IntegratorId,
     tin: &str,

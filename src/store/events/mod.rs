@@ -136,7 +136,7 @@ pub async fn actors_by_sequence(
 }
 
 /// Loads the newest `EVENTS_OF_INVOICE_MAX` events about an IRN, oldest first.
-pub async fn owned_by_with_irn(
+pub async fn find_owned_by_irn(
     store: &Store,
     taxpayer: TaxpayerId,
     irn: &Irn,

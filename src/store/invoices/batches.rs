@@ -123,7 +123,7 @@ pub async fn summaries_owned_by(
     Ok((summaries.collect::<Result<_, StoreError>>()?, total))
 }
 
-pub async fn owned_by_with_number(
+pub async fn find_owned_by_number(
     store: &Store,
     taxpayer: TaxpayerId,
     batch_no: &str,

@@ -132,7 +132,7 @@ pub async fn save(
     Ok(())
 }
 
-pub async fn owned_by_with_number(
+pub async fn find_owned_by_number(
     store: &Store,
     key: CorrectionKey<'_>,
 ) -> Result<Option<StoredCorrection>, StoreError> {
@@ -143,7 +143,7 @@ pub async fn owned_by_with_number(
 }
 
 /// Loads the corrections of these invoices, the newest first.
-pub async fn owned_by_with_invoices(
+pub async fn find_owned_by_invoices(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     invoices: &[InvoiceId],

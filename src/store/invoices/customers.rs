@@ -11,7 +11,7 @@ use crate::domain::party::Customer;
 use crate::store::Store;
 use crate::store::invoices::customer_row::{Column, Entity};
 
-pub async fn owned_by_with_id(
+pub async fn find_owned_by_id(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     id: CustomerId,
@@ -23,7 +23,7 @@ pub async fn owned_by_with_id(
 }
 
 /// Loads the customers of a taxpayer that have one of these ids.
-pub async fn owned_by_with_ids(
+pub async fn find_owned_by_ids(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     ids: impl IntoIterator<Item = CustomerId>,

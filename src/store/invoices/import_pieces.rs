@@ -458,7 +458,7 @@ mod tests {
             stop_import(&tx, KEY, "it failed").await.unwrap();
             tx.commit().await.unwrap();
             assert!(next_piece(store, KEY).await.unwrap().is_none());
-            let stopped = imports::owned_by_with_number(store, ID, "I1").await;
+            let stopped = imports::find_owned_by_number(store, ID, "I1").await;
             let stopped = stopped.unwrap().unwrap().stopped;
             assert_eq!(stopped.as_deref(), Some("it failed"));
             let mut again = new_import(1);

@@ -117,7 +117,7 @@ pub(super) async fn insert(tx: &Transaction, row: Model) -> Result<(), StoreErro
     Ok(())
 }
 
-pub async fn owned_by_with_number(
+pub async fn find_owned_by_number(
     store: &Store,
     taxpayer: TaxpayerId,
     import_no: &str,
@@ -150,7 +150,7 @@ pub async fn import_time(
 }
 
 /// Loads the imports of a taxpayer with these numbers.
-pub async fn owned_by_with_numbers(
+pub async fn find_owned_by_numbers(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     import_numbers: &[String],
@@ -167,7 +167,7 @@ pub async fn owned_by_with_numbers(
 }
 
 /// Loads the error file of an import.
-pub async fn errors_owned_by_with_number(
+pub async fn find_errors_owned_by_number(
     store: &Store,
     taxpayer: TaxpayerId,
     import_no: &str,

@@ -98,7 +98,7 @@ pub async fn with_identifiers(
 }
 
 /// Loads the invoices of a taxpayer that have any of these identifiers.
-pub async fn owned_by_with_identifiers(
+pub async fn find_owned_by_identifiers(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     names: InvoiceIdentifiers,
@@ -168,7 +168,7 @@ pub async fn numbers_in_use(
 }
 
 /// Finds an invoice of a taxpayer by a `unique_no`.
-pub async fn owned_by_with_unique_no(
+pub async fn find_owned_by_unique_no(
     store: &Store,
     taxpayer: TaxpayerId,
     kind: UniqueNoType,
@@ -178,7 +178,7 @@ pub async fn owned_by_with_unique_no(
     if names.add(kind, text).is_none() {
         return Ok(None);
     }
-    Ok(owned_by_with_identifiers(store.reader(), taxpayer, names)
+    Ok(find_owned_by_identifiers(store.reader(), taxpayer, names)
         .await?
         .pop())
 }
@@ -194,7 +194,7 @@ static BY_ID: SqlOnce = SqlOnce::new(|_| {
     )
 });
 
-pub async fn owned_by_with_id(
+pub async fn find_owned_by_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: InvoiceId,

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use database::StoreError;
 use database::column::RowRef;
 use jiff::civil::Date;
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::invoice::Invoice;
@@ -15,7 +15,9 @@ use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::store::Store;
 use crate::store::invoices::invoice_row::{Column, Entity};
-use crate::store::invoices::list_query::{IndexHint, InvoiceFilter, InvoiceList};
+use crate::store::invoices::list_query::{
+    IndexHint, InvoiceFilter, InvoiceList, credits_rejected_condition,
+};
 use crate::store::invoices::list_sort::{DUE_DATE_SQL, InvoiceSort};
 
 /// The invoices that were read. `is_cut` is true if there are more.
@@ -29,12 +31,6 @@ pub struct OwedInvoices {
 /// documents and those with a rejected payment are not owed.
 const OWED_CONDITION: &str =
     "payment_status IN ('PENDING', 'PARTIAL') AND status NOT IN ('draft', 'cancelled')";
-
-/// Leaves out credit notes of invoices whose payment status is REJECTED. An invoice that was credited in full before
-/// any payment gets this status, so that neither it nor its credit note counts.
-const NOT_SETTLED_CONDITION: &str = "NOT (is_credit_note AND EXISTS (SELECT 1 FROM invoices AS credited \
-     WHERE credited.taxpayer_id = invoices.taxpayer_id AND credited.irn_key = invoices.corrects \
-     AND credited.payment_status = 'REJECTED'))";
 
 #[derive(FromQueryResult)]
 struct OwedRow {
@@ -103,7 +99,8 @@ pub async fn load_unsettled(
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::IsSale.eq(true))
         .filter(Expr::cust(OWED_CONDITION))
-        .filter(Expr::cust(NOT_SETTLED_CONDITION))
+        // An invoice that was credited in full before any payment is REJECTED; neither it nor its credit note counts.
+        .filter(Expr::cust(credits_rejected_condition()).not())
         .order_by_asc(Expr::cust(DUE_DATE_SQL))
         .limit(max.saturating_add(1))
         .into_model::<OwedRow>()

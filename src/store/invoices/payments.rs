@@ -78,7 +78,7 @@ impl Model {
 }
 
 /// Loads the ledger entries of an invoice, oldest first. The actor of an entry is the actor of its event.
-pub async fn owned_by_with_invoice(
+pub async fn find_owned_by_invoice(
     store: &Store,
     taxpayer: TaxpayerId,
     invoice: InvoiceId,

@@ -30,7 +30,7 @@ use crate::store::webhooks::delivery_row;
 /// entries.
 const ENTRIES_READ_MAX: u64 = ENTRIES_MAX as u64 + 1;
 
-pub async fn owned_by_with_irn(
+pub async fn find_owned_by_irn(
     store: &Store,
     taxpayer: TaxpayerId,
     irn: &Irn,
@@ -139,7 +139,7 @@ async fn step_entries(
     taxpayer: TaxpayerId,
     irn: &Irn,
 ) -> Result<Vec<TimelineEntry>, StoreError> {
-    let runs = runs::owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?;
+    let runs = runs::find_owned_by_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?;
     let rows = step_row::Entity::find()
         .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
         .filter(step_row::Column::RunId.is_in(runs.iter().map(|run| run.id.to_string())))

@@ -69,7 +69,7 @@ static COUNTS: SqlOnce = SqlOnce::new(|_| {
         ))
     };
     let was_due = format!(
-        "SELECT taxpayer_id, irn_key, currency, payment_status, status, is_credit_note, is_sale, paid, payable, signed_payable FROM invoices WHERE taxpayer_id = $1 AND {DUE_DATE_SQL} < $3 \
+        "SELECT taxpayer_id, id, invoice_no, irn_key, currency, payment_status, status, is_credit_note, is_sale, paid, payable, signed_payable FROM invoices WHERE taxpayer_id = $1 AND {DUE_DATE_SQL} < $3 \
          ORDER BY {DUE_DATE_SQL} DESC, created_at DESC, id DESC LIMIT {DUE_LOOKED_AT_MAX}"
     );
     let overdue = format!(

@@ -32,10 +32,10 @@ impl BlockedStep {
                 .is_none_or(|taxpayers| taxpayers.contains(&taxpayer))
     }
 
-    /// True if this step is no longer blocked for at least one of its taxpayers. `now` lists the steps that are blocked
-    /// now.
-    pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {
-        let Some(now) = now.iter().find(|other| other.step == self.step) else {
+    /// True if this step is no longer blocked for at least one of its taxpayers. `blocked_now` lists the steps that are
+    /// blocked now.
+    pub fn has_opened_for_a_taxpayer(&self, blocked_now: &[Self]) -> bool {
+        let Some(now) = blocked_now.iter().find(|other| other.step == self.step) else {
             return true;
         };
         match (&self.taxpayers, &now.taxpayers) {
@@ -522,7 +522,7 @@ mod tests {
             (&one, vec![blocked_for("b", None)], true),
         ] {
             assert_eq!(
-                before.is_unblocked_for_some(&now),
+                before.has_opened_for_a_taxpayer(&now),
                 opens,
                 "{before:?} {now:?}"
             );

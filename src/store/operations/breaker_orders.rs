@@ -27,6 +27,10 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
+/// The time of an order. The same order given again keeps its time.
+const ORDERED_AT: &str = "CASE WHEN breaker_orders.kind = excluded.kind THEN breaker_orders.ordered_at \
+                          ELSE excluded.ordered_at END";
+
 /// Stores an order in place of the previous one about the operation. Records `entry` in the audit, if there is one.
 pub async fn give_order(
     store: &Store,
@@ -56,7 +60,8 @@ async fn save(
     Entity::insert(row.into_active_model())
         .on_conflict(
             OnConflict::column(Column::Operation)
-                .update_columns([Column::Kind, Column::OrderedAt])
+                .update_column(Column::Kind)
+                .value(Column::OrderedAt, Expr::cust(ORDERED_AT))
                 .value(Column::Number, Expr::col((Entity, Column::Number)).add(1))
                 .to_owned(),
         )
@@ -76,6 +81,7 @@ pub async fn list(store: &Store) -> Result<Vec<BreakerOrder>, StoreError> {
         Ok(BreakerOrder {
             kind: at.parse(&row.kind)?,
             number: row.number,
+            ordered_at: at.moment(row.ordered_at)?,
             operation: row.operation,
         })
     });
@@ -92,20 +98,23 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             assert_eq!(list(store).await.unwrap(), []);
-            for (number, kind) in [
-                (1, BreakerOrderKind::Trip),
-                (2, BreakerOrderKind::Reset),
-                (3, BreakerOrderKind::Trip),
+            let at = |second| Timestamp::from_second(second).unwrap();
+            for (number, kind, ordered_at) in [
+                (1, BreakerOrderKind::Trip, 1),
+                (2, BreakerOrderKind::Reset, 2),
+                (3, BreakerOrderKind::Trip, 3),
+                // The calls are stopped since the first of two orders.
+                (4, BreakerOrderKind::Trip, 3),
+                (5, BreakerOrderKind::Reset, 5),
             ] {
                 let tx = store.begin().await.unwrap();
-                save(&tx, "sign", kind, Timestamp::UNIX_EPOCH)
-                    .await
-                    .unwrap();
+                save(&tx, "sign", kind, at(number)).await.unwrap();
                 tx.commit().await.unwrap();
                 let expected = BreakerOrder {
                     operation: "sign".into(),
                     kind,
                     number,
+                    ordered_at: at(ordered_at),
                 };
                 assert_eq!(list(store).await.unwrap(), [expected]);
             }

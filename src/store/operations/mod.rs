@@ -9,6 +9,7 @@ pub mod finding_decisions;
 pub mod ledger_days;
 pub mod mail_choices;
 pub mod mails;
+mod moved_findings;
 pub mod notices;
 pub mod outage_notice_row;
 pub mod outage_row;

@@ -250,7 +250,7 @@ mod tests {
     use timing::clock;
 
     use super::*;
-    use crate::domain::events::delivery::Endpoint;
+    use crate::domain::events::endpoint::Endpoint;
     use crate::domain::events::event::EventKind;
     use crate::domain::outage::AffectedOperation;
     use crate::store::testing::{TestStore, claim_due, stores};

@@ -12,14 +12,17 @@ use sea_orm::{
     QuerySelect, QueryTrait, Select, Statement, Value,
 };
 
+use crate::domain::incident::CountAndOldest;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
     self, AskedBy, Finding, FindingAction, Reconciliation, ReconciliationState, RecordedFinding,
 };
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
+use crate::store::operations::moved_findings;
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, Model};
+use crate::store::operations::work_facts::group_from_row;
 
 /// The filter of the list of reconciliations. A field that is `None` does not filter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,14 +65,16 @@ const CHANGING_COLUMNS: [Column; 11] = [
 ];
 
 /// Writes a completed reconciliation with its findings, as the latest of its taxpayer and day. Takes over operators'
-/// decisions from the previous one. Returns the reconciliation with its final counts.
+/// decisions from the previous one, and what other days list of the same differences. Returns the reconciliation with
+/// its final counts.
 pub async fn finish(
     tx: &Transaction,
     one: Reconciliation,
     findings: Vec<Finding>,
 ) -> Result<Reconciliation, StoreError> {
-    let decided = supersede_previous(tx, &one).await?;
-    let recorded = day::number_findings(findings, &decided);
+    let mut earlier = supersede_previous(tx, &one).await?;
+    earlier.extend(moved_findings::take_over(tx, &one, &findings).await?);
+    let recorded = day::number_findings(findings, &earlier);
     let carried = recorded.iter().filter(|found| found.decision.is_some());
     let one = one.count_decided(u32::try_from(carried.count()).unwrap_or(u32::MAX));
     save(tx, &one).await?;
@@ -270,23 +275,20 @@ pub async fn findings(
 }
 
 /// Counts, by kind, the findings on which operators have to decide. Only the latest reconciliation of each taxpayer and
-/// day counts.
-pub async fn open_findings_by_kind(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
-    let latest = Entity::find()
-        .select_only()
-        .column(Column::Id)
-        .filter(Column::IsLatest.eq(true))
-        .filter(Column::Listed.gt(0))
-        .into_query();
-    let counted = finding::Entity::find()
-        .select_only()
-        .column(finding::Column::Kind)
-        .column_as(finding::Column::Number.count(), "count")
-        .filter(finding::Column::Action.eq(FindingAction::Listed.as_str()))
-        .filter(finding::Column::DecidedAt.is_null())
-        .filter(finding::Column::ReconciliationId.in_subquery(latest))
-        .group_by(finding::Column::Kind);
-    Ok(counted.into_tuple().all(store.reader()).await?)
+/// day counts. `since` is the time at which the oldest of these reconciliations ended.
+pub async fn open_findings_by_kind(
+    store: &Store,
+) -> Result<Vec<(String, CountAndOldest)>, StoreError> {
+    let sql = "SELECT f.kind, COUNT(*) AS count, MIN(r.ended_at) AS since FROM reconciliations r \
+               JOIN reconciliation_findings f ON f.taxpayer_id = r.taxpayer_id AND f.reconciliation_id = r.id \
+               WHERE r.is_latest = TRUE AND r.listed > 0 AND f.action = $1 AND f.decided_at IS NULL GROUP BY f.kind";
+    let values = [FindingAction::Listed.as_str().into()];
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    let rows = store.reader().query_all_raw(statement).await?;
+    let groups = rows
+        .iter()
+        .map(|row| Ok((row.try_get("", "kind")?, group_from_row(row)?)));
+    groups.collect()
 }
 
 /// Returns the time at which a reconciliation of any taxpayer was last completed.
@@ -500,20 +502,16 @@ mod tests {
                 std::slice::from_ref(&listed),
             )
             .await;
+            // The one that an operator asked for ended a second after it began; those before it do not count.
+            let oldest = CountAndOldest {
+                count: 1,
+                since: Some(at(4)),
+            };
             assert_eq!(
                 open_findings_by_kind(store).await.unwrap(),
-                [("missing_remotely".to_owned(), 1)]
+                [("missing_remotely".to_owned(), oldest)]
             );
-            let found = findings(
-                store,
-                &useful,
-                Page {
-                    number: 1,
-                    per_page: 10,
-                },
-            )
-            .await
-            .unwrap();
+            let found = findings(store, &useful, first_page()).await.unwrap();
             let found: Vec<_> = found
                 .into_iter()
                 .map(|one| (one.number, one.finding))
@@ -528,31 +526,12 @@ mod tests {
             let last =
                 finish_and_commit(store, new_reconciliation(AskedBy::Timer, 4), 4, &[]).await;
             assert_eq!(open_findings_by_kind(store).await.unwrap(), []);
-            let all = page(
-                store,
-                ReconciliationFilter::default(),
-                Page {
-                    number: 1,
-                    per_page: 10,
-                },
-            )
-            .await
-            .unwrap();
+            let all = page(store, ReconciliationFilter::default(), first_page())
+                .await
+                .unwrap();
             assert_eq!(all, (vec![last.clone(), asked_for, useful], 3));
             assert_eq!(with_id(store, plain.id).await.unwrap(), None);
-            assert_eq!(
-                findings(
-                    store,
-                    &plain,
-                    Page {
-                        number: 1,
-                        per_page: 10
-                    }
-                )
-                .await
-                .unwrap(),
-                []
-            );
+            assert_eq!(findings(store, &plain, first_page()).await.unwrap(), []);
             let day = last.day;
             let other = last.day.tomorrow().unwrap();
             assert_eq!(
@@ -581,19 +560,7 @@ mod tests {
     async fn the_list_is_narrowed_by_taxpayer_and_day() {
         for test in stores().await {
             let one = save_and_commit(&test.store, new_reconciliation(AskedBy::Operator, 1)).await;
-            let count_in = async |filter| {
-                page(
-                    &test.store,
-                    filter,
-                    Page {
-                        number: 1,
-                        per_page: 10,
-                    },
-                )
-                .await
-                .unwrap()
-                .1
-            };
+            let count_in = async |filter| page(&test.store, filter, first_page()).await.unwrap().1;
             let count = async |taxpayer_id, day| {
                 count_in(ReconciliationFilter {
                     taxpayer_id,
@@ -725,7 +692,7 @@ mod tests {
             let counts = async || {
                 let open = open_findings_by_kind(store).await.unwrap();
                 let one = with_id(store, one.id).await.unwrap().unwrap().counts;
-                let open: i64 = open.iter().map(|(_, count)| count).sum();
+                let open: u64 = open.iter().map(|(_, group)| group.count).sum();
                 (open, one.listed, one.decided)
             };
             assert_eq!(counts().await, (2, 2, 0));

@@ -28,7 +28,7 @@ fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
 }
 
 /// Loads the supplier invoices of a taxpayer that have these IRN keys.
-pub async fn owned_by_with_irn_keys(
+pub async fn find_owned_by_irn_keys(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     irn_keys: Vec<String>,
@@ -43,13 +43,13 @@ pub async fn owned_by_with_irn_keys(
     rows.into_iter().map(SupplierInvoice::try_from).collect()
 }
 
-pub async fn owned_by_with_irn(
+pub async fn find_owned_by_irn(
     store: &Store,
     taxpayer: TaxpayerId,
     irn: &Irn,
 ) -> Result<Option<SupplierInvoice>, StoreError> {
     Ok(
-        owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()])
+        find_owned_by_irn_keys(store.reader(), taxpayer, vec![irn.key()])
             .await?
             .pop(),
     )

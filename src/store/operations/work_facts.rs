@@ -20,7 +20,6 @@ use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::Store;
 use crate::store::lanes::LaneKind;
-use crate::store::operations::reconciliations;
 use crate::store::runs::QUARANTINED_CONDITION;
 use crate::store::webhooks::endpoint_list::has_health;
 use crate::store::webhooks::failure_streak;
@@ -54,7 +53,6 @@ pub async fn load_facts(store: &Store, now: Timestamp) -> Result<WorkFacts, Stor
         refused: refused_taxpayers(store, now).await?,
         refusal_reasons: refusal_reasons(store, now).await?,
         oldest_recent_run_at: oldest_recent_run(store, now).await?,
-        reconciled_at: reconciliations::last_completion_time(store).await?,
         endpoints: parked_endpoints(store).await?,
         dead_letters: count_dead_letters(store, now).await?,
         ..WorkFacts::default()

@@ -48,7 +48,7 @@ pub async fn with_irn_keys(
 }
 
 /// Loads a taxpayer's runs for these IRNs.
-pub async fn owned_by_with_irn_keys(
+pub async fn find_owned_by_irn_keys(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     irn_keys: Vec<String>,
@@ -56,7 +56,7 @@ pub async fn owned_by_with_irn_keys(
     with_irn_keys(connection, [(taxpayer, irn_keys)]).await
 }
 
-pub async fn owned_by_with_id(
+pub async fn find_owned_by_id(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     id: RunId,

@@ -83,8 +83,8 @@ pub(crate) async fn find_irn_spellings(
         return Ok(vec![text]);
     };
     let invoice =
-        invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
-    let received = supplier_invoices::owned_by_with_irn(store, taxpayer, &irn).await?;
+        invoices::find_owned_by_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
+    let received = supplier_invoices::find_owned_by_irn(store, taxpayer, &irn).await?;
     let stored = [invoice.map(|one| one.irn), received.map(|one| one.irn)]
         .into_iter()
         .flatten();
@@ -156,7 +156,7 @@ pub async fn oldest_dead_letters(
 }
 
 /// Finds a delivery to any endpoint of a taxpayer.
-pub async fn owned_by_with_id(
+pub async fn find_owned_by_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
@@ -177,7 +177,7 @@ async fn find_row(
 }
 
 /// Loads a delivery of a taxpayer with its last attempts and their headers.
-pub async fn logged_owned_by_with_id(
+pub async fn find_logged_owned_by_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
@@ -262,12 +262,12 @@ pub async fn count_open_by_endpoint(
 }
 
 /// Finds a dead letter of a taxpayer by its id.
-pub async fn dead_owned_by_with_id(
+pub async fn find_dead_owned_by_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: uuid::Uuid,
 ) -> Result<Option<Delivery>, StoreError> {
-    let found = owned_by_with_id(store, taxpayer, id).await?;
+    let found = find_owned_by_id(store, taxpayer, id).await?;
     Ok(found.filter(|delivery| delivery.state == DeliveryState::Dead))
 }
 

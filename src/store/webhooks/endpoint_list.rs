@@ -12,7 +12,8 @@ use sea_orm::{
 };
 use url::Url;
 
-use crate::domain::events::delivery::{DeliveryState, Endpoint};
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 use crate::store::Store;

@@ -30,7 +30,7 @@ use sea_orm::{
     QueryFilter, QueryOrder, QueryResult, Statement,
 };
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::{DEFAULT_ENDPOINT, EndpointKey, TaxpayerId, parse_number};
@@ -96,7 +96,7 @@ pub async fn all_owned_by(
 }
 
 /// Loads the endpoint with the name that callers of the API use: `default`, or the id of an added endpoint.
-pub async fn owned_by_with_name(
+pub async fn find_owned_by_name(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     name: &str,
@@ -394,7 +394,7 @@ mod tests {
                 ("9", None),
                 ("-2", None),
             ] {
-                let named = owned_by_with_name(reader, OWNER, name).await.unwrap();
+                let named = find_owned_by_name(reader, OWNER, name).await.unwrap();
                 assert_eq!(named.map(|(one, _)| one.id), id, "{name}");
             }
             let keys = [OWNER.into(), added[0].key];

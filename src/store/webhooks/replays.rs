@@ -99,7 +99,7 @@ pub async fn page_owned_by(
 }
 
 /// Finds a replay of any endpoint of a taxpayer.
-pub async fn owned_by_with_id(
+pub async fn find_owned_by_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: uuid::Uuid,

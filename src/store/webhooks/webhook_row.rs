@@ -4,7 +4,7 @@ use database::StoreError;
 use database::column::RowRef;
 use sea_orm::entity::prelude::*;
 
-use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::kernel::ids::{EndpointKey, TaxpayerId};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]

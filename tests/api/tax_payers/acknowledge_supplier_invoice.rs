@@ -151,5 +151,5 @@ async fn the_body_is_checked(world: &World) {
     buyer
         .acknowledge("SUP1")
         .await
-        .expect_refusal(422, "IRN_MALFORMED");
+        .expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
 }

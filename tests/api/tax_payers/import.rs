@@ -234,6 +234,22 @@ async fn each_format_is_accepted_and_a_faulty_document_names_its_place(world: &W
     }
 }
 
+#[on_sqlite]
+async fn points_that_may_stand_between_thousands_are_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (second, is_told) in [("2", true), ("2.5", false)] {
+        let file = csv(&[row(&invoice_no(), "1.234"), row(&invoice_no(), second)]);
+        for (query, status) in [("?preview=true", 200), ("", 201)] {
+            let answer = import(&taxpayer, query, "text/csv", file.clone()).await;
+            let answer = answer.expect_status(status);
+            let warnings = answer.data()["warnings"].to_string();
+            let told = "Line 2, column line.quantity: 1.234 is read as 1.234 and not as 1234";
+            assert_eq!(warnings.contains(told), is_told, "{query}: {warnings}");
+            assert_eq!(answer.data()["created"], 2, "{}", answer.body);
+        }
+    }
+}
+
 #[each_database]
 async fn a_preview_changes_nothing_and_foresees_duplicates(world: &World) {
     let taxpayer = world.taxpayer().await;

@@ -24,6 +24,7 @@ mod requests;
 mod summary;
 mod timeline;
 mod ubl_parts;
+mod ubl_round_trip;
 mod update_invoice;
 mod update_payment_status;
 mod update_status;

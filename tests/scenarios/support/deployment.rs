@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::tz::Offset;
 use reqwest::Method;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Operation, PartyEnrolment, Sandbox};
 use serde_json::{Value, json};
@@ -381,6 +382,7 @@ pub(crate) async fn authority() -> Sandbox {
         api_key: API_KEY.into(),
         api_secret: API_SECRET.into(),
         seed: 1,
+        utc_offset: Offset::UTC,
     };
     let sandbox = sandbox::start(settings).await.unwrap();
     enrol(&sandbox, &Registration::demo());

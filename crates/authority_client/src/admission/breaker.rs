@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use crate::admission::call_origin::{CallOrigin, CallPayer, CallerAccount};
 use crate::admission::call_verdict::CallVerdict;
 use crate::admission::call_window::CallCounts;
+use crate::admission::failure_causes::FailureCauses;
 use crate::admission::open_breaker::{
     BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, add_time,
     time_until,
@@ -60,7 +61,8 @@ pub struct BreakerView {
     pub is_tripped: bool,
     /// The time at which the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
-    /// Why the last counted call failed; `None` if it was answered.
+    /// Why calls fail: while the breaker is open for everybody, the cause of most failures within 30 s; otherwise the
+    /// cause of the last counted call. `None` if that call was answered and the breaker is closed.
     pub cause: Option<CauseKind>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
@@ -93,7 +95,7 @@ pub(crate) struct Breaker {
     open: Option<OpenBreaker<CallPayer>>,
     lanes: HashMap<CallPayer, PayerLane>,
     since: Option<Timestamp>,
-    cause: Option<CauseKind>,
+    pub(crate) causes: FailureCauses,
     answered_at: Option<Timestamp>,
     failed_at: Option<Timestamp>,
     openings: u64,
@@ -165,10 +167,14 @@ impl Breaker {
         }
     }
 
-    /// Records that a call waited too long in the queue. The call counts as failed if no call was answered in the last
-    /// 30 s, so that hanging calls open the breaker too. Returns true if the breaker opened.
+    /// Records that a call waited too long in the queue. If no call was answered in the last 30 s, it counts as failed, so
+    /// that hanging calls open the breaker too. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
-        self.total(now).answered == 0 && self.record_failure(origin, now)
+        if self.total(now).answered > 0 {
+            return false;
+        }
+        self.causes.record(CauseKind::TimedOut, now);
+        self.record_failure(origin, now)
     }
 
     /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few payers or documents.
@@ -227,20 +233,16 @@ impl Breaker {
         self.is_outage() && self.failed_at == failed_at && self.close(now)
     }
 
-    /// Records why a call failed; `None` if it was answered.
-    pub(crate) fn note_cause(&mut self, cause: Option<CauseKind>) {
-        self.cause = cause;
-    }
-
     pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
         let total = self.total(now);
+        let is_lane_open = self.lanes.values().any(PayerLane::is_open);
         let is_probing = match &self.open {
             Some(open) => open.probing_since.is_some(),
             None => self.lanes.values().any(PayerLane::is_probing),
         };
         let state = match &self.open {
             _ if is_probing => BreakerState::HalfOpen,
-            None if !self.lanes.values().any(PayerLane::is_open) => BreakerState::Closed,
+            None if !is_lane_open => BreakerState::Closed,
             _ => BreakerState::Open,
         };
         BreakerView {
@@ -250,7 +252,7 @@ impl Breaker {
             is_outage: self.is_outage(),
             is_tripped: self.is_tripped(),
             since: self.since,
-            cause: self.cause,
+            cause: self.causes.current(self.is_outage(), is_lane_open),
             calls: total.calls(),
             failures: total.failures(),
             next_probe_at: match &self.open {
@@ -372,6 +374,7 @@ impl Breaker {
         let was_open = self.is_any_open();
         self.open = None;
         self.lanes.values_mut().for_each(PayerLane::close);
+        self.causes.forget_failures();
         if was_open {
             self.since = Some(now);
         }
@@ -382,6 +385,9 @@ impl Breaker {
         let lane = self.lane_for_payer(payer);
         let was_open = lane.is_open();
         lane.close();
+        if !self.is_any_open() {
+            self.causes.forget_failures();
+        }
         if was_open {
             self.since = Some(now);
         }

@@ -171,14 +171,13 @@ impl BreakerPermit {
     pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>) {
         self.verdict = call_verdict(result);
         let cause = result.as_ref().err().and_then(AuthorityFailure::cause);
-        match self.verdict {
-            CallVerdict::Answered => self.breakers.lock(self.operation).note_cause(None),
-            CallVerdict::Failed => {
-                let cause = cause.map(Cause::kind);
-                self.breakers.lock(self.operation).note_cause(cause);
-            }
-            CallVerdict::Neutral => {}
-        }
+        let cause = match self.verdict {
+            CallVerdict::Answered => None,
+            CallVerdict::Failed => cause.map(Cause::kind),
+            CallVerdict::Neutral => return,
+        };
+        let now = self.breakers.now();
+        self.breakers.lock(self.operation).causes.note(cause, now);
     }
 }
 
@@ -280,6 +279,71 @@ mod tests {
             .unwrap()
             .settle(&Ok(()));
         assert_eq!(state(&breakers, Operation::Sign), BreakerState::Closed);
+    }
+
+    /// Returns the result of a call that failed for a reason, or was answered.
+    fn result(cause: Option<CauseKind>) -> Result<(), AuthorityFailure> {
+        let reason = match cause {
+            None => return Ok(()),
+            Some(CauseKind::KeyRefused) => Cause::KeyRefused {
+                message: String::new(),
+            },
+            Some(CauseKind::Down) => Cause::Down { status: 503 },
+            Some(_) => Cause::Untrusted,
+        };
+        Err(AuthorityFailure::Retryable { reason })
+    }
+
+    /// The calls, as numbers of results, and the cause when a health check fails then.
+    type Case = (&'static [(u32, Option<CauseKind>)], CauseKind);
+
+    #[test]
+    fn a_breaker_for_everybody_has_the_cause_of_most_failures_and_not_of_the_last_call() {
+        use CauseKind::{Down, KeyRefused, Untrusted};
+        let cases: [Case; 5] = [
+            (&[(19, Some(KeyRefused)), (1, None)], KeyRefused),
+            (
+                &[(1, None), (15, Some(Untrusted)), (4, Some(Down))],
+                Untrusted,
+            ),
+            (&[(4, Some(KeyRefused)), (15, Some(Down)), (1, None)], Down),
+            (
+                &[(1, None), (10, Some(Down)), (10, Some(KeyRefused))],
+                KeyRefused,
+            ),
+            (&[(1, None), (19, Some(Down))], Down),
+        ];
+        for (calls, expected) in cases {
+            let clock = Arc::new(MockClock::at(
+                Timestamp::from_second(1_800_000_000).unwrap(),
+            ));
+            let breakers = Breakers::new(clock);
+            let mut taxpayer = 0;
+            for (count, cause) in calls {
+                for _ in 0..*count {
+                    taxpayer += 1;
+                    // Each taxpayer has a payer of its own, so that no lane opens first.
+                    let account = CallerAccount::Taxpayer {
+                        id: taxpayer,
+                        payer: taxpayer,
+                    };
+                    let origin = CallOrigin::new(account, Some(&taxpayer.to_string()));
+                    let permit = breakers.admit(Operation::Sign, origin).ok().unwrap();
+                    permit.settle(&result(*cause));
+                }
+            }
+            let throttled: Result<(), _> = Err(AuthorityFailure::Throttled { retry_after: None });
+            for taxpayer in 100..140 {
+                let permit = breakers.admit(Operation::Sign, origin(taxpayer));
+                permit.ok().unwrap().settle(&throttled);
+            }
+            breakers.on_liveness(Operation::Sign, false);
+            let view = breakers.views().swap_remove(Operation::Sign as usize);
+            assert_eq!((view.is_outage, view.cause), (true, Some(expected)));
+            breakers.reset(Operation::Sign);
+            breakers.on_liveness(Operation::Sign, false);
+            assert!(!breakers.views()[Operation::Sign as usize].is_outage);
+        }
     }
 
     #[test]

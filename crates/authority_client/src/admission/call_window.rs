@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::admission::call_origin::{CallOrigin, CallerAccount};
 use crate::admission::payer_lane::CALLS_MIN;
 
-const WINDOW_S: i64 = 30;
+pub(super) const WINDOW_S: i64 = 30;
 /// The time for which a failed IRN is remembered, in seconds.
 const FAILED_IRN_MEMORY_S: i64 = 600;
 /// The maximum number of failed IRNs that are remembered. At this limit, a failure of any other IRN counts as a
@@ -212,7 +212,7 @@ impl CallWindow {
 
 /// True if `second` is one of the last `length` seconds. False if it is in the future: it was recorded before the clock
 /// was set back.
-fn is_within(length: i64, second: i64, now: i64) -> bool {
+pub(super) fn is_within(length: i64, second: i64, now: i64) -> bool {
     (0..length).contains(&now.saturating_sub(second))
 }
 

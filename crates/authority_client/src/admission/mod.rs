@@ -10,6 +10,7 @@ pub(super) mod call_stats;
 pub(super) mod call_verdict;
 pub(super) mod call_window;
 mod failing_accounts;
+mod failure_causes;
 pub(super) mod load_signal;
 pub(super) mod open_breaker;
 pub(super) mod overload_source;

@@ -62,7 +62,7 @@ impl CallAdmission {
         self.breakers.recent_calls(operation, account)
     }
 
-    pub(crate) fn limit_views(&self) -> Vec<LimitView> {
+    pub(crate) fn call_limits(&self) -> Vec<LimitView> {
         self.limits.views()
     }
 
@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn view(admission: &CallAdmission) -> LimitView {
-        admission.limit_views().swap_remove(OPERATION as usize)
+        admission.call_limits().swap_remove(OPERATION as usize)
     }
 
     fn state(admission: &CallAdmission) -> BreakerState {

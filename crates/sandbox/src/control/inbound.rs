@@ -47,7 +47,7 @@ impl State {
     /// Adds a signed and transmitted invoice for the customer with the tax number `inbound.tin`. Returns its IRN. The
     /// error says why `inbound` is invalid.
     pub fn plant_invoice(&self, inbound: &InboundInvoice) -> Result<String, String> {
-        let today = clock::day(clock::now());
+        let today = clock::day(clock::now(), self.settings.utc_offset);
         let planted = self.ledger.open().invoice_count();
         let document = match &inbound.document {
             Some(document) => document.clone(),

@@ -37,7 +37,7 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
         .iter()
         .skip(skipped)
         .take(size)
-        .map(|invoice| invoice.summary())
+        .map(|invoice| invoice.summary(state.settings.utc_offset))
         .collect();
     let page = json!({
         "page": page,
@@ -76,8 +76,8 @@ pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
         .query
         .get("confirmed")
         .is_some_and(|text| text == "true");
-    let from = parse_bound(call, "from")?;
-    let to = parse_bound(call, "to")?;
+    let from = parse_bound(call, state, "from")?;
+    let to = parse_bound(call, state, "to")?;
     let ledger = state.ledger.open();
     let rows: Vec<Value> = ledger
         .oldest_first()
@@ -101,12 +101,19 @@ fn transit_row(invoice: &Invoice) -> Value {
 }
 
 /// Parses a day or an RFC 3339 time as a time range. A time becomes a range that starts and ends at this time.
-fn parse_bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
+fn parse_bound(
+    call: &Call,
+    state: &State,
+    name: &str,
+) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else {
         return Ok(None);
     };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));
-    let span = moment.or_else(|| text.parse::<Date>().ok().and_then(clock::day_span));
+    let span = moment.or_else(|| {
+        let day: Date = text.parse().ok()?;
+        clock::day_span(day, state.settings.utc_offset)
+    });
     span.map(Some)
         .ok_or_else(|| Refusal::field(name, "must be a date"))
 }

@@ -33,7 +33,8 @@ pub(super) fn sign(call: &Call, state: &State) -> OperationResult {
 }
 
 pub(super) fn confirm(call: &Call, state: &State) -> OperationResult {
-    with_invoice(call, state, |invoice| Ok(invoice.confirmation()))
+    let zone = state.settings.utc_offset;
+    with_invoice(call, state, |invoice| Ok(invoice.confirmation(zone)))
 }
 
 fn check_document(document: &Value, state: &State) -> Result<InvoiceEssence, Refusal> {

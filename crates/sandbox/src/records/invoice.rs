@@ -3,7 +3,9 @@
 //! The document never changes after the signature. A transition that is not allowed changes nothing and returns the
 //! reason in the authority's words.
 
-use jiff::{Timestamp, civil::Date};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -79,8 +81,8 @@ pub(crate) struct Invoice {
 }
 
 impl Invoice {
-    pub(crate) fn sync_day(&self) -> Date {
-        clock::day(self.signed_at)
+    pub(crate) fn sync_day(&self, zone: Offset) -> Date {
+        clock::day(self.signed_at, zone)
     }
 
     /// Changes the payment status. PAID is final, PENDING is only an initial state, and PARTIAL needs a reference.
@@ -131,12 +133,12 @@ impl Invoice {
         self.transit == Transit::Delivered
     }
 
-    /// Returns the data that the operation `confirm` answers with.
-    pub(crate) fn confirmation(&self) -> Value {
+    /// Returns the data that the operation `confirm` answers with. The day of the signature is one of `zone`.
+    pub(crate) fn confirmation(&self, zone: Offset) -> Value {
         json!({
             "issue_date": self.issue_date,
             "due_date": self.due_date,
-            "sync_date": self.sync_day().to_string(),
+            "sync_date": self.sync_day(zone).to_string(),
             "payment_status": self.payment.name(),
             "transmitted": self.is_transmitted(),
             "delivered": self.is_delivered(),
@@ -144,8 +146,8 @@ impl Invoice {
     }
 
     /// Returns the entry of this invoice in the results of a search.
-    pub(crate) fn summary(&self) -> Value {
-        let mut row = self.confirmation();
+    pub(crate) fn summary(&self, zone: Offset) -> Value {
+        let mut row = self.confirmation(zone);
         row["irn"] = json!(self.irn);
         row["business_id"] = json!(self.business_id);
         row["invoice_type_code"] = json!(self.type_code);

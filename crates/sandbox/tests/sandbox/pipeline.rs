@@ -1,5 +1,7 @@
 //! An invoice from its reference number to its receipt.
 
+use jiff::civil::Date;
+use jiff::tz::offset;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -94,6 +96,24 @@ async fn a_second_signature_is_refused_in_the_words_of_a_busy_authority() {
         ),
         (1, 2)
     );
+}
+
+/// The zones are 26 hours apart, so their days differ at every moment.
+#[actix_rt::test]
+async fn the_day_of_a_signature_is_one_of_the_time_zone_of_the_settings() {
+    let mut days = Vec::new();
+    for zone in [offset(-12), offset(14)] {
+        let authority = Authority::with_zone(1, zone).await;
+        authority.sign(IRN).await;
+        let (_, confirmed) = authority.get(&format!("/invoice/confirm/{IRN}")).await;
+        let (_, found) = authority.get(&format!("/invoice/{BUSINESS}")).await;
+        let day = &confirmed["data"]["sync_date"];
+        assert_eq!(&found["data"]["items"][0]["sync_date"], day);
+        let day: Date = day.as_str().unwrap().parse().unwrap();
+        days.push(day);
+        authority.sandbox.stop().await;
+    }
+    assert!(days[0] < days[1], "{days:?}");
 }
 
 #[actix_rt::test]

@@ -42,7 +42,10 @@ async fn a_download_opens_with_the_callers_key_and_holds_the_document() {
         (200, 24)
     );
     let opened: Value = strict_json::from_untrusted(&unseal(&body["data"], API_KEY)).unwrap();
-    assert_eq!(opened, document(IRN));
+    // A document that was signed without a time has the member all the same.
+    let mut expected = document(IRN);
+    expected["issue_time"] = Value::Null;
+    assert_eq!(opened, expected);
     let wrong = unseal(&body["data"], "00000000-0000");
     assert!(strict_json::from_untrusted::<Value>(&wrong).is_err());
 }

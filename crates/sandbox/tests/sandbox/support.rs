@@ -1,5 +1,6 @@
 //! A started simulator and a client for it.
 
+use jiff::tz::Offset;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use sandbox::{FaultOrder, InvoiceSheet, Sandbox, Settings};
 use serde_json::{Value, json};
@@ -30,11 +31,16 @@ impl Authority {
     }
 
     pub(crate) async fn with_seed(seed: u64) -> Self {
+        Self::with_zone(seed, Offset::UTC).await
+    }
+
+    pub(crate) async fn with_zone(seed: u64, utc_offset: Offset) -> Self {
         let settings = Settings {
             bind: "127.0.0.1:0".into(),
             api_key: API_KEY.into(),
             api_secret: API_SECRET.into(),
             seed,
+            utc_offset,
         };
         let sandbox = sandbox::start(settings).await.unwrap();
         Self {

@@ -7,7 +7,7 @@ use super::Reader;
 use crate::codes::{self, RootKind};
 use crate::element::Element;
 use crate::fault::Cause;
-use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION};
+use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION};
 
 /// The elements that refer to other documents, in the order of the references that are read.
 const REFERENCES: [(&str, ReferenceKind); 7] = [
@@ -19,6 +19,14 @@ const REFERENCES: [(&str, ReferenceKind); 7] = [
     ("cac:ContractDocumentReference", ReferenceKind::Contract),
     ("cac:AdditionalDocumentReference", ReferenceKind::Additional),
 ];
+
+/// The references to other documents, and the fields that the writer puts into references of its own.
+#[derive(Default)]
+pub(super) struct ReadReferences {
+    pub references: Vec<Reference>,
+    pub irn: Option<String>,
+    pub tax_currency: Option<String>,
+}
 
 impl Reader<'_> {
     pub(super) fn document_type(&mut self, root_kind: RootKind) -> Coded {
@@ -68,10 +76,8 @@ impl Reader<'_> {
         (start.is_some() || end.is_some()).then_some(Period { start, end })
     }
 
-    /// Reads the references to other documents, and the IRN, which is one of them.
-    pub(super) fn references(&mut self) -> (Vec<Reference>, Option<String>) {
-        let mut references = Vec::new();
-        let mut irn = None;
+    pub(super) fn references(&mut self) -> ReadReferences {
+        let mut read = ReadReferences::default();
         for (name, kind) in REFERENCES {
             for element in self.root.children_named(name) {
                 let target = match kind {
@@ -82,22 +88,28 @@ impl Reader<'_> {
                 let Some(id) = target.text_at("cbc:ID") else {
                     continue;
                 };
-                if kind == ReferenceKind::Additional
-                    && target.peek_at("cbc:DocumentDescription") == IRN_DESCRIPTION
-                {
+                let description = target.peek_at("cbc:DocumentDescription");
+                let own = match (kind, &*description) {
+                    (ReferenceKind::Additional, IRN_DESCRIPTION) => Some(&mut read.irn),
+                    (ReferenceKind::Additional, TAX_CURRENCY_DESCRIPTION) => {
+                        Some(&mut read.tax_currency)
+                    }
+                    _ => None,
+                };
+                if let Some(own) = own {
                     target.text_at("cbc:DocumentDescription");
-                    irn = Some(id);
+                    *own = Some(id);
                     continue;
                 }
                 let issue_date = self.date_at(target, "cbc:IssueDate");
-                references.push(Reference {
+                read.references.push(Reference {
                     kind,
                     id,
                     issue_date,
                 });
             }
         }
-        (references, irn)
+        read
     }
 
     pub(super) fn payment_means(&mut self) -> Vec<PaymentMeans> {

@@ -125,10 +125,10 @@ impl<'a> Reader<'a> {
         let payment_means = self.payment_means();
         let supplier = self.party("cac:AccountingSupplierParty", "supplier");
         let customer = self.party("cac:AccountingCustomerParty", "customer");
-        let (references, irn) = self.references();
+        let read = self.references();
         Some(TradeDocument {
             number: number?,
-            irn,
+            irn: read.irn,
             document_type,
             issue_date: issue_date?,
             issue_time: self.issue_time(),
@@ -136,11 +136,11 @@ impl<'a> Reader<'a> {
             tax_point_date: self.date_at(root, "cbc:TaxPointDate"),
             delivery_date: self.date_at(root, "cac:Delivery/cbc:ActualDeliveryDate"),
             period: self.period(),
-            tax_currency: root.text_at("cbc:TaxCurrencyCode"),
+            tax_currency: root.text_at("cbc:TaxCurrencyCode").or(read.tax_currency),
             currency: body.currency,
             supplier,
             customer,
-            references,
+            references: read.references,
             buyer_reference: root.text_at("cbc:BuyerReference"),
             accounting_cost: root.text_at("cbc:AccountingCost"),
             notes: root

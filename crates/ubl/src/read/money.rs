@@ -13,7 +13,7 @@ use crate::rounding::round;
 
 /// Two amounts count as equal if they differ by no more than this, and totals of a currency with more digits if they
 /// differ by no more than one unit of its last digit.
-const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
+pub(super) const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 const TAX_CATEGORY: &str = "cac:TaxCategory";
 
 impl Reader<'_> {

@@ -2,10 +2,10 @@
 //! other, the amount of the line counts.
 
 use rust_decimal::Decimal;
-use trade_document::{Charge, Line, Tax};
+use trade_document::{Charge, Line, ROUNDING, Tax};
 
 use super::line::RawLine;
-use super::money::{gross, net_charges};
+use super::money::{TOLERANCE, gross, net_charges};
 use super::{Body, Reader};
 use crate::codes::{RootKind, currency_digits};
 use crate::element::Element;
@@ -159,6 +159,7 @@ impl Reader<'_> {
         let expected = gross + net_charges(&line.charges);
         let difference = line.amount - expected;
         if difference.is_zero() {
+            take_back_rounding(line, currency_digits);
             return;
         }
         let is_fee = difference > Decimal::ZERO;
@@ -178,6 +179,23 @@ impl Reader<'_> {
             reason: Some(DIFFERENCE.to_owned()),
             tax: None,
         });
+    }
+}
+
+/// Removes the discount or fee that says only that the amounts of all lines were rounded together, as far as the amount
+/// of the line, which stays, is otherwise within rounding.
+fn take_back_rounding(line: &mut Line, currency_digits: u32) {
+    let Some((last, others)) = line.charges.split_last() else {
+        return;
+    };
+    let is_rounding = last.rate.is_none() && last.reason.as_deref() == Some(ROUNDING);
+    let exact = line.quantity.checked_mul(line.price);
+    let exact = exact.and_then(|product| product.checked_div(line.base_quantity));
+    let unit = TOLERANCE.max(Decimal::new(1, currency_digits));
+    let is_close =
+        exact.is_some_and(|exact| (exact + net_charges(others) - line.amount).abs() <= unit);
+    if is_rounding && is_close {
+        line.charges.pop();
     }
 }
 

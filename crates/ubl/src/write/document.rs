@@ -5,9 +5,11 @@ use trade_document::{PaymentMeans, Reference, ReferenceKind, TradeDocument};
 
 use super::{line, money, party};
 use crate::codes::{self, RootKind};
-use crate::element::Element;
+use crate::element::{CURRENCY, Element};
 use crate::fault::UnwritableDocument;
-use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION};
+use crate::fixed_texts::{CUSTOMIZATION, IRN_DESCRIPTION, TAX_CURRENCY_DESCRIPTION};
+
+const TAX_CURRENCY: &str = "cbc:TaxCurrencyCode";
 
 pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, UnwritableDocument> {
     let kind = &document.document_type;
@@ -44,7 +46,7 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
     }
     push_date(&mut root, "cbc:TaxPointDate", document.tax_point_date);
     root.push_text("cbc:DocumentCurrencyCode", Some(&document.currency));
-    root.push_text("cbc:TaxCurrencyCode", document.tax_currency.as_deref());
+    root.push_text(TAX_CURRENCY, document.tax_currency.as_deref());
     root.push_text("cbc:AccountingCost", document.accounting_cost.as_deref());
     root.push_text("cbc:BuyerReference", document.buyer_reference.as_deref());
     if let Some(period) = document.period {
@@ -75,6 +77,34 @@ pub(crate) fn to_element(document: &TradeDocument) -> Result<Element, Unwritable
         )?);
     }
     Ok(root)
+}
+
+/// Keeps the currency of the tax only if a total states the tax in it, because EN 16931 demands that total (BR-53).
+/// Otherwise a reference holds the currency, so that a reader gets it back.
+pub(super) fn settle_tax_currency(root: &mut Element) {
+    let currency = root.peek_at(TAX_CURRENCY);
+    if has_tax_in(root, &currency) {
+        return;
+    }
+    root.children.retain(|child| child.name != TAX_CURRENCY);
+    if !currency.is_empty() {
+        root.push(
+            Element::new("cac:AdditionalDocumentReference")
+                .with(Element::leaf("cbc:ID", currency))
+                .with(Element::leaf(
+                    "cbc:DocumentDescription",
+                    TAX_CURRENCY_DESCRIPTION,
+                )),
+        );
+    }
+}
+
+fn has_tax_in(root: &Element, currency: &str) -> bool {
+    let totals = root.children_named("cac:TaxTotal");
+    let mut attributes = totals
+        .filter_map(|total| total.at("cbc:TaxAmount"))
+        .flat_map(|amount| &amount.attributes);
+    attributes.any(|one| one.name == CURRENCY && one.value == currency)
 }
 
 /// True if a reader would read this UBL code as another document type of the authority.

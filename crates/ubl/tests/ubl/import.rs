@@ -3,8 +3,11 @@
 
 use crate::test_set::{self, charge, decimal, line, plain, sum_up, tax};
 use rust_decimal::Decimal;
-use trade_document::{ItemKind, TradeDocument};
-use ubl::{Fault, Limits, ReadDocument, allocate_charges, fold_fees, read, split_untaxed, write};
+use trade_document::{ItemKind, ROUNDING, TradeDocument};
+use ubl::{
+    Fault, Limits, ReadDocument, UnmappedPart, allocate_charges, fold_fees, read, split_untaxed,
+    write, write_with_parts,
+};
 
 /// Reads the XML of the plain invoice with some of its texts replaced.
 fn read_with(replacements: &[(&str, &str)]) -> Result<ReadDocument, Vec<Fault>> {
@@ -52,7 +55,7 @@ fn a_package_becomes_a_piece_and_is_given_back() {
         sentences(&read),
         ["The unit XBX (box, Recommendation 21) became EA (each)."]
     );
-    let xml = ubl::write_with_parts(&read.document, &read.beside).unwrap();
+    let xml = write_with_parts(&read.document, &read.beside).unwrap();
     assert!(xml.contains("unitCode=\"XBX\""), "{xml}");
 }
 
@@ -239,6 +242,49 @@ fn the_amount_of_a_line_is_the_truth() {
 }
 
 #[test]
+fn a_charge_that_is_a_rounding_is_taken_back_and_the_amount_stays() {
+    let rounding = |is_fee, amount| charge(is_fee, amount, Some(ROUNDING), None);
+    let other = charge(false, "1", Some("Loyalty"), None);
+    for (currency, price, charges, amount, left) in [
+        ("NGN", "0.005", vec![rounding(false, "0.01")], "0", 0),
+        ("NGN", "4.756819", vec![rounding(false, "0.01")], "4.75", 0),
+        ("JPY", "148.288", vec![rounding(true, "1")], "149", 0),
+        (
+            "NGN",
+            "4.756819",
+            vec![other.clone(), rounding(false, "0.01")],
+            "3.75",
+            1,
+        ),
+        // It is more than a rounding, or it is not the last charge, as ours is.
+        ("NGN", "4.756819", vec![rounding(false, "0.02")], "4.74", 1),
+        ("NGN", "4.756819", vec![rounding(true, "0.01")], "4.77", 1),
+        (
+            "NGN",
+            "4.756819",
+            vec![rounding(false, "0.01"), other.clone()],
+            "3.75",
+            2,
+        ),
+    ] {
+        let mut document = plain();
+        document.currency = currency.to_owned();
+        document.lines[0].quantity = Decimal::ONE;
+        document.lines[0].price = decimal(price);
+        document.lines[0].charges = charges;
+        document.lines[0].amount = decimal(amount);
+        let xml = write(&document).unwrap();
+        let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+        let line = &read.document.lines[0];
+        assert_eq!(line.charges.len(), left, "{price} {amount}");
+        assert_eq!(line.amount, decimal(amount), "{price}");
+        assert_eq!(read.beside, [], "{price} {amount}");
+        let told = sentences(&read).join(" ");
+        assert!(!told.contains("makes it so"), "{price} {amount}: {told}");
+    }
+}
+
+#[test]
 fn a_line_without_price_or_quantity_gets_them_from_its_amount() {
     let price = "<cac:Price>\n      <cbc:PriceAmount currencyID=\"NGN\">450000.00</cbc:PriceAmount>\n    </cac:Price>";
     let quantity = "<cbc:InvoicedQuantity unitCode=\"EA\">2</cbc:InvoicedQuantity>";
@@ -273,7 +319,7 @@ fn a_price_in_another_currency_stays_beside_and_a_rate_comes_from_the_sum() {
     ])
     .unwrap();
     assert_eq!(read.document, plain());
-    let xml = ubl::write_with_parts(&read.document, &read.beside).unwrap();
+    let xml = write_with_parts(&read.document, &read.beside).unwrap();
     assert!(xml.contains(price), "{xml}");
 }
 
@@ -318,7 +364,7 @@ fn categories_and_means_that_the_authority_lacks_are_mapped_and_given_back() {
             "The payment means 59 of UNTDID 4461 became 49."
         ]
     );
-    let xml = ubl::write_with_parts(&read.document, &read.beside).unwrap();
+    let xml = write_with_parts(&read.document, &read.beside).unwrap();
     assert_eq!(xml.matches("<cbc:ID>AE</cbc:ID>").count(), 2, "{xml}");
     assert!(xml.contains("<cbc:PaymentMeansCode>59<"), "{xml}");
 }
@@ -378,6 +424,38 @@ fn an_amount_in_another_currency_is_refused_but_the_tax_in_one_is_kept() {
     assert_eq!(read.document.tax_currency.as_deref(), Some("USD"));
     assert_eq!(read.document.taxes.len(), 1);
     assert_eq!(read.beside[0].value, other);
+}
+
+#[test]
+fn the_currency_of_the_tax_is_stated_only_beside_the_tax_in_it() {
+    let code = "<cbc:TaxCurrencyCode>USD</cbc:TaxCurrencyCode>";
+    for (kept, is_stated) in [(None, false), (Some("USD"), true), (Some("EUR"), false)] {
+        let mut document = plain();
+        document.tax_currency = Some("USD".to_owned());
+        let totals = kept.into_iter().map(|currency| UnmappedPart {
+            path: "/Invoice".to_owned(),
+            value: format!(
+                "<cac:TaxTotal><cbc:TaxAmount currencyID=\"{currency}\">45.00</cbc:TaxAmount></cac:TaxTotal>"
+            ),
+        });
+        let parts: Vec<_> = totals.collect();
+        let xml = write_with_parts(&document, &parts).unwrap();
+        assert_eq!(xml.contains(code), is_stated, "{kept:?}: {xml}");
+        let read = read(xml.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(read.document, document, "{kept:?}");
+        assert_eq!(read.beside, parts, "{kept:?}");
+        assert_eq!(read.changes, [], "{kept:?}");
+    }
+}
+
+#[test]
+fn an_attribute_of_a_tax_currency_that_is_not_stated_leaves_no_empty_element() {
+    let part = UnmappedPart {
+        path: "/Invoice/cbc:TaxCurrencyCode/@listID".to_owned(),
+        value: "ISO4217".to_owned(),
+    };
+    let xml = write_with_parts(&plain(), &[part]).unwrap();
+    assert_eq!(xml, write(&plain()).unwrap());
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use rust_decimal::Decimal;
 use trade_document::{
-    Address, Charge, Coded, ItemKind, Line, Party, PaymentMeans, Period, Reference, ReferenceKind,
-    Tax, TaxSubtotal, Totals, TradeDocument,
+    Address, Charge, Coded, ItemKind, Line, Party, PaymentMeans, Period, ROUNDING, Reference,
+    ReferenceKind, Tax, TaxSubtotal, Totals, TradeDocument,
 };
 
 /// Returns all documents, each with a name for its file.
@@ -25,6 +25,7 @@ pub fn documents() -> Vec<(&'static str, TradeDocument)> {
         ("other_scripts", other_scripts()),
         ("consumer", consumer()),
         ("negative_rounding", negative_rounding()),
+        ("tax_currency", tax_currency()),
     ];
     let types = [
         ("debit_note", "384", "Debit Note"),
@@ -449,5 +450,24 @@ fn negative_rounding() -> TradeDocument {
     let mut document = plain();
     document.lines = vec![line("Nails", "3", "0.33", tax("STANDARD_VAT", "7.5"))];
     document.totals.rounding = decimal("-0.01");
+    finish(document)
+}
+
+fn tax_currency() -> TradeDocument {
+    TradeDocument {
+        tax_currency: Some("USD".to_owned()),
+        ..plain()
+    }
+}
+
+/// Returns an invoice whose lines are rounded together. It does not come back as it is, because the charges that say so
+/// are taken back.
+pub fn rounded_together() -> TradeDocument {
+    let mut document = plain();
+    let mut screw = line("Screw", "1", "0.005", tax("ZERO_VAT", "0"));
+    screw.charges = vec![charge(false, "0.01", Some(ROUNDING), None)];
+    let mut wire = line("Wire", "1", "4.753", tax("STANDARD_VAT", "7.5"));
+    wire.charges = vec![charge(true, "0.01", Some(ROUNDING), None)];
+    document.lines.extend([screw, wire]);
     finish(document)
 }

@@ -55,7 +55,7 @@ impl From<&Invoice> for CorrectedNames {
         Self {
             id: invoice.id,
             irn: invoice.irn.clone(),
-            references: invoice.own_references(),
+            references: invoice.own_references().to_vec(),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::actors::taxpayer::commands::webhook::{
 };
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::events::delivery::{ADDED_ENDPOINTS_MAX, Endpoint, ScheduleChange};
+use crate::domain::events::endpoint::{ADDED_ENDPOINTS_MAX, Endpoint, ScheduleChange};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::ids::EndpointKey;

@@ -10,7 +10,7 @@ use crate::actors::taxpayer::commands::replays::start_replay;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::row_ids::WantedIdCounts;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::events::delivery::{Endpoint, ScheduleChange};
+use crate::domain::events::endpoint::{Endpoint, ScheduleChange};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::integration::origin::Origin;

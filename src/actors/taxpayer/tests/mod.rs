@@ -21,11 +21,11 @@ use super::commands::{ChangeProfile, Onboard, SetStatus, SetWebhook};
 use super::handle::TaxpayerHandle;
 use crate::actors::kinds;
 use crate::actors::notifiers::Notifiers;
-use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::actors::taxpayer::ordered_panics::OrderedPanics;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::IdempotencyClaim;
-use crate::domain::events::delivery::ScheduleChange;
+use crate::domain::events::endpoint::ScheduleChange;
 use crate::domain::events::event::LogHead;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
@@ -69,7 +69,7 @@ impl TestTaxpayers {
             notifiers,
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
-            panic_orders: PanicOrders::default(),
+            ordered_panics: OrderedPanics::default(),
             catalog: SharedCatalog::default(),
         };
         let limits = AdmissionLimits {

@@ -11,7 +11,7 @@ use crate::domain::incident::{
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::quarantine::WorkKind;
-use crate::domain::replica::{Replica, ReplicaFigures, ReplicaIdentity, ReplicaList};
+use crate::domain::replica::{RefusedKey, Replica, ReplicaFigures, ReplicaIdentity, ReplicaList};
 use crate::domain::taxpayer_pause::TaxpayerPause;
 
 /// A kind of incident, and what brings a calm situation to it.
@@ -41,11 +41,17 @@ pub(super) const CASES: &[Case] = &[
     ("checkpoints-old", |situation| situation.checkpoints = Some(repeated(situation, 1_801))),
     ("reconciliation-old", |situation| situation.reconciliation = Some(repeated(situation, 1_801))),
     ("actors-failed", |situation| situation.actors.failure = Some("the dispatcher panicked 5 times".to_owned())),
-    ("authority-refuses-key", |situation| situation.authority.last_causes = vec![("sign", UpstreamCause::Credentials)]),
+    ("authority-refuses-key", |situation| situation.authority.refused_keys = vec![refused_key("a:8080", 0)]),
+    // Another replica says so, and this one has a key that the authority accepts.
+    ("authority-refuses-key", |situation| {
+        situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
+        situation.authority.refused_keys = vec![refused_key("b:8080", 0)];
+    }),
     // The breaker opens then, too; but the authority is not out.
     ("authority-refuses-key", |situation| {
         situation.authority.last_causes = vec![("sign", UpstreamCause::Credentials)];
         situation.authority.held_operations = vec!["sign"];
+        situation.authority.refused_keys = vec![refused_key("a:8080", 0)];
     }),
     ("authority-tls", |situation| {
         situation.authority.last_causes = vec![("sign", UpstreamCause::Tls)];
@@ -65,6 +71,12 @@ pub(super) const CASES: &[Case] = &[
         work(situation).untaken = vec![("run", CountAndOldest { count: 1, since: Some(since) })];
     }),
     ("service-paused", |situation| situation.process.is_paused = true),
+    // The replicas that the copy of the database lists are not missed.
+    ("service-paused", |situation| {
+        situation.process.is_paused = true;
+        situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
+        situation.replicas.replicas[0].seen_at = situation.now - SignedDuration::from_secs(4);
+    }),
     // Work that nobody takes is no incident of its own then.
     ("service-paused", |situation| {
         situation.process.is_paused = true;
@@ -82,8 +94,8 @@ pub(super) const CASES: &[Case] = &[
     }),
     ("endpoints-disabled", |situation| work(situation).endpoints_disabled = 1),
     ("dead-letters", |situation| work(situation).dead_letters = ONE),
-    ("invoices-missing-remotely", |situation| work(situation).differences = vec![("missing_remotely".to_owned(), 1)]),
-    ("ledger-differs", |situation| work(situation).differences = vec![("state_differs".to_owned(), 1)]),
+    ("invoices-missing-remotely", |situation| work(situation).differences = vec![("missing_remotely".to_owned(), ONE)]),
+    ("ledger-differs", |situation| work(situation).differences = vec![("state_differs".to_owned(), ONE)]),
     ("reference-lists-old", |situation| {
         let fetched = situation.now - SignedDuration::from_hours(25);
         work(situation).oldest_list_fetched_at = Some(fetched);
@@ -93,7 +105,7 @@ pub(super) const CASES: &[Case] = &[
     }),
     ("authority-throttles", |situation| situation.authority.throttled_calls = 1),
     ("authority-limit-low", |situation| situation.authority.limited_operations = vec![("sign", 5, 80)]),
-    ("breaker-tripped", |situation| situation.authority.tripped_operations = vec!["sign"]),
+    ("breaker-tripped", |situation| situation.authority.tripped_operations = vec![("sign", None)]),
     ("taxpayers-paused", |situation| situation.paused_taxpayers = vec![pause()]),
     // Work that nobody takes is no incident of its own then.
     ("taxpayers-paused", |situation| {
@@ -127,6 +139,15 @@ pub(super) const CASES: &[Case] = &[
         situation.process.open_files_max = Some(2_048);
     }),
 ];
+
+/// A replica whose key the authority has refused for so many seconds.
+pub(super) fn refused_key(name: &str, ago_s: i64) -> (String, RefusedKey) {
+    let key = RefusedKey {
+        since: situation_time() - SignedDuration::from_secs(ago_s),
+        operations: vec!["sign".to_owned()],
+    };
+    (name.to_owned(), key)
+}
 
 fn pause() -> TaxpayerPause {
     TaxpayerPause {

@@ -10,7 +10,9 @@ use super::*;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::upstream::UpstreamCause;
 use crate::domain::replica::{ReplicaFigures, ReplicaList};
-use cases::{CASES, REPLICA_STARTED, repeated, replica_list, situation_time, slow_calls, work};
+use cases::{
+    CASES, REPLICA_STARTED, refused_key, repeated, replica_list, situation_time, slow_calls, work,
+};
 
 /// Returns the kinds of incidents of a situation, with the sentences that an operator reads.
 fn find_all(situation: &Situation) -> Vec<(&'static str, Finding)> {
@@ -131,7 +133,7 @@ fn an_incident_says_whose_fault_it_is() {
     });
     assert_eq!(theirs[0].0, Some(Blame::Authority));
     let key = blames(|situation| {
-        situation.authority.last_causes = vec![("sign", UpstreamCause::Credentials)];
+        situation.authority.refused_keys = vec![refused_key("a:8080", 0)];
     });
     assert_eq!(key[0].0, Some(Blame::OurKey));
     let endpoints = |endpoints, active| {
@@ -242,6 +244,115 @@ fn an_outage_that_this_process_did_not_see_is_told_by_who_may_have_seen_it() {
         assert_eq!(summary.contains("replica"), names_another, "{summary}");
         assert!(summary.contains("no call"), "{summary}");
     }
+}
+
+#[test]
+fn a_refused_key_is_told_of_the_replicas_that_have_it_and_stops_all_only_if_all_have_it() {
+    let only = "Only the calls of b:8080 are refused.";
+    let all = "No invoice reaches the authority: the calls of a:8080, b:8080 are refused.";
+    let alone = "No invoice reaches the authority: the calls of a:8080 are refused.";
+    // The replicas, those with a refused key and the seconds since then, the end of the sentence, and the oldest time.
+    let cases = [
+        (2, &[("b:8080", 9)][..], only, 9),
+        (2, &[("a:8080", 3), ("b:8080", 7)], all, 7),
+        (1, &[("a:8080", 5)], alone, 5),
+        // The database has not answered yet.
+        (0, &[("a:8080", 5)], alone, 5),
+    ];
+    for (replicas, refused, end, ago_s) in cases {
+        let mut situation = Situation::calm();
+        situation.replicas = replica_list(REPLICA_STARTED, ReplicaFigures::default());
+        situation.replicas.replicas.truncate(replicas);
+        let keys = refused
+            .iter()
+            .map(|(name, ago_s)| refused_key(name, *ago_s));
+        situation.authority.refused_keys = keys.collect();
+        let found = find_all(&situation);
+        let [("authority-refuses-key", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        let summary = &finding.summary;
+        assert!(summary.ends_with(end), "{summary}");
+        let since = situation_time() - SignedDuration::from_secs(ago_s);
+        assert_eq!(finding.since, Some(since), "{summary}");
+        let is_partial = finding.cause == SOME_REPLICAS;
+        assert_eq!(is_partial, end == only, "{summary}");
+    }
+}
+
+type Change = fn(&mut Situation);
+
+#[test]
+fn taxpayers_are_said_to_be_told_of_a_recorded_outage_and_of_no_other() {
+    const TOLD: &str = "Taxpayers that subscribed are told.";
+    let changes: [(Change, bool); 5] = [
+        (|situation| situation.authority.is_silent = true, false),
+        (
+            |situation| {
+                situation.authority.held_operations = vec!["sign"];
+                situation.authority.last_causes = vec![("sign", UpstreamCause::BadAnswer)];
+            },
+            false,
+        ),
+        (
+            |situation| work(situation).outage_since = Some(situation_time()),
+            true,
+        ),
+        (
+            |situation| {
+                work(situation).outage_since = Some(situation_time());
+                situation.authority.calls = vec![slow_calls(2)];
+            },
+            true,
+        ),
+        (
+            |situation| {
+                work(situation).outage_since = Some(situation_time());
+                situation.authority.held_operations = vec!["sign"];
+                situation.authority.last_causes = vec![("sign", UpstreamCause::Connect)];
+                situation.authority.receivers_unreachable = 3;
+            },
+            true,
+        ),
+    ];
+    for (change, is_told) in changes {
+        let mut situation = Situation::calm();
+        change(&mut situation);
+        let found = find_all(&situation);
+        let [("authority-out", finding)] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        let summary = &finding.summary;
+        assert_eq!(summary.ends_with(TOLD), is_told, "{summary}");
+        assert_eq!(summary.matches("told").count(), usize::from(is_told));
+    }
+    assert!(INCIDENTS.iter().all(|kind| !kind.effect.contains(TOLD)));
+}
+
+#[test]
+fn what_the_data_knows_is_the_beginning_of_an_incident() {
+    let since = situation_time() - SignedDuration::from_mins(7);
+    let group = CountAndOldest {
+        count: 2,
+        since: Some(since),
+    };
+    let mut situation = Situation::calm();
+    situation.authority.tripped_operations = vec![("sign", Some(since))];
+    work(&mut situation).differences = vec![
+        ("missing_remotely".to_owned(), group),
+        ("state_differs".to_owned(), group),
+    ];
+    let found = find_all(&situation);
+    let begun: Vec<_> = found
+        .iter()
+        .map(|(name, finding)| (*name, finding.since))
+        .collect();
+    let expected = [
+        "invoices-missing-remotely",
+        "breaker-tripped",
+        "ledger-differs",
+    ];
+    assert_eq!(begun, expected.map(|name| (name, Some(since))));
 }
 
 #[test]

@@ -137,7 +137,8 @@ impl FromRequest for SubmitOptions {
     }
 }
 
-/// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run.
+/// POST /v1/app/invoices/submit (Submit in spec.md): sends an invoice to the authority to be signed. A repeated call
+/// with the same IRN joins the existing run.
 async fn submit(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -224,7 +225,7 @@ async fn prepare_submission(
     let catalog = state.catalog.get();
     let outcome = calculates.then(|| body.calculate(&catalog)).flatten();
     let form = submission::read(body.source(), body.fields(), taxpayer, &catalog);
-    let form = calculated::combine_results(form, outcome);
+    let form = calculated::combine_results(body.sent(), form, outcome);
     let (mut form, calculation) = form.map_err(|faults| body.refusal_error(faults, &catalog))?;
     form.warnings.extend(submission::future_issue_date_warning(
         &form.value,
@@ -265,7 +266,7 @@ async fn prepare_submission(
     })
 }
 
-/// POST /v1/app/invoices/transmit: Transmit.
+/// POST /v1/app/invoices/transmit (Transmit in spec.md): sends a signed invoice to its buyer through the authority.
 async fn transmit(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -295,7 +296,7 @@ async fn transmit(
         .warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/report: Report.
+/// POST /v1/app/invoices/report (Report in spec.md): reports the VAT of an invoice to the authority.
 async fn report(
     state: web::Data<ApiState>,
     caller: Caller,

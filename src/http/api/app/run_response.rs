@@ -281,7 +281,7 @@ async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
     let kind = UniqueNoType::Irn;
     let irn = run.irn.as_str();
     let invoice =
-        invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
+        invoices::find_owned_by_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
     Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))
 }
 

@@ -127,7 +127,8 @@ async fn validate_body(
         .calculates
         .then(|| body.calculate(&catalog))
         .flatten();
-    let form = calculated::combine_results(read_form(&body, taxpayer.as_ref(), &catalog), outcome);
+    let form = read_form(&body, taxpayer.as_ref(), &catalog);
+    let form = calculated::combine_results(body.sent(), form, outcome);
     let mut form = form.map_err(|faults| Rejection::Invalid(body.refusal_error(faults, &catalog)));
     if let Ok((form, Some(_))) = &mut form {
         let warning = full_sums::document_fraction_warning(body.fields(), &catalog);

@@ -5,7 +5,8 @@ use actix_web::web;
 
 use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
-use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::delivery::Delivery;
+use crate::domain::events::endpoint::Endpoint;
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;

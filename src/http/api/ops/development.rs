@@ -70,7 +70,7 @@ pub(crate) async fn order_panics(
     panics: u32,
     by: &OperatorRequest,
 ) -> Result<(), ApiError> {
-    let orders = state.taxpayers.panic_orders();
+    let orders = state.taxpayers.ordered_panics();
     if !orders.are_accepted() {
         return Err(ApiError::route_not_found());
     }

@@ -44,7 +44,7 @@ async fn get_invoice_as_of(
     let as_of = query.whole_number("as_of", 1)?;
     let owner = taxpayers::with_service_id(&state.store, irn.service_id()).await?;
     let owner = owner.ok_or_else(ApiError::invoice_not_found)?;
-    let events = events::owned_by_with_irn(&state.store, owner, &irn).await?;
+    let events = events::find_owned_by_irn(&state.store, owner, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
     let entry = history
         .entry_at(as_of)

@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .with_note(
                     "With `metrics.public = false` in the settings an operator's key is asked for.",
                 )
-                .shows_text(200, "metrics", metrics::CONTENT_TYPE)
+                .gives_non_json(200, "metrics", metrics::CONTENT_TYPE)
                 .fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
         }),
         path("/openapi.json").get(get_openapi, || {

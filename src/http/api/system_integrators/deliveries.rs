@@ -145,7 +145,7 @@ async fn list_attempts(
     let (taxpayer, delivery) = path.into_inner();
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &taxpayer).await?;
     let id = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
-    let found = delivery_log::logged_owned_by_with_id(&state.store, taxpayer.id, id).await?;
+    let found = delivery_log::find_logged_owned_by_id(&state.store, taxpayer.id, id).await?;
     let found = found.ok_or(Refusal::DeliveryNotFound)?;
     let views: Vec<_> = found.attempts.iter().map(FullAttemptView::from).collect();
     Ok(ApiResponse::ok(

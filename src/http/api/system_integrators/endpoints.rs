@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 
 use crate::actors::taxpayer::commands::{AddEndpoint, ChangeEndpoint, RemoveEndpoint};
 use crate::domain::access::caller::IntegratorCaller;
-use crate::domain::events::delivery::{Endpoint, SecretType};
+use crate::domain::events::endpoint::{Endpoint, SecretType};
 use crate::domain::kernel::audit::Actor;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;

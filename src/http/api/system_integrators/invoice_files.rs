@@ -74,7 +74,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET `…/taxpayers/{id}/invoices/{invoice_id}/pdf`, `/ubl.xml`, `/json`, `/qr.svg` and `/qr.png`.
+/// GET `…/taxpayers/{id}/invoices/{invoice_id}/pdf`, `/ubl.xml`, `/json`, `/qr.svg` and `/qr.png`: returns a file of an
+/// invoice.
 async fn get_file(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -84,7 +85,7 @@ async fn get_file(
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let taxpayer = path_ids::find_taxpayer(&state, integrator, &ids.0).await?;
     let id = path_ids::invoice_id(&ids.1)?;
-    let found = invoices::owned_by_with_id(&state.store, taxpayer.id, id).await?;
+    let found = invoices::find_owned_by_id(&state.store, taxpayer.id, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let stored = StoredInvoice::load(&state.store, taxpayer, invoice).await?;
     invoice_files::make_file(&state, &request, &stored, file).await

@@ -228,7 +228,7 @@ async fn find_owned_replay(
     text: &str,
 ) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
-    let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;
+    let found = replays::find_owned_by_id(&state.store, taxpayer, id).await?;
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
 }
 

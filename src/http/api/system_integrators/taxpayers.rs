@@ -179,7 +179,7 @@ fn taxpayer_view<'a>(
     )
 }
 
-/// POST /v1/system-integrators/taxpayers: Create Taxpayer.
+/// POST /v1/system-integrators/taxpayers (Create Taxpayer in spec.md): adds a taxpayer with its first contact person.
 async fn create_taxpayer(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

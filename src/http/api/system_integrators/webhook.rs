@@ -145,7 +145,8 @@ async fn get_webhook(
     Ok(ApiResponse::ok("Webhook retrieved successfully", view))
 }
 
-/// PUT /v1/system-integrators/taxpayers/{id}/webhook (also PATCH and POST): Update Webhook.
+/// PUT /v1/system-integrators/taxpayers/{id}/webhook (Update Webhook in spec.md; also PATCH and POST): sets the default
+/// endpoint of a taxpayer.
 async fn update_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

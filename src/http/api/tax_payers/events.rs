@@ -86,7 +86,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /v1/tax-payers/webhook-events: the catalogue of events, which is the same for everybody.
+/// GET /v1/tax-payers/webhook-events: returns the catalogue of events, which is the same for everybody.
 async fn list_webhook_events(_: TaxpayerCaller) -> ApiResponse {
     std::future::ready(ApiResponse::ok(
         "Webhook events retrieved successfully",
@@ -151,7 +151,7 @@ async fn replay_own_dead_letter(
     delivery: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
-    let dead = delivery_log::dead_owned_by_with_id(&state.store, id, delivery).await?;
+    let dead = delivery_log::find_dead_owned_by_id(&state.store, id, delivery).await?;
     let dead = dead.ok_or(Refusal::DeliveryNotFound)?;
     let command = StartReplay {
         endpoint: dead.endpoint,

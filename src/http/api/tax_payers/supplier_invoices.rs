@@ -68,7 +68,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                         "Supplier invoice retrieved successfully",
                         schema::envelope(schema::object()),
                     )
-                    .fails(&[ErrorCode::NotAddressedToCaller, ErrorCode::IrnMalformed])
+                    .fails(&[ErrorCode::NotAddressedToCaller])
             }),
         acknowledgement_path(),
     ]
@@ -93,7 +93,7 @@ fn acknowledgement_path() -> Path {
                 ErrorCode::NotAddressedToCaller,
                 ErrorCode::AlreadyAcknowledged,
             ])
-            .fails(&[ErrorCode::AuthorityRejected, ErrorCode::IrnMalformed])
+            .fails(&[ErrorCode::AuthorityRejected])
             .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
         })
 }
@@ -119,7 +119,8 @@ async fn list_supplier_invoices(
 const STORED_COPY_WARNING: &str =
     "the authority could not be asked: this is the document as it was at receipt";
 
-/// POST /v1/tax-payers/invoices/get-supplier-invoice: returns the stored copy if the authority fails.
+/// POST /v1/tax-payers/invoices/get-supplier-invoice (Get Supplier Invoice in spec.md): returns a received invoice, or
+/// its stored copy if the authority fails.
 async fn get_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -130,7 +131,8 @@ async fn get_supplier_invoice(
         &state.catalog.get(),
         supplier_irn::read,
     )?;
-    let found = state.inbound.document(id, &form.value).await?;
+    let irn = supplier_irn::parse(&form.value)?;
+    let found = state.inbound.document(id, &irn).await?;
     if !found.is_live {
         form.warnings.push(STORED_COPY_WARNING.to_owned());
     }
@@ -138,7 +140,7 @@ async fn get_supplier_invoice(
     Ok(answer.warn(&form.warnings))
 }
 
-/// GET `/v1/tax-payers/supplier-invoices/{supplier_irn}/pdf` and `/json`: the received document as a file.
+/// GET `/v1/tax-payers/supplier-invoices/{supplier_irn}/pdf` and `/json`: returns the received document as a file.
 async fn get_received_file(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -151,7 +153,8 @@ async fn get_received_file(
     invoice_files::make_received_file(&state, id, &irn, &found.document, file).await
 }
 
-/// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice: Acknowledge Supplier Invoice.
+/// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice (Acknowledge Supplier Invoice in spec.md): acknowledges a
+/// received invoice to the authority, then in the inbox.
 async fn acknowledge_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -162,7 +165,8 @@ async fn acknowledge_supplier_invoice(
         &state.catalog.get(),
         supplier_irn::read,
     )?;
-    let invoice = state.inbound.acknowledge(id, &form.value).await?;
+    let irn = supplier_irn::parse(&form.value)?;
+    let invoice = state.inbound.acknowledge(id, &irn).await?;
     let answer = ApiResponse::ok(
         "Supplier invoice acknowledged successfully",
         Acknowledgement::from(invoice),

@@ -127,7 +127,8 @@ fn an_export_becomes_the_same_amounts_again_or_is_refused() {
     }
 }
 
-/// Reads a full invoice of lines with these prices and quantities of 1, whose amounts the service computes.
+/// Returns the draft of a full invoice that has, for each price, one line of quantity 1. The caller sends no amounts;
+/// the service computes them.
 fn calculated_draft(currency: &str, prices: &[&str]) -> Draft {
     let mut body = with_member(&full_invoice(), "/legal_monetary_total", None);
     body["document_currency_code"] = json!(currency);

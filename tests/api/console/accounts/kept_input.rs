@@ -36,7 +36,7 @@ async fn disabled_endpoints(world: &World, account: &Account, url: &str) -> Stri
     let id = page.split("/webhooks/endpoints/").nth(1).unwrap();
     let id = id.split('"').next().unwrap();
     let disable = format!(
-        "UPDATE webhooks SET is_active = FALSE, disabled_reason = 'gone', disabled_after = 0 WHERE taxpayer_id = {}",
+        "UPDATE webhooks SET is_active = FALSE, disabled_reason = 'gone', disabled_after = 0 WHERE {} IN (taxpayer_id, owner_id)",
         account.taxpayer.id
     );
     assert_eq!(world.execute(&disable).await, 2);

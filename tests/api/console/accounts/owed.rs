@@ -178,3 +178,48 @@ async fn a_type_that_an_update_changes_counts_from_then_on(world: &World) {
         assert_eq!(is_listed, is_overdue, "{code}");
     }
 }
+
+/// Stores a credit note over this number of laptops that names its invoice by this reference, and has it signed.
+async fn sign_credit_note(account: &Account, reference: (&str, &Value), quantity: u32) {
+    let (kind, text) = reference;
+    let body = with(&invoice(), "invoice_lines.0.quantity", json!(quantity));
+    let body = with(&body, "invoice_type_code", json!("380"));
+    let body = with(&body, "original_invoice_reference_type", json!(kind));
+    let reference = text
+        .as_str()
+        .map_or_else(|| text.to_string(), str::to_owned);
+    let body = with(&body, "original_invoice_reference", json!(reference));
+    let stored = account.taxpayer.invoice(&body).await;
+    let approved = account.taxpayer.set_status(&stored, "approved").await;
+    approved.expect_status(200);
+    let irn = json!({ "irn": stored["irn"] });
+    let signed = account.taxpayer.app().submit_to_the_end(&irn).await;
+    signed.expect_status(200);
+}
+
+#[each_database]
+async fn a_credit_note_counts_by_whichever_reference_it_names_its_invoice(world: &World) {
+    let account = Account::new(world).await;
+    // Half of the first two invoices is credited, and all of the others; so 1,075.00 is overdue in the end.
+    for (kind, field, quantity, is_owed) in [
+        ("IRN", "irn", 1, true),
+        ("INTERNAL_INVOICE_NO", "invoice_no", 1, true),
+        ("IRN", "irn", 2, false),
+        ("INTERNAL_INVOICE_NO", "invoice_no", 2, false),
+        ("EXTERNAL_INVOICE_NO", "invoice_no", 2, false),
+        ("PORTAL_ID", "id", 2, false),
+    ] {
+        let before = overdue_ids(&account).await;
+        let customers = account.page("/customers").await;
+        let stored = approved(&account, 2).await;
+        sign_credit_note(&account, (kind, &stored[field]), quantity).await;
+        let overdue = overdue_ids(&account).await;
+        assert_eq!(overdue.contains(&stored["id"]), is_owed, "{kind}");
+        assert_eq!(overdue.len(), before.len() + usize::from(is_owed), "{kind}");
+        if !is_owed {
+            assert_shows(&customers, &["Of it overdue: 1,075.00"]);
+            let customers = account.page("/customers").await;
+            assert_shows(&customers, &["Of it overdue: 1,075.00"]);
+        }
+    }
+}

@@ -111,6 +111,54 @@ async fn an_amount_that_is_off_is_refused_with_its_sum(world: &World) {
 }
 
 #[on_sqlite]
+async fn a_percent_that_is_not_that_of_the_line_is_refused_with_both(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = bare(&full_invoice(&taxpayer));
+    for (percent, is_refused) in [("5", true), ("7.50", false)] {
+        let part = json!({ "tax_category": { "id": "STANDARD_VAT", "percent": exact(percent) } });
+        let total = json!([{ "tax_subtotal": [part] }]);
+        let answer = taxpayer
+            .send("POST", CREATE, &with(&body, "tax_total", total))
+            .await;
+        if is_refused {
+            let path = "tax_total.0.tax_subtotal.0.tax_category.percent";
+            let answer = answer.expect_faults(&[path]);
+            let said = answer.message();
+            assert!(
+                said.contains("5 ≠ 7.5, the percent of STANDARD_VAT"),
+                "{said}"
+            );
+        } else {
+            assert_eq!(answer.expect_status(201).warnings(), "");
+        }
+    }
+}
+
+#[on_sqlite]
+async fn a_price_with_tax_that_is_no_amount_is_the_only_fault(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = bare(&full_invoice(&taxpayer));
+    let body = without(&body, "invoice_line.0.price.price_amount");
+    let path = "invoice_line.0.price.price_amount_with_tax";
+    for (price, words) in [
+        (json!("107.50"), "must be a number"),
+        (exact("1.1234567"), "more than 6 digits"),
+        (json!(-1), "must be at least 0"),
+    ] {
+        let answer = taxpayer
+            .send("POST", CREATE, &with(&body, path, price))
+            .await;
+        let answer = answer.expect_faults(&[path]);
+        let said = answer.message();
+        assert!(said.contains(words), "{said}");
+    }
+    let body = with(&body, path, json!(100));
+    let body = with(&body, "invoice_line.0.discount_rate", json!(101));
+    let answer = taxpayer.send("POST", CREATE, &body).await;
+    answer.expect_faults(&["invoice_line.0.discount_rate"]);
+}
+
+#[on_sqlite]
 async fn all_faults_are_still_told_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = without(&bare(&full_invoice(&taxpayer)), "invoice_line.0.price");

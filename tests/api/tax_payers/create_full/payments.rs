@@ -25,6 +25,22 @@ async fn the_payable_is_what_was_sent(world: &World) {
     );
 }
 
+#[on_sqlite]
+async fn a_payable_that_is_off_by_a_cent_is_told(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    for (payable, is_told) in [("1075.01", true), ("1074.99", true), ("1075.00", false)] {
+        let body = with(
+            &documents::full_invoice(&taxpayer),
+            "legal_monetary_total.payable_amount",
+            exact(payable),
+        );
+        let answer = taxpayer.create_full(&body).await.expect_status(201);
+        let warned = format!("payable_amount is {payable}, but tax_inclusive_amount is 1075;");
+        let warnings = answer.warnings();
+        assert_eq!(warnings.contains(&warned), is_told, "{warnings}");
+    }
+}
+
 #[each_database]
 async fn an_invoice_declared_paid_reads_paid_stays_draft_and_has_it_in_the_ledger(world: &World) {
     let taxpayer = world.taxpayer().await;

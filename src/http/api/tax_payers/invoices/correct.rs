@@ -127,7 +127,7 @@ async fn correct_invoice(
     }: CorrectRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let found = invoices::owned_by_with_id(&state.store, id, invoice).await?;
+    let found = invoices::find_owned_by_id(&state.store, id, invoice).await?;
     let original = found.ok_or_else(ApiError::invoice_not_found)?;
     let compared = ComparedOriginal::new(&original, state.today());
     let catalog = state.catalog.get();
@@ -182,7 +182,7 @@ async fn get_correction(
         taxpayer,
         correction_no: &correction_no,
     };
-    let found = corrections::owned_by_with_number(&state.store, key).await?;
+    let found = corrections::find_owned_by_number(&state.store, key).await?;
     let stored = found.ok_or_else(not_found)?;
     let correction = with_received_amount(&state.store, taxpayer, stored.correction).await?;
     let message = "Correction retrieved successfully";

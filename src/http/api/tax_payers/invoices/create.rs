@@ -104,7 +104,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /v1/tax-payers/invoices: Create Invoice (Standard). Returns the existing invoice if the number exists.
+/// POST /v1/tax-payers/invoices (Create Invoice (Standard) in spec.md): creates an invoice, whose totals the service
+/// computes. Returns the existing invoice if the number exists.
 pub(super) async fn create_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -141,7 +142,7 @@ async fn unknown_original_warning(
 ) -> Result<Option<String>, ApiError> {
     let found = match path_ids::check_invoice_ref(original.clone()) {
         Ok(InvoiceRef { kind, text }) => {
-            invoices::owned_by_with_unique_no(&state.store, id, kind, &text).await?
+            invoices::find_owned_by_unique_no(&state.store, id, kind, &text).await?
         }
         Err(_) => None,
     };
@@ -152,7 +153,8 @@ async fn unknown_original_warning(
 
 const IRN_EXISTS_MESSAGE: &str = "Invoice with this IRN already exists";
 
-/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). Returns the existing invoice if the IRN or number exists.
+/// POST /v1/tax-payers/invoices/full (Create Invoice (Full) in spec.md): creates an invoice from a whole document.
+/// Returns the existing invoice if the IRN or number exists.
 pub(super) async fn create_full_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -199,7 +201,8 @@ pub(super) async fn create_full_invoice(
         .await
 }
 
-/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Refuses invoices with a fault and stores the others.
+/// POST /v1/tax-payers/invoices/bulk (Create Invoices (Bulk) in spec.md): creates several invoices in one batch.
+/// Refuses invoices with a fault and stores the others.
 pub(super) async fn create_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

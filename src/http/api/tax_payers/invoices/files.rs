@@ -42,7 +42,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET `/v1/tax-payers/invoices/{id}/pdf`, `/ubl.xml`, `/json`, `/qr.svg` and `/qr.png`.
+/// GET `/v1/tax-payers/invoices/{id}/pdf`, `/ubl.xml`, `/json`, `/qr.svg` and `/qr.png`: returns a file of an invoice.
 async fn get_file(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
@@ -51,7 +51,7 @@ async fn get_file(
 ) -> Result<FileAnswer, ApiError> {
     let file = InvoiceFile::from_path(request.path()).ok_or_else(ApiError::route_not_found)?;
     let id = path_ids::invoice_id(&id)?;
-    let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
+    let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let supplier = taxpayers::with_id(state.store.reader(), taxpayer).await?;
     let supplier = supplier.ok_or_else(ApiError::taxpayer_not_found)?;

@@ -62,7 +62,7 @@ pub(super) fn endpoints() -> Vec<Path> {
                     "The rows of a table as they were uploaded, with a column `error`; a row for each invoice of \
                      other formats. The mended file can be uploaded again.",
                 )
-                .shows_text(200, "CSV in UTF-8", CSV_TYPE)
+                .gives_non_json(200, "CSV in UTF-8", CSV_TYPE)
                 .fails(&[ErrorCode::ImportNotFound])
         }),
     ]
@@ -143,7 +143,7 @@ async fn get_import(
     import_no: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     check_number(&import_no)?;
-    let import = imports::owned_by_with_number(&state.store, id, &import_no).await?;
+    let import = imports::find_owned_by_number(&state.store, id, &import_no).await?;
     let import = import.ok_or_else(import_not_found)?;
     Ok(ApiResponse::ok(
         "Import retrieved successfully",
@@ -159,7 +159,7 @@ async fn get_import_errors(
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     check_number(&import_no)?;
-    let errors = imports::errors_owned_by_with_number(&state.store, id, &import_no).await?;
+    let errors = imports::find_errors_owned_by_number(&state.store, id, &import_no).await?;
     let errors = errors.ok_or_else(import_not_found)?;
     let name = format!("{import_no}-errors.csv");
     if errors.has_pieces {

@@ -93,8 +93,8 @@ pub(super) fn list_doc() -> OperationDoc {
         .fails(&[ErrorCode::ValidationFailed])
 }
 
-/// GET /v1/tax-payers/invoices: List Invoices. Response headers say where the next page starts. A caller that accepts
-/// a file format gets the whole list as a file.
+/// GET /v1/tax-payers/invoices (List Invoices in spec.md): returns a page of the taxpayer's invoices. Response headers
+/// say where the next page starts. A caller that accepts a file format gets the whole list as a file.
 pub(super) async fn list_invoices(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -239,7 +239,7 @@ impl UnsentInvoices {
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
         let _turn = self.state.answers.wait_for_rendering_turn().await;
         let found =
-            invoices::owned_by_with_id(&self.state.store, self.taxpayer, invoice.id).await?;
+            invoices::find_owned_by_id(&self.state.store, self.taxpayer, invoice.id).await?;
         AnswerPart::new(found.as_ref().unwrap_or(&invoice), separator, Some(room))
     }
 }

@@ -83,8 +83,9 @@ pub(super) fn invoice_tag(invoice: &Invoice) -> Result<EntityTag, ApiError> {
     Ok(entity_tag(format!("{answer} {changed_at}").as_bytes()))
 }
 
-/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger,verify_link` adds the lines, the
-/// payment ledger and the address of the public page of a signed invoice.
+/// GET /v1/tax-payers/invoices/{id} (Get Invoice by ID in spec.md): returns an invoice.
+/// `include=lines,ledger,verify_link` adds the lines, the payment ledger and the address of the public page of a signed
+/// invoice.
 pub(super) async fn get_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
@@ -94,10 +95,10 @@ pub(super) async fn get_invoice(
 ) -> Result<ApiResponse, ApiError> {
     let id = path_ids::invoice_id(&id)?;
     let included = IncludedParts::from_text(query.text("include").unwrap_or_default());
-    let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
+    let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let entries = if included.ledger {
-        Some(payments::owned_by_with_invoice(&state.store, taxpayer, id).await?)
+        Some(payments::find_owned_by_invoice(&state.store, taxpayer, id).await?)
     } else {
         None
     };
@@ -115,7 +116,8 @@ pub(super) async fn get_invoice(
     Ok(answer.warn(&unknown.take(20).collect::<Vec<_>>()))
 }
 
-/// POST /v1/tax-payers/invoices/get-by-unique-no: Get Invoice by Unique Number.
+/// POST /v1/tax-payers/invoices/get-by-unique-no (Get Invoice by Unique Number in spec.md): returns the invoice with
+/// the number, IRN or id in the body.
 pub(super) async fn get_by_unique_no(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
@@ -128,7 +130,7 @@ pub(super) async fn get_by_unique_no(
     )?;
     let which = path_ids::check_invoice_ref(form.value)?;
     let found =
-        invoices::owned_by_with_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
+        invoices::find_owned_by_unique_no(&state.store, taxpayer, which.kind, &which.text).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let answer = ApiResponse::ok(RETRIEVED_MESSAGE, InvoiceObject::from(&invoice));
     Ok(answer.warn(&form.warnings))
@@ -141,9 +143,9 @@ pub(super) async fn get_timeline(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let id = path_ids::invoice_id(&id)?;
-    let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
+    let found = invoices::find_owned_by_id(&state.store, taxpayer, id).await?;
     let irn = found.ok_or_else(ApiError::invoice_not_found)?.irn;
-    let timeline = timeline::owned_by_with_irn(&state.store, taxpayer, &irn).await?;
+    let timeline = timeline::find_owned_by_irn(&state.store, taxpayer, &irn).await?;
     let cut = format!("only the newest {ENTRIES_MAX} entries are shown");
     let warning = timeline.is_cut.then_some(cut);
     let answer = ApiResponse::ok(

@@ -32,7 +32,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /v1/tax-payers/invoices/summary: sums and missing numbers of a month.
+/// GET /v1/tax-payers/invoices/summary: returns the sums and the missing numbers of a month.
 async fn get_summary(
     state: web::Data<ApiState>,
     request: HttpRequest,

@@ -90,7 +90,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// PUT /v1/tax-payers/invoices/update: Update Invoice.
+/// PUT /v1/tax-payers/invoices/update (Update Invoice in spec.md): changes the content of an invoice that can still be
+/// edited.
 pub(super) async fn update_invoice(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -171,7 +172,7 @@ async fn locked_or_faults_error(
     else {
         return faults.into();
     };
-    match invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await {
+    match invoices::find_owned_by_unique_no(&state.store, id, which.kind, &which.text).await {
         Ok(Some(invoice)) => match invoice.status.after(Transition::Edit) {
             Err(refusal) => refusal.into(),
             Ok(_) => faults.into(),
@@ -181,7 +182,8 @@ async fn locked_or_faults_error(
     }
 }
 
-/// PATCH /v1/tax-payers/invoices/update-status: Update Invoice Status.
+/// PATCH /v1/tax-payers/invoices/update-status (Update Invoice Status in spec.md): changes the workflow status of an
+/// invoice.
 pub(super) async fn update_status(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -219,7 +221,8 @@ pub(super) async fn update_status(
         .await
 }
 
-/// PATCH /v1/tax-payers/invoices/update-payment-status: Update Payment Status.
+/// PATCH /v1/tax-payers/invoices/update-payment-status (Update Payment Status in spec.md): changes the payment status
+/// of an invoice.
 pub(super) async fn update_payment_status(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -285,7 +288,7 @@ pub(super) async fn check_if_match(
         return Ok(None);
     };
     let found =
-        invoices::owned_by_with_unique_no(&state.store, id, which.kind, &which.text).await?;
+        invoices::find_owned_by_unique_no(&state.store, id, which.kind, &which.text).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     if !wanted.is_met_by(&invoice_tag(&invoice)?) {
         return Err(Refusal::InvoiceChanged.into());

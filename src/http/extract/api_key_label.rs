@@ -12,7 +12,7 @@ use crate::http::extract::auth;
 pub(super) struct KeyName(pub(super) Option<Arc<str>>);
 
 /// Returns the name and the last characters of the request's key. Call it after the key was looked up.
-pub(crate) fn sent_key_label(request: &HttpRequest) -> String {
+pub(crate) fn api_key_label(request: &HttpRequest) -> String {
     let extensions = request.extensions();
     let name = extensions
         .get::<KeyName>()

@@ -11,14 +11,14 @@ pub const PANICS_MAX: u32 = 2;
 
 /// The panics that were ordered and have not happened yet. The default accepts no orders.
 #[derive(Debug, Clone, Default)]
-pub struct PanicOrders {
+pub struct OrderedPanics {
     /// `None` outside the development environment.
     waiting: Option<Arc<DashMap<TaxpayerId, u32>>>,
 }
 
-impl PanicOrders {
-    /// Returns orders for the development environment.
-    pub fn for_development() -> Self {
+impl OrderedPanics {
+    /// Returns ordered panics that accept orders, for the development environment.
+    pub fn enabled() -> Self {
         Self {
             waiting: Some(Arc::default()),
         }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn as_many_panics_as_ordered_are_made_for_this_taxpayer_only() {
-        let orders = PanicOrders::for_development();
+        let orders = OrderedPanics::enabled();
         assert!(orders.order(TaxpayerId(7), 2));
         orders.panic_if_ordered(TaxpayerId(8));
         for _ in 0..2 {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn no_order_is_accepted_outside_the_development_environment() {
-        let orders = PanicOrders::default();
+        let orders = OrderedPanics::default();
         assert!(!orders.order(TaxpayerId(7), 1));
         orders.panic_if_ordered(TaxpayerId(7));
     }
